@@ -4,7 +4,7 @@
                  ^                                        |
                  +----- CONSUME_SUCCESS only then --------+
 
-Read on in `domain.credit` (the rules), `service_layer.order_listener` (from batch to acknowledgement),
-`service_layer.patient_crediting` (outages and bad orders), `adapters.ledger` (why a redelivery changes nothing) and
-`entrypoints.http` (the view of callers).
+Start with `domain.credit` (the rules), `service_layer.order_listener` (from batch to acknowledgement),
+`service_layer.patient_crediting` (outages and failing orders), `adapters.ledger` (why a redelivery changes nothing) and
+`entrypoints.http` (the HTTP interface).
 """

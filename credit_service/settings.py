@@ -1,4 +1,4 @@
-"""The settings of the credit service and its worker, given by environment variables or flags; `--help` lists them."""
+"""The settings of the credit service and its worker, from environment variables or flags; `--help` lists them."""
 
 from pathlib import Path
 from typing import Annotated, Self
@@ -27,7 +27,7 @@ def masked_redis(url: str) -> str:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
     except ValueError:
-        return "<a URL that cannot be read>"
+        return "<an invalid URL>"
     return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
 
 
@@ -35,7 +35,7 @@ def _redis_url(url: SecretStr) -> SecretStr:
     try:
         parse_url(url.get_secret_value())  # type: ignore[no-untyped-call]
     except ValueError:
-        raise ValueError("cannot be used: redis://:password@host:port/number or rediss://... is expected") from None
+        raise ValueError("not a Redis URL; use redis://:password@host:port/number or rediss://...") from None
     return url
 
 
@@ -51,7 +51,7 @@ MigrationSettings = migration_settings(CreditDatabaseSettings, "credit_service")
 
 
 class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
-    """The settings of both consumer and worker.
+    """The settings that the credit service and its worker share.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -59,17 +59,17 @@ class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
     redis_password_file: str = Field(
         "",
         validation_alias="REDIS_PASSWORD_FILE",
-        description="file that holds the password for REDIS_URL, which holds none then",
+        description="file with the password for REDIS_URL, which must not contain one then",
     )
     redis_url: Annotated[SecretStr, AfterValidator(_redis_url)] = Field(
         SecretStr("redis://127.0.0.1:6379/0"),
         validation_alias="REDIS_URL",
-        description="where Celery keeps its tasks; redis://127.0.0.1:6379/0 unless given",
+        description="Redis of Celery's tasks; default: redis://127.0.0.1:6379/0",
     )
 
     failpoints_folder: Path | None = Field(
         None,
-        description="a folder in which a demo arms failpoints while the process runs; none unless given",
+        description="folder in which a demo arms failpoints while the process runs; default: none",
     )
 
     @model_validator(mode="after")
@@ -79,7 +79,7 @@ class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
 
 
 class WorkerSettings(LedgerSettings):
-    """The credit worker: a Celery worker that writes credits. With --check: only ask whether the worker of this name lives.
+    """The credit worker: a Celery worker that writes credits. --check only checks whether the worker of this name is alive.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -91,16 +91,16 @@ class WorkerSettings(LedgerSettings):
         default_factory=lambda: current_world().host_name(),
         min_length=1,
         validation_alias="CREDIT_WORKER_NAME",
-        description="its name in the credit service's /healthz and for --check; the machine's name unless given",
+        description="name in the credit service's /healthz and for --check; default: the host name",
     )
 
 
 class CreditSettings(LedgerSettings, ServiceSettings):
-    """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
+    """The credit service: consumes orders, sends them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
-    `python -m credit_service migrate` migrates the database and ends; see its own --help.
+    `python -m credit_service migrate` migrates the database and exits; see its --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")
@@ -110,34 +110,36 @@ class CreditSettings(LedgerSettings, ServiceSettings):
     http_port: HttpPort = 8081
     http_threads: HttpThreads = 16
     consumer_threads: int = Field(
-        8, ge=1, le=256, validation_alias="CREDIT_CONSUMER_THREADS", description="batches that wait for their task at once"
+        8, ge=1, le=256, validation_alias="CREDIT_CONSUMER_THREADS", description="maximum number of batches that wait for workers"
     )
-    batch_size: int = Field(32, ge=1, le=1024, validation_alias="CREDIT_BATCH_SIZE", description="orders in one task at most")
+    batch_size: int = Field(
+        32, ge=1, le=1024, validation_alias="CREDIT_BATCH_SIZE", description="maximum number of orders in a task"
+    )
     task_timeout_s: float = Field(
         10.0,
         gt=0,
         le=3_600,
         validation_alias="CREDIT_TASK_TIMEOUT_S",
-        description="how long a batch waits for the workers; then it is held, and its task is sent again if it got lost",
+        description="time-out of a task; after that its batch is held, and the task is sent again if it was lost",
     )
     repair_key_file: str = Field(
-        "", description="file that holds the key for PUT /repairs/{id}; without it nobody may repair the ledger over HTTP"
+        "", description="file with the key for PUT /repairs/{id}; without it the ledger cannot be repaired over HTTP"
     )
     stop_timeout_s: float = Field(
         10.0,
         ge=0,
         le=3_600,
-        description="how long requests and batches that run may take to end after SIGTERM",
+        description="grace period for running requests and batches after SIGTERM",
     )
     cancel_refused: bool = Field(
         False,
-        description="have an order cancelled that cannot be credited, instead of leaving its message with the dead letters",
+        description="cancel orders that cannot be credited, instead of moving their messages to the dead letters",
     )
     max_reconsume_times: int = Field(
         16,
         ge=0,
         validation_alias="CREDIT_MAX_RECONSUME_TIMES",
-        description="redeliveries of an order whose task fails, before it goes to the dead-letter topic; an outage uses none",
+        description="redeliveries of an order whose task fails before it becomes a dead letter; outages do not count",
     )
 
     @model_validator(mode="after")
@@ -147,5 +149,5 @@ class CreditSettings(LedgerSettings, ServiceSettings):
 
     @property
     def repair_key(self) -> SecretStr:
-        """The content of the key file; empty without a file."""
+        """The content of the key file; empty if there is none."""
         return self._repair_key

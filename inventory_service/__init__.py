@@ -2,12 +2,11 @@
 
     broker -> push consumer (a group of its own) -> stock and shipment, in one database transaction
                                                         |
-                                     too little         +--> message in order_shortages -> the order service cancels the order
+                                     stock too low      +--> message in order_shortages -> the order service cancels the order
 
-It reads the messages that the credit service reads, each group at its own pace: that is why a broker stands between the services.
-A shortage is the unhappy path of a saga. Nothing is locked over services: the credit was given already, and is taken back by
-the cancellation that follows.
+It consumes the same messages as the credit service, in a separate consumer group with separate offsets. A shortage is the failure
+path of a saga. No lock spans the services: the credit may already be written, and the cancellation that follows reverses it.
 
-Read on in `domain.shipment` (the rules), `service_layer.order_listener` (from message to acknowledgement) and
+Start with `domain.shipment` (the rules), `service_layer.order_listener` (from message to acknowledgement) and
 `adapters.stock_room` (why a redelivery ships nothing twice).
 """

@@ -1,4 +1,4 @@
-"""The settings of the inventory service, given by environment variables or flags; `--help` lists them."""
+"""The settings of the inventory service, from environment variables or flags; `--help` lists them."""
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -20,11 +20,11 @@ MigrationSettings = migration_settings(InventoryDatabaseSettings, "inventory_ser
 
 
 class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSettings):
-    """The inventory service: ships orders from its stock, and tells the order service of shortages.
+    """The inventory service: ships orders from stock, and reports shortages to the order service.
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.
     ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
-    `python -m inventory_service migrate` migrates the database and ends; see its own --help.
+    `python -m inventory_service migrate` migrates the database and exits; see its --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m inventory_service")
@@ -32,8 +32,12 @@ class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSetti
     http_port: HttpPort = 8082
     http_threads: HttpThreads = 16
     consumer_threads: int = Field(
-        4, ge=1, le=256, validation_alias="INVENTORY_CONSUMER_THREADS", description="messages that are worked on at once"
+        4,
+        ge=1,
+        le=256,
+        validation_alias="INVENTORY_CONSUMER_THREADS",
+        description="maximum number of messages processed at the same time",
     )
     send_timeout_ms: int = Field(
-        3000, gt=0, le=3_600_000, description="how long the broker may take to store the message of a shortage"
+        3000, gt=0, le=3_600_000, description="time-out for storing the message about a shortage at the broker"
     )

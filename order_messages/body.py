@@ -1,4 +1,4 @@
-"""The common part of all bodies: decoding, encoding, and the types of their fields."""
+"""The base class of all message bodies, and the types of their fields."""
 
 from typing import Annotated, Self
 
@@ -9,7 +9,7 @@ from service_runtime.text import NO_CONTROL_CHARACTERS
 
 
 class UnreadableBody(Exception):
-    """The body breaks its topic's schema, and redelivery cannot help; the text names the wrong field."""
+    """The body does not match its topic's schema, so redelivery cannot help. The text names the invalid field."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
@@ -20,7 +20,7 @@ Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 
 
 class MessageBody(BaseModel):
-    """A message's body. Ignores unknown fields: the sender may be newer."""
+    """The body of a message. Unknown fields are ignored, because the sender may be newer."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
@@ -32,7 +32,7 @@ class MessageBody(BaseModel):
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """Decodes a body. Raises UnreadableBody."""
+        """Decodes and validates a body. Raises UnreadableBody."""
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The message of an order that can never be credited: a compensating message; the order service then cancels the order.
+"""The compensating message for an order that can never be credited. The order service cancels the order.
 
 version 1   order_id, reason
 """
@@ -15,7 +15,7 @@ VERSION: Final = 1
 
 
 class CreditRefused(MessageBody):
-    """An order that the credit service has closed without a credit, for good."""
+    """An order that the credit service has closed without a credit. This is final."""
 
     version: int = Field(1, ge=1)
     reason: Annotated[Text, StringConstraints(max_length=200)]

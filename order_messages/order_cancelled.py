@@ -1,4 +1,4 @@
-"""The message of a cancelled order, whose creation was sent before. It may arrive before the message of the creation.
+"""The message about a cancelled order whose creation was published. It may arrive before the message about the creation.
 
 version 1   order_id, customer, total_cents, currency, cancelled_at_ms, reason
 """
@@ -15,12 +15,12 @@ VERSION: Final = 1
 
 
 class OrderCancelled(MessageBody):
-    """An order that the order service has cancelled, for good."""
+    """An order that the order service has cancelled. This is final."""
 
     version: int = Field(1, ge=1)
     customer: Customer
     total_cents: TotalCents
-    """The order's total, which its credit was made of."""
+    """The order's total, from which its credit was calculated."""
     currency: Currency
     cancelled_at_ms: int
     reason: Annotated[Text, StringConstraints(max_length=200)]

@@ -1,7 +1,7 @@
-"""The message of a placed order; an order to be paid later is sent only when it is paid.
+"""The message about a placed order. For an order to be paid later it is sent only after the payment.
 
 version 1   order_id, customer, total_cents, currency, created_at_ms
-version 2   adds items: what inventory ships
+version 2   adds items, which the inventory service ships
 """
 
 from typing import Annotated, Final
@@ -33,4 +33,4 @@ class OrderCreated(MessageBody):
     currency: Currency
     created_at_ms: int
     items: tuple[OrderedItem, ...] = ()
-    """None in a message of version 1."""
+    """Empty in a message of version 1."""

@@ -1,16 +1,15 @@
-"""The words in the rows of the services, and the limits of their values: each is defined only here.
+"""The words in the database rows of the services, and the limits of their values. Each is defined only here.
 
     word                table and column                 written by
     OrderState          orders.state                     order_service
     TransactionKind     transactions.kind                order_service
     TransactionState    transactions.state               order_service
     EntryKind           credits.kind                     credit_service
-    BY_REFUSAL          credits.message_id, before it    credit_service
-    BY_REPAIR           credits.message_id, before it    credit_service
+    BY_REFUSAL          prefix of credits.message_id     credit_service
+    BY_REPAIR           prefix of credits.message_id     credit_service
 
-Other programs read the rows as well: the reconciliation judges by them. It shares these words with the services, but none of
-their rules: `order_service.domain.life_cycle` holds the transitions between states, `pipelines.judging.rules` the conditions of
-each state.
+The reconciliation reads these rows too. It shares the words with the services but none of their rules:
+`order_service.domain.life_cycle` has the transitions between states, `pipelines.judging.rules` the conditions of each state.
 """
 
 from enum import StrEnum
@@ -19,13 +18,13 @@ from typing import Final
 MAX_ORDER_ID_LENGTH: Final = 36
 MAX_CUSTOMER_LENGTH: Final = 100
 MAX_TOTAL_CENTS: Final = 10**15
-"""Above that a total is a mistake, not an order."""
+"""A higher total is treated as a mistake."""
 
 
 class OrderState(StrEnum):
     """The state of an order."""
 
-    # Each state is below those that lead to it: by that the reconciliation finds the later of two.
+    # A state comes after the states that lead to it. The reconciliation uses this order to find the later of two states.
 
     PLACED = "PLACED"
     AWAITING_PAYMENT = "AWAITING_PAYMENT"
@@ -34,13 +33,13 @@ class OrderState(StrEnum):
     EXPIRED = "EXPIRED"
 
     @property
-    def is_told(self) -> bool:
-        """True if the order's message is, or will be, with its consumers."""
+    def is_published(self) -> bool:
+        """True if consumers have received the order's message or will receive it."""
         return self in (OrderState.PLACED, OrderState.PAID)
 
 
 class TransactionKind(StrEnum):
-    """The subject of a transaction's message. An order has one of the first kind, and at most one COMMITTED of the second."""
+    """The subject of a transaction. An order has one ORDER transaction and at most one COMMITTED CANCELLATION."""
 
     ORDER = "order"
     CANCELLATION = "cancellation"
@@ -50,15 +49,15 @@ class TransactionState(StrEnum):
     """The state of a transaction. Only COMMITTED and ROLLED_BACK are final."""
 
     PENDING = "PENDING"
-    """The order is stored and awaits its payment: check-back is answered UNKNOWN until it is paid, cancelled or expired."""
+    """The order is stored and awaits its payment. Check-backs are answered UNKNOWN until it is paid, cancelled or expired."""
     COMMITTED = "COMMITTED"
     ROLLED_BACK = "ROLLED_BACK"
     UNKNOWN = "UNKNOWN"
-    """Stands in no row: check-back will decide."""
+    """The outcome is not known yet; a check-back will decide. No row has this state."""
 
     @property
     def is_written(self) -> bool:
-        """True for a state that a transaction's row may hold."""
+        """True for a state that a transaction's row may have."""
         return self is not TransactionState.UNKNOWN
 
 
@@ -68,10 +67,10 @@ class EntryKind(StrEnum):
     CREDIT = "credit"
     """Adds the points of an order."""
     REVERSAL = "reversal"
-    """Takes the points of a cancelled order back."""
+    """Takes back the points of a cancelled order."""
 
 
 BY_REFUSAL: Final = "refused "
-"""Stands before the message's id in both entries of an order that was refused."""
+"""The prefix of the message's id in both entries of a refused order."""
 BY_REPAIR: Final = "repair "
-"""Stands before a repair's id, in place of a message's, in an entry that a repair wrote."""
+"""The prefix of the repair's id, which replaces the message's id, in an entry that a repair wrote."""

@@ -1,4 +1,4 @@
-"""The message of an order with too little in stock: a compensating message; the order service then cancels the order.
+"""The compensating message for an order that the stock cannot cover. The order service cancels the order.
 
 version 1   order_id, missing
 """
@@ -15,8 +15,8 @@ VERSION: Final = 1
 
 
 class StockShort(MessageBody):
-    """An order that inventory cannot ship, and will never ship."""
+    """An order that the inventory service will never ship."""
 
     version: int = Field(1, ge=1)
     missing: Annotated[Text, StringConstraints(max_length=200)]
-    """The name of the first item of which there is too little."""
+    """The name of the first item with too little in stock."""

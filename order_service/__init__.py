@@ -2,10 +2,10 @@
 
     POST /orders -> half message -> local transaction: order and transaction row -> COMMIT or ROLLBACK to the broker
                                           ^
-    the broker's check-back reads the transaction row, and the answer is COMMIT or ROLLBACK
+    a check-back reads the transaction row and answers COMMIT or ROLLBACK
 
-The local commit is the database's; COMMIT in capitals is sent to the broker.
+"Local commit" means the commit of the database. COMMIT in capitals is the decision sent to the broker.
 
-Read on in `domain.order` (the rules), `service_layer.transaction_listener` (the two steps of RocketMQ), `adapters.order_store`
-(how both are safe against each other) and `entrypoints.http` (the view of callers).
+Start with `domain.order` (the rules), `service_layer.transaction_listener` (the two callbacks of RocketMQ),
+`adapters.order_store` (how the two exclude each other) and `entrypoints.http` (the HTTP interface).
 """

@@ -1,1 +1,1 @@
-"""Reconciliation by Spark: reads both databases, and optionally the commit log, and decides whether orders and credits agree."""
+"""The reconciliation in PySpark: reads both databases and optionally the commit log, and checks that orders and credits agree."""

@@ -1,7 +1,7 @@
-"""Reconciles small books without Spark: this process reads the sources, and SQLite runs the rules that Spark runs.
+"""Reconciles small books without Spark: this process reads the sources, and SQLite runs the same rules as Spark.
 
-The answer is Spark's, case by case: `tests/component/pipelines/test_embedded.py` holds both to the same books. What SQLite cannot
-add up (amounts whose sum needs more than 64 bits) and what is too large for one process is refused, and never guessed.
+The result is the same as Spark's; `tests/component/pipelines/test_embedded.py` checks both with the same books. Books that are
+too large for one process, and sums of more than 64 bits, which SQLite cannot compute, are refused.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from pipelines.sources.logs.message_logs import COLUMNS, options_of_store
 from pipelines.sources.reading import read_here, schema_of
 from rocketmq_commitlog.source import CommitLogSource
 
-_TOO_WIDE: Final = "SQLite cannot add up amounts beyond 64 bits: --engine spark can"
+_TOO_WIDE: Final = "SQLite cannot compute sums of more than 64 bits; use --engine spark"
 _BEYOND: Final = 2**63
 _MIN_SQLITE: Final = (3, 35, 0)
-"""The first version with MATERIALIZED, which the rules say of their steps."""
+"""The first version with MATERIALIZED, which the rules use."""
 
 Row = dict[str, Any]
 
 
 def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
-    """Compares as `reconcile` does, and writes the same outputs.
+    """Compares the books like `reconcile`, and writes the same outputs.
 
     Raises UnreadableStore, UnreadableDatabase, UnreadableAudit, UnwritableOutput, and EngineUnfit for books that need Spark.
     """
     if sqlite3.sqlite_version_info < _MIN_SQLITE:
         raise EngineUnfit(
-            f"this Python has SQLite {sqlite3.sqlite_version}, and the embedded engine needs "
-            f"{'.'.join(map(str, _MIN_SQLITE))} or newer: --engine spark works with any"
+            f"this Python has SQLite {sqlite3.sqlite_version}, but the embedded engine requires "
+            f"{'.'.join(map(str, _MIN_SQLITE))} or newer; use --engine spark"
         )
     if books.brokers:
-        raise EngineUnfit("the embedded engine reads stores: messages that are pulled from a --broker need --engine spark")
+        raise EngineUnfit("the embedded engine cannot pull messages from a --broker; use --engine spark, or --store")
     try:
         found = _found(books, cut_off)
     except (OverflowError, sqlite3.Error) as error:
@@ -71,7 +71,7 @@ def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> Reconcilia
 
 
 def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
-    """Returns a row for each finding, with FINDING_COLUMNS."""
+    """Returns one row with FINDING_COLUMNS for each finding."""
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
     of_tables = table_findings(books, read_wrong_balances(books.credit_database), progress)
@@ -102,9 +102,9 @@ def _finding(judged: Row) -> Row:
 
 
 def _whole(cents: float | None) -> int | None:
-    """Returns the amount; None beyond 64 bits, as Spark's try_cast. Raises OverflowError for one that SQLite rounded.
+    """Returns the amount, or None beyond 64 bits, like Spark's try_cast. Raises OverflowError if SQLite rounded it.
 
-    SQLite goes on with a rounded number where a difference or a sum leaves its range.
+    SQLite continues with a rounded number if a sum or a difference leaves the range of integers.
     """
     if cents is None or isinstance(cents, int):
         return cents

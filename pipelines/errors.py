@@ -1,4 +1,4 @@
-"""The reasons why a pipeline cannot tell whether the books agree."""
+"""The errors of the pipelines. Each means that the run could not decide whether the books agree."""
 
 from typing import Final
 
@@ -6,39 +6,39 @@ from rocketmq_commitlog.errors import UnreadableStore
 
 
 class PipelineError(Exception):
-    """Base of the errors of this package; the text is one line for the user, without passwords."""
+    """Base class of this package's errors. The text is one line for the user, without passwords."""
 
 
 class UnusableDatabaseUrl(PipelineError):
-    """A database URL that is invalid, or names a database without a driver here."""
+    """A database URL is invalid, or there is no driver for its database."""
 
 
 class UnreadableDatabase(PipelineError):
-    """A database that does not answer, refuses the user, or lacks a table or column."""
+    """A database does not answer, refuses the user, or lacks a table or a column."""
 
 
 class UnwritableOutput(PipelineError):
-    """The findings cannot be written to their place."""
+    """The output cannot be written."""
 
 
 class BreaksUnusable(PipelineError):
-    """The table of breaks cannot be used, or has no break with that number."""
+    """The table of breaks cannot be used, or has no break with this number."""
 
 
 class PlanUnusable(PipelineError):
-    """A plan of repair that cannot be read, written or carried out."""
+    """A repair plan cannot be read, written or applied."""
 
 
 class UnreadableAudit(PipelineError):
-    """A file that cannot be read as the audit of repairs."""
+    """An audit file of repairs cannot be read."""
 
 
 class StateUnusable(PipelineError):
-    """The state of an earlier run cannot be used: another run has it, its books differ, or a source lost rows that were read."""
+    """The state of an earlier run cannot be used: it is locked, its books differ, or a source lost rows that were read."""
 
 
 class EngineUnfit(PipelineError):
-    """The chosen engine cannot judge these books: they are too large for it, or of a kind that it does not read."""
+    """The chosen engine cannot judge these books: they are too large, or of an unsupported kind."""
 
 
 class SparkUnavailable(PipelineError):
@@ -46,8 +46,8 @@ class SparkUnavailable(PipelineError):
 
 
 class SparkFailed(PipelineError):
-    """Spark failed after its start: an executor was lost, a database went away, the output cannot be written."""
+    """Spark failed after its start: an executor was lost, a database is unavailable, or the output cannot be written."""
 
 
 COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)
-"""The errors that end a run, or a turn of a watch, with one line on the screen."""
+"""The errors that end a run, or one round of `watch`, with one line on the screen."""

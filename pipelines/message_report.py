@@ -1,4 +1,4 @@
-"""Reports the content of a store's commit log: `python -m pipelines messages`."""
+"""Reports the content of a commit log, for `python -m pipelines messages`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOT_THERE: Final = (RecordKind.DAMAGE, RecordKind.GAP)
 
 @dataclass(frozen=True, slots=True)
 class TopicCount:
-    """The records of one kind in one topic; damaged stretches have no topic."""
+    """The number of records of one kind in one topic. Damaged parts have no topic."""
 
     topic: str | None
     kind: RecordKind
@@ -38,7 +38,7 @@ class TopicCount:
 
 @dataclass(frozen=True, slots=True)
 class LoggedTransactions:
-    """The outcomes of one topic's transactions, by the commit log only."""
+    """The outcomes of a topic's transactions, by the commit log."""
 
     transactions: int
     delivered: int
@@ -46,25 +46,25 @@ class LoggedTransactions:
     pending: int
     """Undecided, and older than the grace period."""
     in_flight: int
-    """Undecided, and younger."""
+    """Undecided, and younger than the grace period."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageReport:
-    """The counts of the whole log."""
+    """The counts of a commit log."""
 
     topics: list[TopicCount]
     transactions: LoggedTransactions
 
     @property
     def is_consistent(self) -> bool:
-        """True if nothing is damaged, doubled or pending too long."""
+        """True if nothing is damaged, delivered twice, or pending for too long."""
         is_damaged = any(count.kind in _NOT_THERE for count in self.topics)
         return not (is_damaged or self.transactions.doubled or self.transactions.pending)
 
 
 def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, output: str) -> MessageReport:
-    """Counts the records of the log, and writes the transactions of `topic` as Parquet to `output`/transactions."""
+    """Counts the records of the log. Writes the transactions of `topic` as Parquet to `output`/transactions."""
     records = read_records(reading, store)
     topics = [
         TopicCount(row["topic"], RecordKind(row["kind"]), row["records"], row["bytes"])
@@ -78,7 +78,7 @@ def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, 
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """Counts the records of each kind in each topic, and their bytes. Columns: topic, kind, records, bytes."""
+    """Returns the number of records and bytes by topic and kind. Columns: topic, kind, records, bytes."""
     return (
         records.groupBy("topic", "kind")
         .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))
@@ -88,7 +88,7 @@ def count_records(records: DataFrame) -> DataFrame:
 
 @contextmanager
 def _replaced(output: str) -> Iterator[str]:
-    """Yields the path for the transactions. A complete local one replaces the last run's."""
+    """Yields the path for the transactions. A local one replaces the last run's once it is complete."""
     folder = local_folder(output)
     if folder is None:
         yield f"{output}/transactions"

@@ -1,7 +1,7 @@
-"""Findings and summary as Parquet, replaced together and as a whole: an interrupted run leaves the last good run's files.
+"""Writes findings and summary as Parquet. They are replaced together: an interrupted run keeps the files of the last good run.
 
-Each is a directory of one file, and names its run: the metadata of its schema hold the run's `as_of_ms`. Object stores show a
-file once it is complete, and cannot replace two in one step: there the summary follows the findings.
+Each is a directory with one file. The metadata of its schema contains the run's `as_of_ms`. Object stores show a file once it is
+complete, but cannot replace two atomically: there the summary is written after the findings.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _SUMMARY: Final = pyarrow.schema(
 
 
 def write_outputs(rows: Iterable[Mapping[str, Any]], totals: Sequence[FindingTotal], cut_off: CutOff, output: str) -> None:
-    """Writes single findings and sums to `output`/findings, and a row for each class and currency to `output`/summary.
+    """Writes the findings to `output`/findings, and a row for each class and currency to `output`/summary.
 
-    `rows` are those of `totals.summed`, and `totals` their sums. Raises UnwritableOutput.
+    `rows` come from `totals.summed`, and `totals` are their sums. Raises UnwritableOutput.
     """
     tables = {"findings": _findings(rows), "summary": _summary(totals, cut_off)}
     run = {"as_of_ms": str(cut_off.as_of_ms)}
@@ -76,12 +76,12 @@ def write_outputs(rows: Iterable[Mapping[str, Any]], totals: Sequence[FindingTot
 
 
 def _findings(rows: Iterable[Mapping[str, Any]]) -> pyarrow.Table:
-    told = [
+    findings = [
         {field.name: _value(row, field.name) for field in _FINDINGS}
         for row in rows
         if row["order_id"] is not None or row["stage"] is not None
     ]
-    return pyarrow.Table.from_pylist(told, _FINDINGS)
+    return pyarrow.Table.from_pylist(findings, _FINDINGS)
 
 
 def _summary(totals: Sequence[FindingTotal], cut_off: CutOff) -> pyarrow.Table:
@@ -124,7 +124,7 @@ def _replace(tables: Mapping[str, pyarrow.Table], output: str) -> None:
 
 
 def local_folder(output: str) -> Path | None:
-    """Returns the local folder of an output; None for a place of another kind."""
+    """Returns the local folder of an output, or None if it is not local."""
     if "://" not in output:
         return Path(output)
     filesystem, folder = FileSystem.from_uri(output)

@@ -1,4 +1,4 @@
-"""The reconciliation from sources to totals, for `python -m pipelines reconcile`."""
+"""The reconciliation, from the sources to the totals, for `python -m pipelines reconcile`."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ from pipelines.sources.reading import Reading
 
 PERIOD_MS: Final = 60_000
 MAX_BROADCAST: Final = 1_000_000
-"""Markers that each task may get: some 100 MB."""
+"""The maximum number of markers that are broadcast to each task, about 100 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The compared books: two databases, and optionally the commit logs between them."""
+    """The books to compare: two databases, and optionally the commit logs."""
 
     order_database: DatabaseAddress
     credit_database: DatabaseAddress
     stores: tuple[Path, ...] = ()
     route: Route = field(default_factory=Route)
     brokers: tuple[str, ...] = ()
-    """Brokers, HOST:PORT, whose messages are pulled."""
+    """The brokers, as HOST:PORT, whose messages are pulled."""
     read_repairs: Callable[[], KnownRepairs] | None = None
-    """Reads the repairs that are believed, for each judgement; None believes all."""
+    """Reads the accepted repairs for each run; None accepts all repairs."""
 
     def known_repairs(self) -> KnownRepairs | None:
-        """Returns the repairs that are believed; None for all. Raises UnreadableAudit."""
+        """Returns the accepted repairs, or None for all. Raises UnreadableAudit."""
         return None if self.read_repairs is None else self.read_repairs()
 
     @property
@@ -66,7 +66,7 @@ class Books:
         stores = tuple(map(StoreLog, self.stores))
         if not self.brokers:
             return stores
-        # Imported here: the client takes a quarter of a second, which books without brokers save.
+        # Imported here because the client's import takes a quarter of a second, which books without brokers save.
         from pipelines.sources.logs.pulled_log import BrokerLog
 
         return (*stores, *map(BrokerLog, self.brokers))
@@ -81,15 +81,14 @@ class ReconciliationOutcome:
 
 
 def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
-    """Compares, and writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
+    """Compares the books, and writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
 
-    Raises UnreadableStore, UnreadableDatabase, UnreadableAudit, UnwritableOutput; and Spark's errors if a source or the output
-    fails later.
+    Raises UnreadableStore, UnreadableDatabase, UnreadableAudit and UnwritableOutput, and Spark's errors if a source fails later.
     """
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
     with ThreadPoolExecutor(1) as beside:
-        # SQL over all rows of large books: beside Spark it takes no time of its own.
+        # This SQL reads all rows. It runs while Spark works, so that it adds no time.
         of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database), progress))
         of_orders = reading.rows(summed(find(reading, books, cut_off, progress), PERIOD_MS))
         rows = [*of_orders, *summed_here(of_tables.result(), PERIOD_MS)]
@@ -97,7 +96,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> R
 
 
 def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
-    """Writes these rows of `totals.summed` to `output`, and returns their outcome. Raises UnwritableOutput."""
+    """Writes these rows of `totals.summed` to `output`. Returns the outcome. Raises UnwritableOutput."""
     rows = with_unjudged(rows, cut_off)
     totals = totals_of(rows, kinds_of(books))
     write_outputs(rows, totals, cut_off, output)
@@ -105,12 +104,12 @@ def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, o
 
 
 def kinds_of(books: Books) -> tuple[Finding, ...]:
-    """Returns the classes possible with these books."""
+    """Returns the classes that are possible with these books."""
     return tuple(kind for kind in Finding if (books.logs or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
 def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
-    """Returns the findings about orders, including healthy ones; `progress` is that of each log."""
+    """Returns the findings about all orders, including healthy ones. `progress` has an entry for each log."""
     repairs = books.known_repairs()
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
@@ -125,15 +124,15 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
             for log, offsets in zip(books.logs, progress, strict=True)
         ),
     ]
-    # Each source has one or two events of an order: sorting and summing before the join would cost more than it saves.
+    # Each source has one or two events of an order, so that pre-aggregating them would cost more than it saves.
     histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
     return findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route), repairs))
 
 
 def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:
-    """Returns the markers; None without any. Each task gets all of them, unless they are very many.
+    """Returns the markers, or None if there are none. They are broadcast, unless there are too many.
 
-    So histories need no further sort for this join, and transactions are not read twice.
+    So histories are not sorted again for this join, and transactions are not read twice.
     """
     count = count_markers(books.order_database)
     if count > MAX_BROADCAST:
@@ -146,7 +145,7 @@ def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFram
 
 
 def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
-    """Returns the time since which the commit logs are complete: 0 if no segment was deleted. None without a log.
+    """Returns the time since which the commit logs are complete: 0 if no segment was deleted, None without a log.
 
     Raises UnreadableStore.
     """
@@ -159,18 +158,18 @@ def progress_of(log: MessageLog, route: Route) -> Progress:
 
 
 def table_findings(books: Books, wrong_balances: pyarrow.Table, progress: Sequence[Progress]) -> list[dict[str, Any]]:
-    """Finds customers with a wrong balance, unreadable values, and lost ends of logs: a row of FINDING_COLUMNS for each.
+    """Returns a row with FINDING_COLUMNS for each wrong balance, unreadable value, and lost end of a log.
 
-    A customer's points are the ledger's sum. `progress` is that of each log. Raises UnreadableDatabase and UnreadableStore.
+    `points` is the ledger's sum. `progress` has an entry for each log. Raises UnreadableDatabase and UnreadableStore.
     """
     lost = [
-        {"finding": Finding.LOG_GAP.value, "stage": "unknown", "transaction_id": told}
+        {"finding": Finding.LOG_GAP.value, "stage": "unknown", "transaction_id": text}
         for log, offsets in zip(books.logs, progress, strict=True)
-        for told in log.lost_ends(offsets)
+        for text in log.lost_ends(offsets)
     ]
     values = [
-        {"finding": Finding.UNREADABLE_VALUE.value, "stage": "unknown", "transaction_id": told}
-        for told in read_unreadable_values(books.order_database, books.credit_database)
+        {"finding": Finding.UNREADABLE_VALUE.value, "stage": "unknown", "transaction_id": text}
+        for text in read_unreadable_values(books.order_database, books.credit_database)
     ]
     rows: list[Mapping[str, object]] = [*map(_balance_finding, wrong_balances.to_pylist()), *values, *lost]
     return [{name: row.get(name) for name in FINDING_COLUMNS} for row in rows]

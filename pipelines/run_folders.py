@@ -1,11 +1,11 @@
-"""All outputs of one run, replaced in one step: readers find those of one run, and never some of each.
+"""Replaces all outputs of a run atomically, so that readers never find a mix of two runs.
 
     data/reconciliation/findings -> .reconciliation/latest/findings
     data/reconciliation/summary  -> .reconciliation/latest/summary
     data/reconciliation/.reconciliation/latest -> run-5a6b7c8d
 
-A run writes into its own folder. Then it makes `latest` name that folder: one rename, which is atomic on each POSIX file system.
-The folder of the run before stays until the next run, for present readers.
+A run writes into its own folder. Then it renames a new symbolic link to `latest`, which is atomic on POSIX file systems. The
+folder of the previous run stays until the next run, for readers that have it open.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from typing import Final
 _LATEST: Final = "latest"
 _RENAME_EXCHANGE: Final = 2
 _FROM_HERE: Final = -100
-"""AT_FDCWD: a relative path begins at the working directory."""
+"""AT_FDCWD: relative paths begin at the working directory."""
 
 
 @contextmanager
 def replaced_together(output: Path, kind: str, names: Sequence[str]) -> Iterator[Path]:
-    """Yields a folder for outputs of these names; after the block, all replace the last run's in one step.
+    """Yields a folder for outputs with these names. After the block they replace the outputs of the last run atomically.
 
-    If the block raises, all stay unchanged. Only their owner can read the outputs. `kind` separates the outputs of several
-    programs in one folder. Raises OSError.
+    If the block raises an error, nothing is replaced. Only the owner can read the outputs. `kind` separates the outputs of
+    several programs in one folder. Raises OSError.
     """
     runs = output / f".{kind}"
     output.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def replaced_together(output: Path, kind: str, names: Sequence[str]) -> Iterator
 
 
 def _adopt(output: Path, runs: Path, names: Sequence[str]) -> None:
-    """Links each name to its output in `latest`. A folder that an older version wrote under a name becomes a run's."""
+    """Links each name to its output in `latest`. A folder that an older version wrote is moved into a run's folder."""
     folders = [name for name in names if (output / name).is_dir() and not (output / name).is_symlink()]
     if folders and not (runs / _LATEST).is_symlink():
         adopted = runs / f"run-{secrets.token_hex(4)}"
@@ -67,12 +67,12 @@ def _adopt(output: Path, runs: Path, names: Sequence[str]) -> None:
 
 
 def _point(link: Path, target: str) -> None:
-    """Creates a symbolic link, and replaces what has its name."""
+    """Creates a symbolic link. Replaces an existing file or folder of that name."""
     made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     made.symlink_to(target)
     if link.is_dir() and not link.is_symlink():
         if not _exchanged(made, link):
-            # Without an atomic exchange the name is missing for a moment: once, when an older version's folder is replaced.
+            # Without an atomic exchange the name is missing for a moment; only once, when an older version's folder is replaced.
             aside = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
             link.rename(aside)
             made.rename(link)
@@ -83,7 +83,7 @@ def _point(link: Path, target: str) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Swaps two names in one step, by Linux' renameat2. Returns False without that call."""
+    """Swaps two names atomically with Linux's renameat2. Returns False if the call is not available."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
@@ -92,7 +92,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def _linked(source: str, target: str) -> str:
-    """Makes a hard link to a file; a copy if the file system has no hard links."""
+    """Creates a hard link to a file, or a copy if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:
@@ -101,7 +101,7 @@ def _linked(source: str, target: str) -> str:
 
 
 def _close_to_others(folder: Path) -> None:
-    """Makes all that is in the folder readable by its owner only: it names customers. Spark and Arrow go by the umask."""
+    """Makes all files of the folder readable by the owner only. Spark and Arrow use the umask."""
     for path in folder.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
 
@@ -116,7 +116,7 @@ def _sync(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Syncs a folder; a file system that cannot do so keeps its names itself."""
+    """Syncs a folder. Ignores file systems that do not support it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The outcome of each transaction, by the commit log only: half messages, op messages and delivered messages.
+"""Determines the outcome of each transaction from the commit log: half messages, op messages and delivered messages.
 
-A transaction is identified by the UNIQ_KEY of its message, given by the producer. The broker keeps that key when it rewrites a
-half message to move it forward, and in each delivered copy.
+A transaction is identified by the UNIQ_KEY of its message, which the producer sets. The broker keeps the key when it rewrites a
+half message, and in each delivered copy.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from rocketmq_commitlog.record_columns import RecordKind
 
 
 def transactions_of(records: DataFrame, topic: str) -> DataFrame:
-    """Returns one row for each transaction that sends to `topic`.
+    """Returns one row for each transaction of `topic`.
 
-    Columns: unique_key, order_id (the message's first key), stored_at_ms (of the first record), delivered (how many
-    committed messages), is_pending (no decision yet: not delivered, not discarded, no op message for its latest half message).
+    Columns: unique_key, order_id (the message's first key), stored_at_ms (of the first record), delivered (the number of
+    committed messages), is_pending (not delivered, not discarded, and no op message for the latest half message).
     """
     is_sent = (F.col("kind") == RecordKind.COMMITTED) & (F.col("topic") == topic)
     is_prepared = F.col("kind").isin(RecordKind.HALF, RecordKind.DISCARDED) & (F.col("real_topic") == topic)
     steps = _steps(records.where(is_sent | is_prepared).join(decisions_of(records), ["kind", "queue_id", "queue_offset"], "left"))
-    # Structs are compared field by field: the greatest is the latest half message.
+    # Structs are compared field by field: the maximum is the latest half message.
     latest_half = F.max(F.when(F.col("kind") == RecordKind.HALF, F.struct("queue_offset", "is_decided")))
     return (
         steps.groupBy("unique_key")
@@ -45,7 +45,7 @@ def transactions_of(records: DataFrame, topic: str) -> DataFrame:
 
 
 def decisions_of(records: DataFrame) -> DataFrame:
-    """Returns the half messages settled by op messages. Columns: kind (half), queue_id, queue_offset, is_decided (true)."""
+    """Returns the half messages decided by op messages. Columns: kind (half), queue_id, queue_offset, is_decided (true)."""
     return (
         records.where(F.col("kind") == RecordKind.OP)
         .select("queue_id", F.explode(F.split("decided_queue_offsets", ",")).alias("decided"))

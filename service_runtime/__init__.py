@@ -1,1 +1,1 @@
-"""The shared runtime of the services, which knows nothing about orders or credits."""
+"""The shared runtime of the services, independent of orders and credits."""

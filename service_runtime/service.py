@@ -1,4 +1,4 @@
-"""A service as a process, with the work that all services share: it joins a service's parts, serves and stops them."""
+"""The process of a service: starts its parts, serves until a signal, and stops them."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ S = TypeVar("S", bound=ServiceSettings)
 
 
 class Sender(Protocol):
-    """A sender of messages to the broker."""
+    """The interface of a message producer."""
 
     def start(self) -> None:
         """Joins the producer group. Raises ClientError."""
@@ -37,34 +37,34 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenedService(Generic[S]):
-    """The open resources before the parts of a service are built."""
+    """The resources from which the parts of a service are built."""
 
     settings: S
     engine: Engine
-    """The service's database, with the tables of this version."""
+    """The engine of the service's database, which has this version's tables."""
     metrics: CollectorRegistry | None
-    """None unless the settings ask for metrics."""
+    """None if metrics are off."""
     world: World
-    """Clock, chance and ids for all parts."""
+    """The clock, random numbers and ids for all parts."""
     closing: ExitStack
-    """Its resources are closed after all parts have stopped, and before the database."""
+    """Closes its resources after all parts have stopped, and before the database."""
 
     @property
     def database(self) -> str:
-        """The database's URL without its password."""
+        """The database URL without the password."""
         return masked(self.settings.database_url.get_secret_value())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceParts:
-    """The parts of a service, not started."""
+    """The parts of a service, before they are started."""
 
     app: Flask
     consumer: ServiceConsumer
     sender: Sender | None
-    """The sender, which application and consumer need to the last: it starts first and stops last."""
+    """The producer. It starts first and stops last, because application and consumer need it."""
     places: str
-    """The service's stores and their places, for the log."""
+    """The service's stores and their URLs, for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,17 +72,17 @@ class Service(Generic[S]):
     """The definition of a service."""
 
     program: str
-    """The name of its package: order_service."""
+    """The name of the package, such as order_service."""
     migrations: str
-    """Alembic's place of the migrations."""
+    """The location of the migrations, for Alembic."""
     settings_class: type[S]
     migration_settings_class: type[DatabaseSettings]
     build: Callable[[OpenedService[S]], ServiceParts]
     commands: Mapping[str, Command[Any]] = field(default_factory=dict)
-    """The commands besides serving and migrating, by name."""
+    """The commands other than serving and migrating, by name."""
 
     def main(self) -> int:
-        """Serves, migrates or runs a command, by the command line. Returns the exit status of `run_service`."""
+        """Runs the command of the command line: serves by default. Returns the exit status of `run_service`."""
         return run_service(
             self.program, self.settings_class, self.serve, self.migration_settings_class, self.migrate, self.commands
         )
@@ -109,7 +109,7 @@ class Service(Generic[S]):
                 trace_requests(parts.app)
             server = HttpServer.of(parts.app, settings, world)
             _join(parts)
-            # The last of these stops first: running requests and messages need the sender.
+            # The last callback runs first: running requests and messages need the sender.
             if parts.sender is not None:
                 opened.callback(parts.sender.stop)
             opened.callback(server.stop)

@@ -1,4 +1,4 @@
-"""The rule for text from outside."""
+"""The validation of text from outside."""
 
 import unicodedata
 from typing import Final
@@ -7,11 +7,11 @@ from pydantic import AfterValidator
 
 
 def _without_control_characters(text: str) -> str:
-    """Returns text without control characters: PostgreSQL stores no NUL, and nobody can read the others. Raises ValueError."""
+    """Returns the text. Raises ValueError if it contains control characters: PostgreSQL cannot store NUL."""
     if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
-        raise ValueError("holds a control character")
+        raise ValueError("must not contain control characters")
     return text
 
 
 NO_CONTROL_CHARACTERS: Final = AfterValidator(_without_control_characters)
-"""For the annotation of a field: text without control characters."""
+"""A pydantic validator for text without control characters."""

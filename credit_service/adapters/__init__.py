@@ -1,1 +1,1 @@
-"""The credit service's access to its database, Redis and the broker."""
+"""The adapters of the credit service to its database, Redis and the broker."""

@@ -1,4 +1,4 @@
-"""Counts the ledger's outcomes of credits and reversals, and shows held orders, for Prometheus."""
+"""Prometheus metrics: the outcomes of credits and reversals, held orders, and dead letters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from service_runtime.messaging.service_consumer import ServiceConsumer
 
 
 class CountedCrediting:
-    """A `BatchCrediting` that counts the outcomes of another one."""
+    """Wraps a `BatchCrediting` and counts its outcomes."""
 
     def __init__(self, crediting: BatchCrediting, registry: CollectorRegistry) -> None:
         """`crediting` writes the entries."""
         self._crediting = crediting
-        self._entries = Counter("credit_entries", "Entries by what the ledger did.", ["kind", "outcome"], registry=registry)
+        self._entries = Counter("credit_entries", "Entries, by outcome.", ["kind", "outcome"], registry=registry)
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """Writes the credits, and counts the outcomes."""
+        """Writes the credits and counts the outcomes."""
         outcomes = self._crediting.credit(credits, context)
         for credit, outcome in zip(credits, outcomes, strict=True):
             self._entries.labels(credit.kind.value, "LATER" if outcome is None else outcome.value).inc()
@@ -33,7 +33,7 @@ class CountedCrediting:
 
 @dataclass(frozen=True, slots=True)
 class HoldsCollector(Collector):
-    """Reads, at each scrape, the numbers of held orders, of waiting messages and of dead letters."""
+    """Collects the numbers of held orders, unacknowledged messages and dead letters at each scrape."""
 
     holds: Holds
     consumer: ServiceConsumer
@@ -41,16 +41,18 @@ class HoldsCollector(Collector):
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yields the gauges."""
         holding = self.holds.state()
-        yield GaugeMetricFamily("credit_held_orders", "Orders that are held.", value=0 if holding is None else holding.orders)
+        yield GaugeMetricFamily("credit_held_orders", "Held orders.", value=0 if holding is None else holding.orders)
         yield GaugeMetricFamily(
-            "credit_held_seconds", "Since when something is held without a break.", value=holding.held_for_s if holding else 0
+            "credit_held_seconds",
+            "Seconds for which at least one order has been held.",
+            value=holding.held_for_s if holding else 0,
         )
         dead = self.consumer.count_dead_letters()
         if dead is not None:
-            yield GaugeMetricFamily("credit_dead_letters", "Dead letters that nobody has treated.", value=dead)
+            yield GaugeMetricFamily("credit_dead_letters", "Dead letters that have not been handled.", value=dead)
         queues = self.consumer.progress()
         if queues is not None:
             waiting = sum(queue.unacknowledged for queue in queues)
             yield GaugeMetricFamily(
-                "credit_unacknowledged_messages", "Messages that were pulled and not acknowledged.", value=waiting
+                "credit_unacknowledged_messages", "Messages that were pulled but not acknowledged.", value=waiting
             )

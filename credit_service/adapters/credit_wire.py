@@ -1,4 +1,4 @@
-"""The form of credits in a task's argument, between consumers and workers of different versions."""
+"""The JSON form of credits in a task's argument, which consumers and workers of different versions exchange."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,11 +12,11 @@ WireCredit = Mapping[str, Any]
 
 
 class UnreadableCredit(Exception):
-    """A task's argument is no credit; the text names the wrong field."""
+    """A task's argument is not a valid credit; the text names the invalid field."""
 
 
 class _CreditFields(BaseModel):
-    """The fields of `Credit`. An older worker ignores a new field; a newer one needs a default for it."""
+    """The fields of `Credit`. An older worker ignores new fields, and a newer one has defaults for them."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 

@@ -1,8 +1,8 @@
-"""The ledger of credits and reversals, and the balances. Both change together: a balance is the sum of its signed entries.
+"""The ledger of credits and reversals, and the balances. A balance is always the sum of the points of its entries.
 
-An entry is unique by order and kind. A batch inserts its missing rows, and adds to the balances only the rows really inserted, in
-one database transaction; so a redelivery changes nothing, even when two workers have the same orders at once. Rows are written in
-the order of their keys, so two batches cannot wait for each other. A reversal may come before its credit.
+An entry is unique by order and kind. In one database transaction, a batch inserts the missing entries and adds only the points of
+the inserted ones to the balances. So a redelivery changes nothing, even if two workers process the same orders at the same time.
+Rows are written in key order, so that batches cannot deadlock. A reversal may be written before its credit.
 """
 
 import logging
@@ -40,18 +40,18 @@ _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
 class LedgerUnavailable(Exception):
-    """The database did not answer, or lacks tables of this version: the credits are not to blame.
+    """The database is unavailable or lacks this version's tables. The credits are not the cause.
 
-    Consumers of other versions know this error only by its name: see `service_layer.faults`.
+    Consumers of other versions recognize this error by its name; see `service_layer.faults`.
     """
 
 
 class CreditNotStored(Exception):
-    """The database accepted a row without an error, but lacks it: a trigger or rule dropped it. Nothing is written."""
+    """The database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
 
 
 class _HasEntries(Exception):
-    """The order has entries already: nothing is written."""
+    """The order already has entries. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +61,18 @@ class LedgerEntry:
     order_id: str
     kind: EntryKind
     points: int
-    """With their sign."""
+    """Negative for a reversal."""
     amount_cents: int
     created_at_ms: int
     customer: str
     message_id: str
-    """Of the message that brought the entry."""
+    """The id of the message from which the entry was written."""
     transaction_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class CustomerCredit:
-    """A customer's balance and latest entries, the newest first."""
+    """A customer's balance and latest entries, newest first."""
 
     customer: str
     points: int
@@ -80,29 +80,29 @@ class CustomerCredit:
 
 
 def _may_pass(failure: Exception) -> bool:
-    """Returns whether an immediate retry may help: the connection broke, or other sessions held the rows."""
+    """Returns True if an immediate retry may help: the connection broke, or the rows were locked."""
     return isinstance(failure, DatabaseFailure) and isinstance(failure.__cause__, OperationalError)
 
 
 class Ledger:
-    """The credit database; safe to use from several threads and processes."""
+    """The credit database. Safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`."""
+        """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._world = world
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire, reads_one_moment=True)
         adding = self._sessions.insert(_BALANCES)
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
-        """Made once: making it for each batch, and its key in SQLAlchemy's cache, took longer than running it."""
+        """Built once: building it and its SQLAlchemy cache key took longer than executing it."""
         self.positions = Positions[EntryKey](self._sessions, POSITIONS, has_all=_has_all_entries)
         """The positions of the consumer group in this database."""
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes a batch of credits and reversals; durable on return. Returns one outcome for each, in their order.
+        """Writes a batch of credits and reversals, which are durable on return. Returns their outcomes in the same sequence.
 
-        If the database refuses a credit, each is tried alone, so that it does not stop the others. Raises LedgerUnavailable: then
-        nothing may be acknowledged, and a retry is right whether or not the batch was written.
+        If the database refuses the batch, each entry is written alone, so that a refused one does not block the others. Raises
+        LedgerUnavailable; nothing may be acknowledged then, and a retry is safe whether or not the batch was written.
         """
         try:
             return self._credit_with_retries(credits)
@@ -117,7 +117,7 @@ class Ledger:
             return [CreditOutcome.IMPOSSIBLE]
 
     def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Pauses differ by chance, so that two batches that hold each other up do not meet again."""
+        """Retries after random pauses, so that two conflicting batches do not collide again."""
         ends_s = self._world.steady_s() + _TRY_FOR_S
         for _ in range(_MAX_TRIES - 1):
             try:
@@ -137,10 +137,10 @@ class Ledger:
             return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
 
     def annul(self, credit: Credit) -> bool:
-        """Closes an order that cannot be credited, by a credit and a reversal of nothing; durable on return.
+        """Closes an order that cannot be credited, with a credit and a reversal of zero that are durable on return.
 
-        Returns False, and writes nothing, if the order has entries already, or the database refuses these as well. A
-        DatabaseFailure for any other reason passes through.
+        Returns False without changes if the order already has entries, or if the database refuses these two as well. Raises
+        DatabaseFailure if the database fails for another reason.
         """
         pair = {entry.key: entry for entry in credit.annulled()}
         try:
@@ -158,7 +158,7 @@ class Ledger:
         return True
 
     def _insert_missing(self, session: Session, by_key: Mapping[EntryKey, Credit]) -> set[EntryKey]:
-        """Inserts the missing entries. Returns the keys of those really inserted."""
+        """Inserts the missing entries. Returns the keys of the inserted ones."""
         now_ms = self._world.wall_ms()
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
         inserted = insert_missing(session.connection(), _CREDITS, rows, ["order_id", "kind"])
@@ -174,7 +174,7 @@ class Ledger:
         session.connection().execute(self._add_points, rows)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
-        """Returns the balance and latest entries, read at one moment; None without a balance. Raises DatabaseUnavailable."""
+        """Returns a consistent balance and its latest entries; None if there is no balance. Raises DatabaseUnavailable."""
         latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
         with self._sessions.reading() as session:
             balance = session.get(BalanceRow, customer)
@@ -184,18 +184,18 @@ class Ledger:
             return CustomerCredit(customer, balance.points, tuple(_entry(row) for row in rows))
 
     def find_order(self, order_id: str) -> tuple[LedgerEntry, ...]:
-        """Returns the order's entries, the oldest first: none, its credit, its reversal, or both."""
+        """Returns the order's entries, oldest first: none, its credit, its reversal, or both."""
         entries = select(CreditRow).where(col(CreditRow.order_id) == order_id).order_by(col(CreditRow.id))
         with self._sessions.reading() as session:
             return tuple(_entry(row) for row in session.exec(entries))
 
     def last_written(self) -> int:
-        """Returns the id of the last entry (`service_runtime.failing.refusals.Elsewhere`)."""
+        """Returns the id of the last entry; see `service_runtime.failing.refusals.Elsewhere`."""
         with self._sessions.reading() as session:
             return session.exec(select(func.max(col(CreditRow.id)))).one() or 0
 
     def is_written_after(self, number: int, kind: str) -> bool:
-        """Returns whether an order's entry of that kind is newer than `number`. Refusals and repairs do not count."""
+        """Returns True if an entry of that kind is newer than `number`. Entries of refusals and repairs do not count."""
         id_of_message = col(CreditRow.message_id)
         of_orders = ~id_of_message.startswith(BY_REFUSAL), ~id_of_message.startswith(BY_REPAIR)
         entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)
@@ -203,12 +203,12 @@ class Ledger:
             return session.exec(entries.limit(1)).first() is not None
 
     def why_unready(self) -> str | None:
-        """Returns why no row can be written now, in one line; None if rows can be written."""
+        """Returns the reason why rows cannot be written now, in one line; None if they can."""
         return self._sessions.why_unwritable(CreditDatabase.metadata.sorted_tables)
 
 
 def _refuses_a_credit(failure: Exception) -> bool:
-    """Returns whether the database refused the credit. A duplicate row id is no refusal."""
+    """Returns True if the database refused the credit. A duplicate row id does not count as a refusal."""
     error = failure.__cause__
     is_number_taken = isinstance(error, DBAPIError) and is_duplicate(error, _CREDITS.c.id)
     return isinstance(failure, CreditNotStored | DatabaseRefusal) and not is_number_taken
@@ -241,7 +241,7 @@ def _has_all_entries(session: Session, keys: Collection[EntryKey]) -> bool:
 def _outcomes(
     credits: Sequence[Credit], by_key: Mapping[EntryKey, Credit], inserted: set[EntryKey], stored: Mapping[EntryKey, Credit]
 ) -> list[CreditOutcome]:
-    """Returns the outcomes. Raises CreditNotStored for a row that was neither inserted nor found."""
+    """Returns the outcomes. Raises CreditNotStored if a row was neither inserted nor found."""
     outcomes = []
     for credit in credits:
         first = by_key[credit.key]

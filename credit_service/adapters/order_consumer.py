@@ -1,4 +1,4 @@
-"""The consumer of orders and of their cancellations. It gets messages only after the broker's COMMIT."""
+"""The consumer of orders and cancellations. It receives only messages of committed transactions."""
 
 from typing import Final
 
@@ -22,11 +22,11 @@ def order_consumer(
     rpc_hook: RpcHook | None = None,
     results: ResultPositions | None = None,
 ) -> ServiceConsumer:
-    """Consumes orders and cancellations in batches, starting at each queue's first message, in a bounded pool of threads.
+    """Returns a consumer of orders and cancellations that starts at the first message of each queue and runs on `loop`.
 
-    Calls `listener` in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees the pulls. It runs on `loop`.
-    `results` has the positions of the ledger. With `grpc_endpoints` Apache's client takes their place, which has no use for
-    `rpc_hook`, `loop` and `results`.
+    It calls `listener` with up to `batch_size` messages on one of `threads` threads. `rpc_hook` is called for each pull.
+    `results` are the positions of the ledger. With `grpc_endpoints` it uses Apache's client, which ignores `rpc_hook`, `loop` and
+    `results`.
     """
     return service_consumer(
         listener,

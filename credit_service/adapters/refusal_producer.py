@@ -1,9 +1,9 @@
-"""Reports refusals by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
+"""Reports refusals with a plain message. A transaction is not needed: the order is redelivered until the report is sent."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from credit_service.service_layer.refusing import RefusalNotTold
+from credit_service.service_layer.refusing import RefusalNotReported
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
 from rocketmq_broker.message import Message
@@ -15,12 +15,12 @@ PRODUCER_GROUP: Final = "credit_service"
 
 @dataclass(frozen=True, slots=True)
 class RefusalProducer:
-    """Sends refusals (`service_layer.refusing.RefusalTeller`); safe to use from several threads."""
+    """Sends refusals (`service_layer.refusing.RefusalReporter`). Thread-safe."""
 
     sender: SenderThread
 
-    def tell(self, order_id: str, reason: str) -> None:
-        """Sends the message; stored on return. Raises RefusalNotTold."""
+    def report(self, order_id: str, reason: str) -> None:
+        """Sends the message, which is stored on return. Raises RefusalNotReported."""
         body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
         message = Message.of(
             credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried_properties()
@@ -28,4 +28,4 @@ class RefusalProducer:
         try:
             self.sender.send(message)
         except NotSent as error:
-            raise RefusalNotTold(f"the refusal of order {order_id} could not be told: {error}") from error
+            raise RefusalNotReported(f"the refusal of order {order_id} could not be sent: {error}") from error

@@ -1,7 +1,7 @@
-"""Repairs of the ledger for a reconciliation: takes back a credit, or makes a balance the sum of its entries.
+"""Repairs of the ledger for the reconciliation: they reverse a credit, or rebuild a balance from its entries.
 
-Repeating a repair changes nothing: an order has one reversal, and a right balance stays. A reversal names its repair in place of
-a message. Entries are never changed.
+Repeating a repair changes nothing: an order has at most one reversal, and a correct balance stays the same. A reversal contains
+the id of its repair instead of a message id. Entries are never changed.
 """
 
 import logging
@@ -21,34 +21,34 @@ logger = logging.getLogger(__name__)
 
 
 class RepairRefused(Exception):
-    """The ledger differs from the request's belief; nothing is changed."""
+    """The ledger differs from what the request expects. Nothing was changed."""
 
 
 class NothingToRepair(RepairRefused):
-    """The ledger has no such credit or customer."""
+    """The ledger does not have this credit or customer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A customer's balance before and after a repair; `is_new` if the repair changed anything."""
+    """A customer's balance before and after a repair. `is_new` is True if the repair changed something."""
 
     customer: str
     points_before: int | None
-    """None where there was no balance."""
+    """None if there was no balance."""
     points_after: int
     is_new: bool
 
 
 class Repairs:
-    """Repairs one ledger; safe to use from several threads and processes. All methods raise DatabaseFailure."""
+    """Repairs a ledger. Safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`."""
+        """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._ledger = Ledger(engine, world)
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
 
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
-        """Writes the reversal of an order's credit, which must be of this amount; durable on return.
+        """Writes the reversal of an order's credit, durable on return. The credit must have this amount.
 
         Raises NothingToRepair, RepairRefused, and LedgerUnavailable.
         """
@@ -63,18 +63,18 @@ class Repairs:
         )
         (outcome,) = self._ledger.credit([reversal])
         if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
-            raise RepairRefused(f"the ledger has another reversal of order {order_id}")
+            raise RepairRefused(f"the ledger has a different reversal of order {order_id}")
         is_new = outcome is CreditOutcome.CREDITED
         if is_new:
-            logger.warning("repair %s: the credit of order %s over %d cents is reversed", repair_id, order_id, amount_cents)
+            logger.warning("repair %s reversed the credit of order %s for %d cents", repair_id, order_id, amount_cents)
         with self._sessions.reading() as session:
             return Repaired(customer, before, _balance(session, customer) or 0, is_new)
 
     def rebuild_balance(self, repair_id: str, customer: str) -> Repaired:
-        """Makes the customer's balance the sum of the entries; durable on return. Raises NothingToRepair."""
+        """Sets the customer's balance to the sum of the entries, durable on return. Raises NothingToRepair."""
         with self._sessions.writing() as session:
             before = _balance(session, customer)
-            # Each writer of an entry changes the balance last, in the same transaction. So the sum holds while the row is locked.
+            # Writers of entries change the balance last, in the same transaction. So the sum is stable while the row is locked.
             empty = {"customer": customer, "points": 0}
             session.execute(self._sessions.insert(BalanceRow).values(empty).on_conflict_do_nothing(index_elements=["customer"]))
             row = session.exec(select(BalanceRow).where(col(BalanceRow.customer) == customer).with_for_update()).one()
@@ -85,20 +85,22 @@ class Repairs:
             row.points = points
             session.add(row)
         if is_new:
-            logger.warning("repair %s: a balance is rebuilt, %s points before, %d after", repair_id, before, points)
+            logger.warning("repair %s rebuilt a balance: %s points before, %d after", repair_id, before, points)
         return Repaired(customer, before, points, is_new)
 
     def _creditor(self, order_id: str, amount_cents: int) -> tuple[str, int | None]:
-        """Returns the customer of the credit, and the balance before."""
+        """Returns the customer of the credit, and the current balance."""
         of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
         with self._sessions.reading() as session:
             row = session.exec(of_order).first()
             if row is None:
                 raise NothingToRepair(f"the ledger has no credit of order {order_id}")
             if row.amount_cents != amount_cents:
-                raise RepairRefused(f"the credit of order {order_id} is over {row.amount_cents} cents, not {amount_cents}")
+                raise RepairRefused(f"the credit of order {order_id} is for {row.amount_cents} cents, not {amount_cents}")
             if row.points != points_for(row.amount_cents):
-                raise RepairRefused(f"the credit of order {order_id} has {row.points} points, which its amount does not make")
+                raise RepairRefused(
+                    f"the credit of order {order_id} has {row.points} points, not {points_for(row.amount_cents)} for its amount"
+                )
             return row.customer, _balance(session, row.customer)
 
 

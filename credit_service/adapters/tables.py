@@ -1,4 +1,4 @@
-"""The credit database's tables. Only `ledger` and the migrations know them; `pipelines` reads them from outside."""
+"""The tables of the credit database. The adapters and the migrations use them; `pipelines` reads them from outside."""
 
 from typing import Final
 
@@ -11,15 +11,15 @@ from service_runtime.database.columns import ROW_ID
 from service_runtime.database.positions import PositionTables
 
 MIGRATIONS: Final = "credit_service:migrations"
-"""Alembic's place of the migrations."""
+"""The location of the migrations, for Alembic."""
 
 
 class CreditDatabase(SQLModel, registry=registry()):
-    """Base of the tables; separates them from another service's in the same process."""
+    """Base class of the tables. It separates them from the tables of other services in the same process."""
 
 
 class CreditRow(CreditDatabase, table=True):
-    """One entry of the ledger; entries are only ever added. An order has at most one of each kind, `credit` and `reversal`."""
+    """An entry of the ledger, which is append-only. An order has at most one entry of each kind, `credit` and `reversal`."""
 
     __tablename__ = "credits"
     __table_args__ = (UniqueConstraint("order_id", "kind", name="uq_credits_order_id_kind"),)
@@ -29,16 +29,16 @@ class CreditRow(CreditDatabase, table=True):
     kind: str = Field(default=EntryKind.CREDIT.value, max_length=16, sa_column_kwargs={"server_default": EntryKind.CREDIT.value})
     customer: str = Field(max_length=100, index=True)
     points: int = Field(sa_type=BigInteger)
-    """With its sign: below zero in a reversal."""
+    """Negative for a reversal."""
     amount_cents: int = Field(sa_type=BigInteger)
-    """The order's total, never below zero."""
+    """The order's total; never negative."""
     message_id: str = Field(max_length=64)
     transaction_id: str | None = Field(default=None, max_length=64)
     created_at_ms: int = Field(sa_type=BigInteger)
 
 
 class BalanceRow(CreditDatabase, table=True):
-    """The sum of a customer's entries."""
+    """The sum of the points of a customer's entries."""
 
     __tablename__ = "balances"
 
@@ -47,4 +47,4 @@ class BalanceRow(CreditDatabase, table=True):
 
 
 POSITIONS: Final = PositionTables.of(CreditDatabase.metadata)
-"""The positions of the consumer group: what the ledger holds."""
+"""The tables of the consumer group's positions: the offsets up to which the ledger contains the messages."""

@@ -1,1 +1,1 @@
-"""Credits and their rules; no database, broker, Celery or HTTP."""
+"""Credits and their rules, independent of database, broker, Celery and HTTP."""

@@ -1,4 +1,4 @@
-"""Entries of the ledger: one credit point for each full unit of currency of an order's total, and the reversals of points."""
+"""Entries of the ledger. An order earns one credit point for each full currency unit of its total; a reversal takes them back."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -11,7 +11,7 @@ RULE: Final = "one credit point for each full unit of currency"
 
 
 def points_for(total_cents: int) -> int:
-    """Returns the points of an order: one for each full unit of currency, none for a part of a unit."""
+    """Returns the points of an order: one for each full currency unit, rounded down."""
     return total_cents // CENTS_IN_A_UNIT
 
 
@@ -20,10 +20,10 @@ _SIGN_OF: Final = {EntryKind.CREDIT: 1, EntryKind.REVERSAL: -1}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """The credit of an order for its customer, or its reversal.
+    """The credit of an order, or the reversal of that credit.
 
-    The reversal may be written before the credit: messages of two topics come in any order. The balance is below zero until the
-    credit is written as well, and right after that.
+    The reversal may be written before the credit, because messages of two topics arrive in any order. Until the credit is
+    written too, the customer's balance is too low.
     """
 
     order_id: str
@@ -34,20 +34,20 @@ class Credit:
     transaction_id: str | None
     kind: EntryKind = EntryKind.CREDIT
     request_id: str | None = None
-    """Of the HTTP request that began it all, for log lines; the ledger does not keep it."""
+    """The id of the HTTP request that placed the order, for log lines. It is not stored."""
 
     @property
     def points(self) -> int:
-        """The points with their sign, negative for a reversal."""
+        """The points, negative for a reversal."""
         return _SIGN_OF[self.kind] * points_for(self.amount_cents)
 
     @property
     def key(self) -> tuple[str, EntryKind]:
-        """The key by which the ledger keeps an entry once: order and kind."""
+        """The unique key of the entry in the ledger: order and kind."""
         return self.order_id, self.kind
 
     def annulled(self) -> "tuple[Credit, Credit]":
-        """Returns a credit and a reversal of nothing. Once they are written, the order can be neither credited nor reversed."""
+        """Returns a credit and a reversal of zero. Once they are written, the order can no longer be credited or reversed."""
         nothing = replace(self, amount_cents=0, message_id=BY_REFUSAL + self.message_id)
         return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
 
@@ -57,9 +57,9 @@ class Credit:
         return self.amount_cents == 0 and self.message_id.startswith(BY_REFUSAL)
 
     def is_redelivery_of(self, other: "Credit") -> bool:
-        """Returns whether both are the same kind of entry for the same order, customer and amount.
+        """Returns True if both are the same kind of entry for the same order, customer and amount.
 
-        A reversal of a refused order counts as one: there is nothing to take back.
+        A reversal of a refused order counts as a redelivery of any amount: there is nothing to take back.
         """
         if other.is_annulled:
             return (self.key, self.customer) == (other.key, other.customer) and self.kind is EntryKind.REVERSAL
@@ -74,8 +74,8 @@ class CreditOutcome(StrEnum):
     ALREADY_CREDITED = "ALREADY_CREDITED"
     """A redelivery; nothing changed."""
     CONFLICTING = "CONFLICTING"
-    """The ledger has the entry with another amount or for another customer: somebody must look at it. Nothing changed."""
+    """The ledger has the entry with another amount or customer, which a person must resolve. Nothing changed."""
     REFUSED = "REFUSED"
-    """The order was refused before, and its cancellation asked for: see `service_layer.refusing`. Nothing changed."""
+    """The order was refused before, and its cancellation requested; see `service_layer.refusing`. Nothing changed."""
     IMPOSSIBLE = "IMPOSSIBLE"
-    """The database refuses this one. Nothing changed. Whose fault that is `service_layer.fair_crediting` finds out."""
+    """The database refuses the entry. Nothing changed. `service_layer.fair_crediting` decides whether the order is the cause."""

@@ -1,1 +1,1 @@
-"""The credit service's entry points: HTTP, and its processes."""
+"""The entry points of the credit service: the HTTP application and the process."""

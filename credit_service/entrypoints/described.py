@@ -1,4 +1,4 @@
-"""The texts of /docs and /openapi.json about the credit service's routes."""
+"""Describes the credit service's routes for /docs and /openapi.json."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The health of the credit service for orchestrators and operators: /readyz and /healthz."""
+"""The health endpoints of the credit service, for orchestrators and operators: /readyz and /healthz."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ from service_runtime.http.responses import json_response
 health_api = Blueprint("health", __name__)
 
 STILL_AFTER_S: Final = 120.0
-"""A queue that has not moved for so long stands still. A batch takes no longer than its task's time-out, and is held then."""
+"""The time without progress after which a queue counts as stalled. After its task's time-out a batch is held, not stalled."""
 
 
 class Workers(Protocol):
     """The port to the workers' heartbeats."""
 
     def living(self) -> Sequence[LivingWorker]:
-        """Returns the living workers. Raises RedisError."""
+        """Returns the workers that are alive. Raises RedisError."""
 
 
 class ConsumerQueues(Protocol):
@@ -37,15 +37,15 @@ class ConsumerQueues(Protocol):
         """Returns the progress of each queue; None if it is unknown."""
 
 
-_MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
+_MEANWHILE: Final = "Until then orders wait at the broker, and none is lost."
 _OF_DATABASE: Final = (
-    f"an end of what locks it, room on its disk, the right to write, the standby that its commits wait for. {_MEANWHILE}"
+    f"a lock that is held, a full disk, a missing write privilege, or a standby that commits wait for. {_MEANWHILE}"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _LivingWorkers:
-    """The living workers, as a need of credits."""
+    """The readiness check that a worker is alive and takes tasks."""
 
     workers: Workers
 
@@ -53,10 +53,10 @@ class _LivingWorkers:
         try:
             living = self.workers.living()
         except RedisError as error:
-            return f"Redis cannot be asked: {error}"
+            return f"Redis does not answer: {error}"
         if not living:
             return "no worker is alive"
-        return None if any(worker.takes_tasks for worker in living) else "no worker takes the tasks that wait"
+        return None if any(worker.takes_tasks for worker in living) else "no worker takes the waiting tasks"
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,19 @@ class HealthSources:
     dead_letters: DeadLetters
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
-    """For how long what they said of their readiness counts."""
+    """For how many seconds the readiness is cached."""
     results: NeedsAttention | None = None
-    """Whether the database went back in time."""
+    """Reports that the database was reset to an older state."""
 
     @cached_property
     def readiness(self) -> Readiness:
-        """The readiness to credit an order now."""
+        """Reports whether orders can be credited now."""
         return Readiness(
             [
-                Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
-                Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
+                Need("database", self.database, f"Check the credit database for {_OF_DATABASE}"),
+                Need("broker", self.broker, f"Run rocketmq-admin doctor to check name server and broker. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
-                Need("orders", NoOutage(self.holds), f"Each is tried again until it works. {_MEANWHILE}"),
+                Need("orders", NoOutage(self.holds), f"Each is retried until it succeeds. {_MEANWHILE}"),
             ],
             steady_s=self.now_s,
             for_s=self.readiness_counts_s,
@@ -98,27 +98,27 @@ class WorkerHealth(BaseModel):
     pid: int
     processes: int
     age_s: float
-    """How long it has run."""
+    """The seconds since its start."""
     heard_s_ago: float
     tasks_taken: int | None
     """null from a worker of an older version."""
     taken_s_ago: float | None
     takes_none_for_s: float | None
-    """For how long tasks have waited without this worker taking one; 0 if none waits, or it takes them."""
+    """For how long tasks have waited without this worker taking one; 0 if no task waits or it takes them."""
 
 
 class HeldOrdersHealth(BaseModel):
-    """Orders that the consumer keeps and tries again and again; the log says why."""
+    """Orders that the consumer holds and retries. The log has the reasons."""
 
     orders: int
     batches: int
     for_s: float
     cause: HoldCause
-    """refusal: the database refuses them, and has taken no other since. suspicion: their task fails, and no other has passed."""
+    """refusal: the database refuses them and has accepted no other since. suspicion: their task fails, and none has succeeded."""
 
 
 class QueueHealth(BaseModel):
-    """A queue of orders that does not move, although nothing is held: no pull makes sense, or a batch never ends."""
+    """A queue without progress although no order is held: no pull succeeds, or a batch does not end."""
 
     topic: str
     broker: str
@@ -128,11 +128,11 @@ class QueueHealth(BaseModel):
 
 
 class CreditHealthResponse(BaseModel):
-    """All in detail.
+    """The health of the service.
 
-    degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none,
-    or a queue stands still;
-    attention: single orders are held, messages are dead letters, or the database went back in time.
+    degraded: something is unavailable, no worker takes tasks, an outage holds orders, the database refuses several orders and
+    accepts none, or a queue is stalled;
+    attention: single orders are held, messages are dead letters, or the database was reset to an older state.
     """
 
     status: Status
@@ -142,24 +142,24 @@ class CreditHealthResponse(BaseModel):
     workers: list[WorkerHealth]
     held: HeldOrdersHealth | None
     queues: int | None
-    """How many queues of orders this service has; null if nobody knows, as with Apache's client of RocketMQ 5."""
+    """The number of queues of orders that this service consumes; null if unknown, as with Apache's client of RocketMQ 5."""
     standing_still: list[QueueHealth]
     attention: list[str]
-    """What a person has to look after, with the command for it."""
+    """What needs a person's attention, with the command for it."""
     missing: list[str]
-    """What keeps orders from being credited, and what to do about it."""
+    """Why orders cannot be credited, and what to do about it."""
 
 
 @health_api.get("/readyz")
 def get_readyz() -> Response:
-    """Whether an order could be credited now: 200, or 503 with what is missing and what to do."""
+    """Reports whether orders can be credited now: 200, or 503 with what is missing and how to fix it."""
     missing = _sources().readiness.missing()
     return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @health_api.get("/healthz")
 def get_healthz() -> Response:
-    """Database, Redis, broker, each worker, each queue, what is held, dead letters: 503 if that is degraded, for monitoring."""
+    """Reports database, Redis, broker, workers, queues, held orders and dead letters: 200, or 503 if degraded."""
     sources = _sources()
     workers = _living(sources.workers)
     holding = sources.holds.state()
@@ -167,7 +167,7 @@ def get_healthz() -> Response:
     database, broker = word_of("database", missing), word_of("broker", missing)
     redis = word(workers is not None)
     progress = sources.queues.progress()
-    # Held orders explain a queue that stands still, and show whether it is an outage.
+    # Held orders explain a stalled queue, and show whether it is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress or () if one.stands_still_s > STILL_AFTER_S]
     of_results = [] if sources.results is None else sources.results.attention()
     attention = [*of_results, *attention_for(sources.dead_letters)]
@@ -194,7 +194,7 @@ def _sources() -> HealthSources:
 
 
 def _living(workers: Workers) -> Sequence[LivingWorker] | None:
-    """Returns the living workers; None if Redis is away."""
+    """Returns the workers that are alive; None if Redis is unavailable."""
     try:
         return workers.living()
     except RedisError:

@@ -1,4 +1,4 @@
-"""The credit service over HTTP: the Flask application and its routes."""
+"""The HTTP interface of the credit service: the Flask application and its routes."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ from service_runtime.http.responses import json_response
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024
-"""Only a repair has a body, and a short one."""
+"""The maximum size of a body. Only repairs have one."""
 
 credits_api = Blueprint("credits", __name__)
 
@@ -40,9 +40,9 @@ def create_app(
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
 ) -> Flask:
-    """Returns the application for an open database; `health` answers for all parts of the service.
+    """Returns the Flask application. `health` reports on all parts of the service.
 
-    It answers requests that name one of `hosts`, on the server's `threads`. Without `repair_desk` nobody may repair.
+    It answers requests whose Host header names one of `hosts`, on the server's `threads`. Without `repair_desk` repairs are off.
     """
     app = create_application(
         __name__,
@@ -62,7 +62,7 @@ def create_app(
 
 @credits_api.get("/customers/<path:customer>/credit")
 def get_credit(customer: str) -> Response:
-    """A customer's balance and latest credits: one credit point for each full unit of currency."""
+    """Returns a customer's balance and latest entries."""
     query = CustomerCreditQuery.model_validate({**request.args.to_dict(), "customer": customer})
     found = None if "\x00" in query.customer else _ledger().find_customer(query.customer, max_entries=query.limit)
     if found is None:
@@ -72,11 +72,11 @@ def get_credit(customer: str) -> Response:
 
 @credits_api.get("/orders/<order_id>/credit")
 def get_order_credit(order_id: str) -> Response:
-    """What an order earned: its credit, and its reversal if it was cancelled; 404 until its message has come."""
+    """Returns the credit of an order, and its reversal if it was cancelled. 404 until its message has been consumed."""
     can_be_an_id = len(order_id) <= 36 and order_id.isascii() and order_id.isprintable()
     entries = _ledger().find_order(order_id) if can_be_an_id else ()
     if not entries:
-        abort(404, "no message of an order with this id has come, at least not yet")
+        abort(404, "no message of an order with this id has been consumed yet")
     return json_response(OrderCreditResponse.of(entries))
 
 

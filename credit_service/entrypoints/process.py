@@ -1,4 +1,4 @@
-"""The credit service as a process: its parts, consumer and HTTP."""
+"""The process of the credit service: its parts, consumer and HTTP application."""
 
 from typing import Final
 
@@ -37,11 +37,11 @@ from service_runtime.service import OpenedService, Service, ServiceParts
 
 _REDIS_TIMEOUT_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 3000
-_AFTER_A_SETBACK: Final = "Repairs that were entered since do not come back: run the reconciliation"
+_AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
 
 
 def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
-    """Builds HTTP, and the consumer that sends orders to Celery."""
+    """Builds the HTTP application, and the consumer that sends orders to Celery."""
     settings, metrics, world = opened.settings, opened.metrics, opened.world
     redis_url = settings.redis_url.get_secret_value()
     workers = WorkerHeartbeats(redis_url, timeout_s=_REDIS_TIMEOUT_S)

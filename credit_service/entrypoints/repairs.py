@@ -1,4 +1,4 @@
-"""PUT /repairs/{id}: the repairs for `python -m pipelines repair --apply`. It needs a key, and is off without one."""
+"""PUT /repairs/{id}, which `python -m pipelines repair --apply` calls. It requires a key, and is off without one."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -16,7 +16,7 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=100), NO_CONTR
 
 
 class ReverseRequest(BaseModel):
-    """The credit of an order is taken back by a reversal, if it is of this amount."""
+    """Reverses the credit of an order if it has this amount."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -27,7 +27,7 @@ class ReverseRequest(BaseModel):
 
 
 class RebuildRequest(BaseModel):
-    """A balance is made the sum of the customer's entries."""
+    """Rebuilds a customer's balance from the entries."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -37,7 +37,7 @@ class RebuildRequest(BaseModel):
 
 
 class RepairedResponse(BaseModel):
-    """The customer's balance before and after."""
+    """The customer's balance before and after the repair."""
 
     customer: str
     points_before: int | None
@@ -45,7 +45,7 @@ class RepairedResponse(BaseModel):
 
     @classmethod
     def of(cls, repaired: Repaired) -> Self:
-        """Returns the response for what was done."""
+        """Returns the response for a repair."""
         return cls(customer=repaired.customer, points_before=repaired.points_before, points_after=repaired.points_after)
 
 
@@ -59,22 +59,23 @@ class RepairDesk:
     """Authorizes and carries out repairs."""
 
     def __init__(self, repairs: Repairs, key: str) -> None:
-        """`key` authorizes requests; an empty one authorizes none."""
+        """`key` authorizes requests; an empty key authorizes none."""
         self.repairs = repairs
         self._key = key
 
     def lets_in(self, authorization: str) -> bool:
-        """Returns whether a request with this header may repair."""
+        """Returns True if a request with this Authorization header may repair."""
         return bool(self._key) and brings_key(authorization, self._key)
 
 
 @repairs_api.put("/repairs/<repair_id>")
 def repair(repair_id: str) -> Response:
-    """Does a repair: 201 when it changed something, 200 when nothing was left to do."""
+    """Applies a repair. 201 if it changed something, 200 if there was nothing to change."""
     desk: RepairDesk | None = current_app.extensions.get("repair_desk")
     if desk is None or not desk.lets_in(request.headers.get("Authorization", "")):
         abort(
-            403, "repairs need the key in CREDIT_REPAIR_KEY_FILE, as `Authorization: Bearer KEY`; without that file they are off"
+            403,
+            "repairs require `Authorization: Bearer KEY` with the key of CREDIT_REPAIR_KEY_FILE; without that file they are off",
         )
     _REPAIR_ID.validate_python(repair_id)
     wanted = _WANTED.validate_json(request.get_data())

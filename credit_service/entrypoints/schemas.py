@@ -1,4 +1,4 @@
-"""The wire format of requests and responses."""
+"""The schemas of HTTP requests and responses."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self
@@ -16,17 +16,17 @@ class LimitQuery(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    limit: int = Field(20, ge=1, le=200, description="entries at most")
+    limit: int = Field(20, ge=1, le=200, description="maximum number of entries")
 
 
 class CustomerCreditQuery(LimitQuery):
-    """What GET /customers/{customer}/credit is asked."""
+    """The parameters of GET /customers/{customer}/credit, with the customer of the path."""
 
     customer: Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class EntryResponse(BaseModel):
-    """One entry of the ledger: a credit, or the reversal of one, whose points are below zero."""
+    """An entry of the ledger: a credit, or the reversal of one with negative points."""
 
     order_id: str
     kind: EntryKind
@@ -34,7 +34,7 @@ class EntryResponse(BaseModel):
     amount_cents: int
     created_at: str = Field(description="RFC 3339")
     created_at_ms: int
-    message_id: str = Field(description="of the message that brought the entry")
+    message_id: str = Field(description="id of the message from which the entry was written")
     transaction_id: str | None
 
     @classmethod
@@ -53,7 +53,7 @@ class EntryResponse(BaseModel):
 
 
 class OrderCreditResponse(BaseModel):
-    """What an order earned its customer: the sum of its entries, the oldest first."""
+    """The entries of an order, oldest first, and the sum of their points."""
 
     order_id: str
     customer: str
@@ -62,7 +62,7 @@ class OrderCreditResponse(BaseModel):
 
     @classmethod
     def of(cls, entries: Sequence[LedgerEntry]) -> Self:
-        """Returns the response for the entries of an order, of which there is one at least."""
+        """Returns the response for an order's entries; there must be at least one."""
         first = entries[0]
         return cls(
             order_id=first.order_id,
@@ -73,7 +73,7 @@ class OrderCreditResponse(BaseModel):
 
 
 class CustomerCreditResponse(BaseModel):
-    """A customer's balance and latest entries, the newest first."""
+    """A customer's balance and latest entries, newest first."""
 
     customer: str
     points: int
@@ -82,6 +82,6 @@ class CustomerCreditResponse(BaseModel):
 
     @classmethod
     def of(cls, credit: CustomerCredit) -> Self:
-        """Returns the response for what the ledger found."""
+        """Returns the response for a customer."""
         entries = [EntryResponse.of(entry) for entry in credit.entries]
         return cls(customer=credit.customer, points=credit.points, entries=entries)

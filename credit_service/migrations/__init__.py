@@ -1,1 +1,1 @@
-"""The credit database's schema, step by step (Alembic)."""
+"""The Alembic migrations of the credit database."""

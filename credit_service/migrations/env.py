@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection, and inside the transaction, that `service_runtime.database.migration.migrate` brings."""
+"""Runs the migrations on the connection, and in the transaction, of `service_runtime.database.migration.migrate`."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""The credit service's work on a batch of messages, based on its rules and on a port to the writer of credits."""
+"""The processing of message batches. It uses the domain's rules, and a port to the writer of credits."""

@@ -1,4 +1,4 @@
-"""The consumer's message listener: turns a batch of orders or cancellations into credits and an acknowledgement."""
+"""The message listener: writes credits for a batch of orders or cancellations, and acknowledges the messages."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from service_runtime.observing.tracing import span_about
 
 
 def entry_of(message: MessageExt) -> Credit:
-    """Returns the entry. Raises UnreadableBody."""
+    """Returns the ledger entry for a message. Raises UnreadableBody."""
     is_cancelled = message.topic == order_cancelled.TOPIC
     body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
     return Credit(
@@ -34,25 +34,25 @@ def entry_of(message: MessageExt) -> Credit:
 
 
 DEAD_LETTERS_AT_ONCE: Final = -1
-"""The delay level that skips the retries."""
+"""The delay level that sends a message to the dead letters without retries."""
 IN_A_MINUTE: Final = 5
-"""The delay level of orders that give way; `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level of orders that are put aside; see `service_runtime.failing.holds.ASIDE_S`."""
 
 logger = logging.getLogger(__name__)
 
 
 class BatchCrediting(Protocol):
-    """Credits a batch, however long it takes: see `service_layer.fair_crediting`."""
+    """Credits a batch, however long that takes; see `service_layer.fair_crediting`."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """Returns the outcome of each credit, durable on return."""
+        """Returns the outcome of each credit. Written entries are durable on return."""
 
 
 class CreditingListener:
     """Acknowledges a message only after its credit is stored.
 
-    A message beyond redelivery becomes a dead letter at once: it is unreadable, it contradicts the ledger, or the database
-    refuses it and takes others. An order whose own task fails is redelivered later. Neither delays the other orders of its batch.
+    A message becomes a dead letter at once if it is unreadable, if it contradicts the ledger, or if the database refuses it but
+    accepts others. An order whose task fails is redelivered later. Neither delays the other orders of the batch.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class CreditingListener:
         refusing: Refusing | None = None,
         acknowledging: Callable[[Sequence[tuple[str, EntryKind]]], None] = lambda keys: None,
     ) -> None:
-        """`crediting` writes the credits. With `refusing`, an order is refused, if possible, before it becomes a dead letter.
+        """`crediting` writes the credits. With `refusing`, an order is refused if possible, instead of becoming a dead letter.
 
-        `acknowledging` is called with the keys of entries in the ledger before their messages are acknowledged.
+        `acknowledging` is called with the keys of the stored entries before their messages are acknowledged.
         """
         self._crediting = crediting
         self._refusing = refusing
         self._acknowledging = acknowledging
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
+        """Consumes messages on a thread of the push consumer. Raises MessagesWithdrawn if their queue was reassigned."""
         readable = self._readable(messages, context)
         with span_about([message for message, _ in readable], "credit orders"):
             outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
@@ -101,14 +101,14 @@ class CreditingListener:
                 readable.append((message, entry_of(message)))
             except UnreadableBody as error:
                 with logging_about_message(message):
-                    logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
+                    logger.error("message %s goes to the dead letters, its body is invalid: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return readable
 
     def _park(self, message: MessageExt, credit: Credit, outcome: CreditOutcome, context: ConsumeContext) -> None:
         with logging_about_message(message):
             logger.error(
-                "message %s goes to the dead letters, %s: the %s of order %s of customer %s over %d cents contradicts the ledger",
+                "message %s goes to the dead letters, %s: the %s of order %s of customer %s for %d cents contradicts the ledger",
                 message.message_id, outcome.value, credit.kind, credit.order_id, credit.customer, credit.amount_cents,
             )  # fmt: skip
         context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)

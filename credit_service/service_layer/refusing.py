@@ -1,7 +1,8 @@
-"""Refuses an order that cannot be credited, so that the order service cancels it: the saga's way back from the ledger.
+"""Refuses orders that cannot be credited, so that the order service cancels them: the compensation of the saga.
 
 The ledger is written first, then the refusal is sent, and the order's message is acknowledged last. If the service dies in
-between, the message is redelivered, the refusal is found in the ledger, and sent again. So it needs no transactional message.
+between, the message is redelivered, the refusal is found in the ledger, and it is sent again. So no transactional message is
+needed.
 """
 
 import logging
@@ -20,38 +21,38 @@ logger = logging.getLogger(__name__)
 
 
 class AnnullingLedger(Protocol):
-    """The ledger, as refusals need it."""
+    """The ledger interface that refusals need."""
 
     def annul(self, credit: Credit) -> bool:
-        """Closes the order without a credit; durable on return. Returns whether it is closed. Raises DatabaseFailure."""
+        """Closes the order without a credit. Returns True if it is closed, durably. Raises DatabaseFailure."""
 
 
-class RefusalNotTold(Exception):
+class RefusalNotReported(Exception):
     """The broker did not confirm the message, but may have stored it."""
 
 
-class RefusalTeller(Protocol):
-    """Tells the order service that an order cannot be credited."""
+class RefusalReporter(Protocol):
+    """Reports to the order service that an order cannot be credited."""
 
-    def tell(self, order_id: str, reason: str) -> None:
-        """Sends the message; stored on return. Raises RefusalNotTold."""
+    def report(self, order_id: str, reason: str) -> None:
+        """Sends the message, which is stored on return. Raises RefusalNotReported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusing:
-    """Refuses orders that would become dead letters. Holds them during an outage of any length."""
+    """Refuses orders that would become dead letters. Holds them for as long as an outage lasts."""
 
     ledger: AnnullingLedger
-    teller: RefusalTeller
+    reporter: RefusalReporter
     max_reconsume_times: int
-    """After so many redeliveries an order whose task fails is given up."""
+    """The number of redeliveries after which an order whose task fails is refused."""
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def is_refused(self, message: MessageExt, credit: Credit, outcome: CreditOutcome | None, context: ConsumeContext) -> bool:
-        """Returns whether the order is refused and the order service told. If not, its message is treated like all others.
+        """Returns True if the order is refused and the refusal is sent. The caller acknowledges the message then.
 
-        `outcome` is the credit's, None after a failed task. Reversals and orders that contradict the ledger are never refused:
-        both need a person. Raises MessagesWithdrawn.
+        `outcome` is the outcome of the credit, or None after a failed task. Reversals and orders that contradict the ledger are
+        never refused, because a person must resolve them. Raises MessagesWithdrawn.
         """
         reason = self._reason(message, outcome)
         if reason is None or credit.kind is not EntryKind.CREDIT:
@@ -61,7 +62,7 @@ class Refusing:
         def is_done() -> bool:
             try:
                 answers.append(self._refuse(credit, reason))
-            except (DatabaseFailure, RefusalNotTold) as error:
+            except (DatabaseFailure, RefusalNotReported) as error:
                 logger.warning("order %s cannot be refused yet: %s", credit.order_id, error)
                 return False
             return True
@@ -73,7 +74,7 @@ class Refusing:
         if outcome is CreditOutcome.REFUSED:
             return "it was refused before"
         if outcome is CreditOutcome.IMPOSSIBLE:
-            return "the ledger does not take it"
+            return "the ledger does not accept it"
         if outcome is None and message.reconsume_times >= self.max_reconsume_times:
             return f"its task failed at each of {message.reconsume_times + 1} deliveries"
         return None
@@ -81,6 +82,6 @@ class Refusing:
     def _refuse(self, credit: Credit, reason: str) -> bool:
         if not self.ledger.annul(credit):
             return False
-        self.teller.tell(credit.order_id, reason)
+        self.reporter.report(credit.order_id, reason)
         logger.error("order %s is refused, and will be cancelled: %s", credit.order_id, reason)
         return True

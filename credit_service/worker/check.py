@@ -1,6 +1,6 @@
-"""`python -m credit_service.worker --check`: checks whether the worker of this name lives and takes tasks, for a container.
+"""`python -m credit_service.worker --check`: checks whether the worker of this name is alive and takes tasks, for a container.
 
-It asks for that worker's heartbeat, within a second, and uses the worker's own variables and flags.
+It reads that worker's heartbeat within a second. It has the same variables and flags as the worker.
 """
 
 import os
@@ -18,11 +18,11 @@ from service_runtime.starting.start import first_error, say
 
 PROGRAM: Final = "credit_service.worker --check"
 _TIMEOUT_S: Final = 0.3
-"""For each of the steps that reading takes."""
+"""The time-out of each step of reading."""
 
 
 def main() -> int:
-    """Returns the exit status: 0 if the worker lives and takes tasks, 1 if not or if Redis is away, 2 for a wrong setting."""
+    """Returns the exit status: 0 if the worker is alive and takes tasks, 1 otherwise, 2 for an invalid setting."""
     try:
         settings = CliApp.run(WorkerSettings, cli_args=[argument for argument in sys.argv[1:] if argument != "--check"])
     except ValidationError as error:
@@ -32,16 +32,16 @@ def main() -> int:
         heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=_TIMEOUT_S)
         worker = find_worker(heartbeats.living(), name)
     except (RedisError, ValueError) as error:
-        return say(PROGRAM, f"Redis cannot be asked: {error}", 1)
+        return say(PROGRAM, f"Redis does not answer: {error}", 1)
     if worker is None:
-        return say(PROGRAM, f"no worker named {name} has been heard of for some seconds", 1)
+        return say(PROGRAM, f"no heartbeat of a worker named {name} for some seconds", 1)
     heartbeat = worker.heartbeat
     if not worker.takes_tasks:
         waited_s = heartbeat.takes_none_for_s or 0.0
         return say(
-            PROGRAM, f"worker {name} (process {heartbeat.pid}) takes no task, although some have waited for {waited_s:.0f} s", 1
+            PROGRAM, f"worker {name} (process {heartbeat.pid}) has taken none of the tasks that wait, for {waited_s:.0f} s", 1
         )
-    heard = f"was heard {worker.heard_s_ago:.1f} s ago, up for {heartbeat.age_s:.0f} s"
+    heard = f"sent a heartbeat {worker.heard_s_ago:.1f} s ago, up for {heartbeat.age_s:.0f} s"
     print(f"worker {name} (process {heartbeat.pid}) {heard}, {_tasks(heartbeat)}")
     return 0
 
@@ -53,7 +53,7 @@ def _tasks(heartbeat: Heartbeat) -> str:
 
 
 def find_worker(living: list[LivingWorker], name: str) -> LivingWorker | None:
-    """Returns the worker of this name with the latest heartbeat. Ignores one of this machine without a process."""
+    """Returns the worker of this name with the latest heartbeat. Ignores a worker of this host whose process is gone."""
     mine = [worker for worker in living if worker.heartbeat.name == name and not _is_dead(worker.heartbeat)]
     return min(mine, key=lambda worker: worker.heard_s_ago, default=None)
 

@@ -1,1 +1,1 @@
-"""The inventory service's access to its database and the broker."""
+"""The adapters of the inventory service to its database and the broker."""

@@ -1,4 +1,4 @@
-"""Counts the states of shipments after each message, for Prometheus."""
+"""Prometheus counters of shipments, by their state after each message."""
 
 from collections.abc import Sequence
 
@@ -9,21 +9,21 @@ from inventory_service.service_layer.ports import StockRoom
 
 
 class CountedStockRoom:
-    """A `StockRoom` that counts the answers of another one."""
+    """Wraps a `StockRoom` and counts the states that it returns."""
 
     def __init__(self, stock_room: StockRoom, registry: CollectorRegistry) -> None:
         """`stock_room` ships the orders."""
         self._stock_room = stock_room
         self._shipments = Counter(
-            "inventory_messages", "Messages, by how the order's shipment stands then.", ["message", "state"], registry=registry
+            "inventory_messages", "Messages, by the state of the shipment after them.", ["message", "state"], registry=registry
         )
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """Ships the order, and counts its state."""
+        """Ships the order and counts its state."""
         return self._counted("created", self._stock_room.ship(order_id, lines))
 
     def call_off(self, order_id: str) -> Shipment:
-        """Calls the order off, and counts its state."""
+        """Calls the order off and counts its state."""
         return self._counted("cancelled", self._stock_room.call_off(order_id))
 
     def _counted(self, message: str, shipment: Shipment) -> Shipment:

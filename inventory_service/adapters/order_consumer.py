@@ -1,4 +1,4 @@
-"""The consumer of orders and of their cancellations: a second group of the messages that the credit service gets."""
+"""The consumer of orders and cancellations: a second consumer group beside the credit service's."""
 
 from typing import Final
 
@@ -19,10 +19,10 @@ def order_consumer(
     loop: ClientLoop,
     results: ResultPositions | None = None,
 ) -> ServiceConsumer:
-    """Consumes orders and cancellations on `loop`, starting at each queue's first message.
+    """Returns a consumer of orders and cancellations that starts at the first message of each queue and runs on `loop`.
 
-    Calls `listener` in `threads` threads of the consumer. With `grpc_endpoints` Apache's client takes its place,
-    which has no use for `loop`, and for `results`, the positions of the stock room.
+    It calls `listener` on one of `threads` threads. `results` are the positions of the stock room. With `grpc_endpoints` it uses
+    Apache's client, which ignores `loop` and `results`.
     """
     return service_consumer(
         listener,

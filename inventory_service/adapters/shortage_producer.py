@@ -1,9 +1,9 @@
-"""Reports shortages by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
+"""Reports shortages with a plain message. A transaction is not needed: the order is redelivered until the report is sent."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from inventory_service.service_layer.ports import ShortageNotTold
+from inventory_service.service_layer.ports import ShortageNotReported
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
 from rocketmq_broker.message import Message
@@ -15,12 +15,12 @@ PRODUCER_GROUP: Final = "inventory_service"
 
 @dataclass(frozen=True, slots=True)
 class ShortageProducer:
-    """Sends shortages (`service_layer.ports.ShortageTeller`); safe to use from several threads."""
+    """Sends shortages (`service_layer.ports.ShortageReporter`). Thread-safe."""
 
     sender: SenderThread
 
-    def tell(self, order_id: str, missing: str) -> None:
-        """Sends the message; stored on return. Raises ShortageNotTold."""
+    def report(self, order_id: str, missing: str) -> None:
+        """Sends the message, which is stored on return. Raises ShortageNotReported."""
         body = StockShort(version=stock_short.VERSION, order_id=order_id, missing=missing)
         message = Message.of(
             stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=carried_properties()
@@ -28,4 +28,4 @@ class ShortageProducer:
         try:
             self.sender.send(message)
         except NotSent as error:
-            raise ShortageNotTold(f"the shortage of order {order_id} could not be told: {error}") from error
+            raise ShortageNotReported(f"the shortage of order {order_id} could not be sent: {error}") from error

@@ -1,8 +1,8 @@
-"""Stock and shipments in the database, which change together.
+"""Stock and shipments in the database. Both change in one database transaction.
 
-A shipment's row is unique by order, and is written first: a second writer that finds it leaves the stock alone. So a redelivery
-ships nothing twice, and an order called off before its creation is not shipped. Rows of the stock are locked in the order of
-their names, so two shipments cannot wait for each other.
+A shipment's row is unique by order and is inserted first. A second writer that finds the row does not change the stock. So a
+redelivery ships nothing twice, and an order that was called off before its creation arrived is not shipped. Stock rows are locked
+in the order of their names, so that shipments cannot deadlock.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -19,22 +19,22 @@ from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
 
 ShipmentKey = tuple[str, ShipmentState]
-"""An order, and the state of its shipment."""
+"""The order id, and the state of the shipment."""
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 
 
 class SqlStockRoom:
-    """The inventory database; safe to use from several threads and processes. Each method raises DatabaseFailure."""
+    """The inventory database. Safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`."""
+        """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self.positions = Positions[ShipmentKey](self._sessions, POSITIONS, has_all=_has_all_shipments)
         """The positions of the consumer group in this database."""
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """Ships the order if there is enough; durable on return."""
+        """Ships the order if there is enough stock, else marks it SHORT; durable on return."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):
                 return _shipment(_locked(session, order_id))
@@ -63,35 +63,35 @@ class SqlStockRoom:
             return _shipment(row, is_new=is_shipped)
 
     def set_stock(self, article: str, available: int) -> None:
-        """Sets the stock of an article, which is counted after that."""
+        """Sets the stock of an article. The article is tracked after that."""
         insert = self._sessions.insert(StockRow).values(article=article, available=available)
         with self._sessions.writing() as session:
             session.execute(insert.on_conflict_do_update(index_elements=["article"], set_={"available": available}))
 
     def find_stock(self, article: str) -> int | None:
-        """Returns the stock of an article; None if it is not counted."""
+        """Returns the stock of an article, or None if it is not tracked."""
         with self._sessions.reading() as session:
             row = session.get(StockRow, article)
             return None if row is None else row.available
 
     def find_shipment(self, order_id: str) -> Shipment | None:
-        """Returns the order's shipment; None if none of its messages has come yet."""
+        """Returns the order's shipment, or None if none of its messages has been consumed yet."""
         with self._sessions.reading() as session:
             row = session.get(ShipmentRow, order_id)
             return None if row is None else _shipment(row)
 
     def why_unready(self) -> str | None:
-        """Returns why no row can be written now, in one line; None if rows can be written."""
+        """Returns the reason why rows cannot be written now, in one line; None if they can."""
         return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
-        """Inserts the order's row with this state. Returns whether it is the first message of the order."""
+        """Inserts the order's row with this state. Returns False if an earlier message of the order has inserted it."""
         row = {"order_id": order_id, "state": state.value, "created_at_ms": self._now_ms()}
         return bool(insert_missing(session.connection(), _SHIPMENTS, [row], ["order_id"]))
 
 
 def _has_all_shipments(session: Session, keys: Collection[ShipmentKey]) -> bool:
-    """Returns whether all are there. Of the states, only RETURNED comes after another one."""
+    """Returns True if all shipments exist. RETURNED must match; it is the only state that follows another one."""
     query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_({order for order, _ in keys}))
     found = {order: ShipmentState(state) for order, state in session.exec(query)} if keys else {}
     returned = ShipmentState.RETURNED
@@ -115,7 +115,7 @@ def _take(session: Session, order_id: str, wanted: Mapping[str, int], stock: Map
 
 
 def _give_back(session: Session, order_id: str) -> None:
-    """Returns the articles to stock. Skips articles without a stock row."""
+    """Returns the order's articles to stock. Skips articles without a stock row."""
     lines = session.exec(select(ShipmentLineRow).where(col(ShipmentLineRow.order_id) == order_id)).all()
     taken = {line.article: line.quantity for line in lines}
     for article, row in _locked_stock(session, taken).items():

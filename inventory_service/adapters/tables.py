@@ -1,4 +1,4 @@
-"""The inventory database's tables. Only `stock_room` and the migrations know them."""
+"""The tables of the inventory database. Only `stock_room` and the migrations use them."""
 
 from typing import Final
 
@@ -9,15 +9,15 @@ from sqlmodel import Field, SQLModel
 from service_runtime.database.positions import PositionTables
 
 MIGRATIONS: Final = "inventory_service:migrations"
-"""Alembic's place of the migrations."""
+"""The location of the migrations, for Alembic."""
 
 
 class InventoryDatabase(SQLModel, registry=registry()):
-    """Base of the tables; separates them from another service's in the same process."""
+    """Base class of the tables. It separates them from the tables of other services in the same process."""
 
 
 class StockRow(InventoryDatabase, table=True):
-    """The stock of an article. Articles without a row are not counted."""
+    """The stock of an article. Articles without a row are not tracked."""
 
     __tablename__ = "stock"
     __table_args__ = (CheckConstraint("available >= 0", name="ck_stock_available"),)
@@ -38,7 +38,7 @@ class ShipmentRow(InventoryDatabase, table=True):
 
 
 class ShipmentLineRow(InventoryDatabase, table=True):
-    """A quantity taken from stock for an order. Only counted articles have one."""
+    """A quantity taken from stock for an order. Articles that are not tracked have none."""
 
     __tablename__ = "shipment_lines"
 
@@ -48,4 +48,4 @@ class ShipmentLineRow(InventoryDatabase, table=True):
 
 
 POSITIONS: Final = PositionTables.of(InventoryDatabase.metadata)
-"""The positions of the consumer group: what the shipments cover."""
+"""The tables of the consumer group's positions: the offsets up to which the shipments contain the messages."""

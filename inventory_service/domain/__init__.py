@@ -1,1 +1,1 @@
-"""Shipments and their rules; no database, broker or HTTP."""
+"""Shipments and their rules, independent of database, broker and HTTP."""

@@ -1,12 +1,12 @@
-"""Shipments, and the rule that refuses one.
+"""Shipments, and the rule by which an order is short.
 
                  enough in stock            cancelled
-    (created) ────────────────────> SHIPPED ──────────> RETURNED      the stock has the articles again
-        │      too little
-        └─────────────────────────> SHORT                             nothing is shipped; the order service is told
+    (created) ────────────────────> SHIPPED ──────────> RETURNED      the articles are back in stock
+        │      stock too low
+        └─────────────────────────> SHORT                             nothing is shipped; a shortage is reported
     (cancelled before it was created) ────────────────> CALLED_OFF    nothing is shipped
 
-An order is shipped as a whole or not at all. Articles that the stock does not count (a service, a download) are never short.
+An order is shipped as a whole or not at all. Articles that are not tracked (a service, a download) are never short.
 """
 
 from collections import Counter
@@ -34,18 +34,18 @@ class ShipmentLine:
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """How far this service got with an order."""
+    """The shipment of an order."""
 
     order_id: str
     state: ShipmentState
     missing: str | None = None
-    """The first article of which there was too little."""
+    """The first article with too little in stock; None unless SHORT."""
     is_new: bool = field(default=False, compare=False)
-    """Whether this message wrote it; otherwise it existed before."""
+    """True if this message wrote the state."""
 
 
 def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
-    """Returns the quantity of each article over all lines, in their order."""
+    """Returns the total quantity of each article, in the sequence of the lines."""
     wanted: Counter[str] = Counter()
     for line in lines:
         wanted[line.article] += line.quantity
@@ -53,5 +53,5 @@ def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
 
 
 def first_missing(wanted: Mapping[str, int], stock: Mapping[str, int]) -> str | None:
-    """Returns the first article with too little counted stock; None if all can be shipped."""
+    """Returns the first article with too little in stock, or None if all can be shipped."""
     return next((article for article, quantity in wanted.items() if stock.get(article, quantity) < quantity), None)

@@ -1,1 +1,1 @@
-"""The inventory service's entry points: HTTP, and the process."""
+"""The entry points of the inventory service: the HTTP application and the process."""

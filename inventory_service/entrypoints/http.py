@@ -1,4 +1,4 @@
-"""The inventory service over HTTP: the Flask application and its routes."""
+"""The HTTP interface of the inventory service: the Flask application and its routes."""
 
 from typing import Final, Protocol
 
@@ -27,7 +27,7 @@ from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
 
 _LOOPBACK: Final = KnownHosts()
-_EVERYBODY: Final = WriteGuard()
+_UNRESTRICTED: Final = WriteGuard()
 _MAX_BODY_BYTES: Final = 1024
 
 inventory_api = Blueprint("inventory", __name__)
@@ -50,13 +50,13 @@ def create_app(
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
-    guard: WriteGuard = _EVERYBODY,
+    guard: WriteGuard = _UNRESTRICTED,
     results: NeedsAttention | None = None,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """Returns the application for an open database and consumer. It answers requests that name one of `hosts`.
+    """Returns the Flask application. It answers requests whose Host header names one of `hosts`.
 
-    `results` says whether the database went back in time. The readiness of both is asked again after `readiness_counts_s`.
+    `results` reports whether the database was reset to an older state. The readiness is cached for `readiness_counts_s` seconds.
     """
     app = create_application(
         __name__,
@@ -79,12 +79,12 @@ def create_app(
 
 def _readiness(stock_room: SqlStockRoom, broker: Needed, holds: Holds, counts_s: float, world: World) -> Readiness:
     of_database = (
-        "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write, the standby "
-        "that its commits wait for. "
-        "Messages wait at the broker meanwhile."
+        "Check the inventory database for a lock that is held, a full disk, a missing write privilege, or a standby that commits "
+        "wait for. "
+        "Until then messages wait at the broker."
     )
-    of_broker = "Look at name server and broker with rocketmq-admin doctor. Messages wait at the broker meanwhile."
-    of_messages = "Each is tried again until it works, and none is lost."
+    of_broker = "Run rocketmq-admin doctor to check name server and broker. Until then messages wait at the broker."
+    of_messages = "Each is retried until it succeeds, and none is lost."
     needs = [
         Need("database", stock_room, of_database),
         Need("broker", broker, of_broker),
@@ -95,7 +95,7 @@ def _readiness(stock_room: SqlStockRoom, broker: Needed, holds: Holds, counts_s:
 
 @inventory_api.put("/stock/<path:article>")
 def put_stock(article: str) -> Response:
-    """Says how many of an article there are; from then on it is counted."""
+    """Sets the stock of an article. The article is tracked after that."""
     name = Article.model_validate({"name": article}).name
     wanted = StockRequest.model_validate_json(request.get_data())
     _stock_room().set_stock(name, wanted.available)
@@ -104,34 +104,34 @@ def put_stock(article: str) -> Response:
 
 @inventory_api.get("/stock/<path:article>")
 def get_stock(article: str) -> Response:
-    """How many of an article there are; 404 for one that is not counted."""
+    """Returns the stock of an article. 404 if it is not tracked."""
     name = Article.model_validate({"name": article}).name
     available = _stock_room().find_stock(name)
     if available is None:
-        abort(404, "this article is not counted: PUT its stock first")
+        abort(404, "the stock of this article is not tracked; set it with PUT first")
     return json_response(StockResponse(article=name, available=available))
 
 
 @inventory_api.get("/orders/<order_id>/shipment")
 def get_shipment(order_id: str) -> Response:
-    """What became of an order here; 404 until its message has come."""
+    """Returns the shipment of an order. 404 until its message has been consumed."""
     can_be_an_id = len(order_id) <= 36 and order_id.isascii() and order_id.isprintable()
     shipment = _stock_room().find_shipment(order_id) if can_be_an_id else None
     if shipment is None:
-        abort(404, "no message of an order with this id has come, at least not yet")
+        abort(404, "no message of an order with this id has been consumed yet")
     return json_response(ShipmentResponse.of(shipment))
 
 
 @inventory_api.get("/readyz")
 def get_readiness() -> Response:
-    """Whether an order could be shipped now: 200, or 503 with what is missing and what to do."""
+    """Reports whether orders can be shipped now: 200, or 503 with what is missing and how to fix it."""
     missing = _readiness_now().missing()
     return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @inventory_api.get("/healthz")
 def get_health() -> Response:
-    """All that is known: 503 while no order could be shipped, or the database refuses messages and takes none."""
+    """Reports the health: 200, or 503 if no order can be shipped or the database refuses messages and accepts none."""
     missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
     results: NeedsAttention | None = current_app.extensions["results"]
     attention = [] if results is None else results.attention()

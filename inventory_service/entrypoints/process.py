@@ -1,4 +1,4 @@
-"""The inventory service as a process: its parts, consumer and HTTP."""
+"""The process of the inventory service: its parts, consumer and HTTP application."""
 
 from typing import Final
 
@@ -19,14 +19,14 @@ from service_runtime.service import OpenedService, Service, ServiceParts
 
 
 def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
-    """Builds HTTP, and the consumer that ships orders and reports shortages."""
+    """Builds the HTTP application, and the consumer that ships orders and reports shortages."""
     settings, world = opened.settings, opened.world
     stock_room = SqlStockRoom(opened.engine, world)
     address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
     sender = SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
     counted = stock_room if opened.metrics is None else CountedStockRoom(stock_room, opened.metrics)
     holds = Holds(now_s=world.steady_s)
-    to_do = "Stock that was entered since does not come back: enter it again"
+    to_do = "Stock that was entered since is lost: enter it again"
     results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", to_do, opened.metrics)
     doubts = Doubts(holds, settings.consumer_threads, world.steady_s)
     acknowledging = stock_room.positions.acknowledging

@@ -1,4 +1,4 @@
-"""The wire format of requests and responses."""
+"""The schemas of HTTP requests and responses."""
 
 from typing import Annotated, Self
 
@@ -13,7 +13,7 @@ MAX_AVAILABLE = 10**12
 
 
 class Article(BaseModel):
-    """The name of an article, as a path holds it."""
+    """The name of an article in a path."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True), NO_CONTROL_CHARACTERS]
 
@@ -27,18 +27,18 @@ class StockRequest(BaseModel):
 
 
 class StockResponse(BaseModel):
-    """How many of an article there are."""
+    """The stock of an article."""
 
     article: str
     available: int
 
 
 class ShipmentResponse(BaseModel):
-    """What became of an order here."""
+    """The shipment of an order."""
 
     order_id: str
     state: ShipmentState
-    missing: str | None = Field(description="the first article of which there was too little")
+    missing: str | None = Field(description="the first article with too little in stock")
 
     @classmethod
     def of(cls, shipment: Shipment) -> Self:
@@ -47,22 +47,25 @@ class ShipmentResponse(BaseModel):
 
 
 class HeldMessagesHealth(BaseModel):
-    """Messages that the consumer keeps and tries again and again; the log says why."""
+    """Messages that the consumer holds and retries. The log has the reasons."""
 
     messages: int
     for_s: float
     cause: HoldCause
-    """refusal: the database refuses them, and has taken no other since."""
+    """refusal: the database refuses them and has accepted no other since."""
 
 
 class InventoryHealthResponse(BaseModel):
-    """What works: degraded if no order can be shipped; attention: a message is held, some are dead letters, or the database
-    went back in time."""
+    """The health of the service.
+
+    degraded: no order can be shipped;
+    attention: messages are held or are dead letters, or the database was reset to an older state.
+    """
 
     status: Status
     database: Word
     broker: Word
     held: HeldMessagesHealth | None = None
-    attention: list[str] = Field(default=[], description="what a person has to look after, with the command for it")
+    attention: list[str] = Field(default=[], description="what needs a person's attention, with the command for it")
     missing: list[str] = []
-    """What keeps orders from being shipped, and what to do about it."""
+    """Why orders cannot be shipped, and what to do about it."""

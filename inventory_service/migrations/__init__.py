@@ -1,1 +1,1 @@
-"""The inventory database's schema, step by step (Alembic)."""
+"""The Alembic migrations of the inventory database."""

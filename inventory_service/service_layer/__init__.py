@@ -1,1 +1,1 @@
-"""The inventory service's work on a message, based on its rules and on ports to its database and the broker."""
+"""The processing of messages. It uses the domain's rules, and ports to the database and the broker."""

@@ -1,4 +1,4 @@
-"""The consumer of compensating messages: shortages, and orders that cannot be credited."""
+"""The consumer of compensating messages: shortages, and refused credits."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ _THREADS: Final = 2
 def compensation_consumer(
     listener: MessageListener, *, namesrv_addr: str, grpc_endpoints: str = "", loop: ClientLoop
 ) -> ServiceConsumer:
-    """Consumes each queue on `loop`, starting at its first message. Calls `listener` in a few threads of the consumer.
+    """Returns a consumer that runs on `loop` and starts at the first message of each queue.
 
-    With `grpc_endpoints` Apache's client takes its place.
+    It calls `listener` on a few threads. With `grpc_endpoints` it uses Apache's client.
     """
     return service_consumer(
         listener,

@@ -1,4 +1,4 @@
-"""The order service's view of the broker: a TransactionProducer behind the client's synchronous facade."""
+"""Sends transactional messages: a synchronous interface to the TransactionProducer."""
 
 import logging
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from service_runtime.messaging.client_loop import ClientLoop
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
-"""The local transaction's time on top of the send's; waits for locks in the database end earlier."""
+"""The time allowed for the local transaction, added to the send time-out. Database lock time-outs are shorter."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 
@@ -26,11 +26,11 @@ class ComparedHistory(Protocol):
     """The history of the order database."""
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Doubts the database if it lacks one of the newest witnesses. Raises nothing."""
+        """Compares the database with the newest witnesses. If one is missing, the database takes no orders. Raises nothing."""
 
 
 class OrderBroker:
-    """Sends orders and cancellations in transactions from any thread. Sending needs a broker; starting does not."""
+    """Sends orders and cancellations in transactions. Thread-safe. `start` succeeds without a running broker."""
 
     def __init__(
         self,
@@ -42,9 +42,9 @@ class OrderBroker:
         rpc_hook: RpcHook | None = None,
         history: ComparedHistory | None = None,
     ) -> None:
-        """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees the frames.
+        """`listeners`, one for each topic, run local transactions and answer check-backs. `rpc_hook` is called for each frame.
 
-        The producer runs on `loop`, which is not started. `history` is compared at the start with the newest messages.
+        The producer runs on `loop`, which `start` starts. `start` also compares `history` with the newest messages.
         """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
@@ -55,22 +55,22 @@ class OrderBroker:
         self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S
 
     def start(self) -> None:
-        """Joins the producer group, so that the broker can check back."""
+        """Starts the producer, which joins its group so that it receives check-backs."""
         self._loop.start()
         self._loop.run(self._producer.start(), timeout_s=self._wait_s)
         if self._history is not None:
             self._history.compare_history(self._newest_witnesses)
 
     def _newest_witnesses(self) -> list[Witness]:
-        """Returns what the newest messages name; nothing if the broker does not answer in time: then check-backs tell."""
+        """Returns the witnesses in the newest messages; none if the broker does not answer in time."""
         try:
             return self._loop.run(newest_witnesses(self._namesrv_addr), timeout_s=MAX_WAIT_S)
         except (ClientError, TimeoutError) as error:
-            logger.warning("the history of the order database is not compared with the newest messages: %s", error or "no answer")
+            logger.warning("could not compare the order database with the newest messages: %s", error or "no answer")
             return []
 
     def stop(self) -> None:
-        """Leaves the producer group. A running local transaction may finish first."""
+        """Stops the producer, which leaves its group. Waits up to 5 s for running local transactions."""
         try:
             self._loop.run(self._producer.shutdown(), timeout_s=5.0)
         except (ClientError, TimeoutError) as error:
@@ -78,7 +78,7 @@ class OrderBroker:
         self._loop.stop()
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Sends the message in a transaction (`service_layer.sending.TransactionalSender`)."""
+        """Sends the message in a transaction; see `service_layer.sending.TransactionalSender`."""
         try:
             self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
         except TimeoutError as error:
@@ -87,21 +87,21 @@ class OrderBroker:
             raise half_message_not_stored(attempt, error) from error
 
     def why_unready(self) -> str | None:
-        """Returns why the broker would not store an order's half message now, in one line; None if it would."""
+        """Returns the reason why the broker cannot store half messages of orders now, in one line; None if it can."""
         try:
             return self._loop.run(self._producer.why_unsendable(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
             return str(error)
 
     def refusing_brokers(self) -> list[str]:
-        """Returns why each broker that would store no order would not; empty if all would, or none has the topic yet."""
+        """Returns a reason for each broker that cannot store half messages of orders; empty if all can, or none has the topic."""
         try:
             return self._loop.run(self._producer.refusing_brokers(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return []
 
     def count_discarded(self) -> int | None:
-        """Returns how many discarded messages of orders nobody has resumed; None if the brokers do not answer."""
+        """Returns the number of discarded messages that have not been resumed; None if the brokers do not answer."""
         try:
             return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):

@@ -1,7 +1,7 @@
-"""The identity of the order database's history: the witness in half messages, and doubt where it is missing.
+"""Detects that the order database is an old copy, by the witnesses in half messages.
 
-Each process has its own row in `epochs`, an epoch. A half message names the epoch, the last number written into it (a time, at
-most 1 s before), and the newest transaction that the process has committed in the database. An older copy lacks one of them. See
+Each process has a row in `epochs`, its epoch. A half message names the epoch, the number last written into it (a time, at most
+1 s old), and the newest transaction that the process has committed. An older copy lacks at least one of them. See
 docs/decisions/0053.
 """
 
@@ -21,19 +21,19 @@ from service_runtime.database.sessions import Sessions
 from service_runtime.database.taking_locks import is_taken
 
 MAX_AGE_MS: Final = 1_000
-"""The greatest age of an epoch's number in a half message. No order writes it more often."""
+"""The maximum age of the epoch's number in a half message. The number is not written more often than that."""
 _TURN_TIMEOUT_S: Final = 5.0
 _MAX_ASKED: Final = 100_000
-"""The most orders of other processes that are remembered from one check-back to the next. One more makes all forgotten."""
+"""The maximum number of other processes' transactions that are remembered between check-backs. Above it all are forgotten."""
 
 logger = logging.getLogger(__name__)
 
 
 class OrderHistory:
-    """A process's knowledge of its database's history; safe to use from several threads."""
+    """The witness of this process, and the check of other witnesses against the database. Thread-safe."""
 
     def __init__(self, sessions: Sessions, world: World) -> None:
-        """`sessions` are with the order database."""
+        """`sessions` belong to the order database."""
         self._sessions = sessions
         self._now_ms, self._new_uuid = world.wall_ms, world.new_uuid
         self._turn = threading.Lock()
@@ -45,22 +45,22 @@ class OrderHistory:
         self._asked: set[str] = set()
 
     def note_local_commit(self, transaction_id: str) -> None:
-        """Notes a transaction whose local commit is done: later half messages name it."""
+        """Records a committed transaction, which later half messages name."""
         self._committed = transaction_id
 
     def witness(self) -> Witness:
-        """Returns the database's present witness. Raises a DatabaseFailure. At most one order a second asks the database."""
+        """Returns the current witness. Queries the database at most once a second. Raises DatabaseFailure."""
         epoch = self._epoch
         if epoch is None or not self._is_fresh():
             epoch = self._renewed(epoch)
         return Witness(epoch.database_id, epoch.epoch_id, epoch.renewed_at_ms, self._committed)
 
     def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
-        """Returns why a missing row does not prove that nothing was done; None if it does.
+        """Returns the reason why a missing transaction row does not mean ROLLBACK; None if it does.
 
-        A database that lacks the witness of one half message is the wrong one for all others too: until it holds that, or its
-        history is adopted, it decides only half messages that this process sent. A half message without a witness comes from an
-        older version, and is decided unless there is another doubt.
+        A database that lacks one half message's witness is wrong for all other half messages too. Until it contains that witness,
+        or its history is adopted, it decides only the half messages of this process. A half message without a witness comes from
+        an older version. It is decided unless another witness is missing.
         """
         if witness is not None:
             if self._lacks(session, witness):
@@ -70,10 +70,10 @@ class OrderHistory:
         return self._standing_doubt(session)
 
     def was_asked_before(self, transaction_id: str, witness: Witness | None) -> bool:
-        """Returns whether this process sent the half message, or has been asked about the transaction before; remembers it.
+        """Returns True if this process sent the half message or had an earlier check-back of the transaction. Records the call.
 
-        Between two check-backs the broker asks about every other pending transaction, so that a doubt has come to light. A copy
-        lacks nothing that an unpaid order's own half message names, though the order may have been paid since.
+        An old copy may contain the witness of an unpaid order although the order has been paid since. Between two check-backs of
+        one transaction the broker checks all other pending ones, so that by the second one a missing witness has been found.
         """
         is_own = witness is None or (self._epoch is not None and witness.epoch_id == self._epoch.epoch_id)
         if is_own or transaction_id in self._asked:
@@ -85,7 +85,7 @@ class OrderHistory:
         return False
 
     def doubt(self) -> str | None:
-        """Returns the standing reason to doubt, or None. Raises nothing."""
+        """Returns the reason why the database may be an old copy, or None. Raises nothing."""
         missing = self._missing
         if missing is None:
             return None
@@ -93,12 +93,12 @@ class OrderHistory:
             with self._sessions.reading() as session:
                 return self._standing_doubt(session)
         except DatabaseUnavailable:
-            return f"the order database lacked what half messages of database {missing.database_id} name, and does not answer now"
+            return f"the order database lacked a witness of database {missing.database_id}, and does not answer now"
 
     def compare(self, newest: Callable[[], list[Witness]]) -> None:
-        """Begins to doubt if the database lacks one of the newest witnesses of its own id. Raises nothing.
+        """Checks the newest witnesses that have this database's id. If one is missing, `doubt` returns a reason. Raises nothing.
 
-        A database that never took an order asks for none of them, and those of another database are left to check-backs.
+        `newest` is not called if the database never took an order. Witnesses of other databases are checked at check-backs.
         """
         try:
             with self._sessions.reading() as session:
@@ -109,18 +109,18 @@ class OrderHistory:
             with self._sessions.reading() as session:
                 missing = next((witness for witness in witnesses if self._lacks(session, witness)), None)
         except DatabaseUnavailable as error:
-            logger.warning("the history of the order database is not compared with the newest messages: %s", error)
+            logger.warning("could not compare the order database with the newest messages: %s", error)
             return
         if missing is not None:
             self._missing = missing
             logger.error(
-                "the order database is an old copy: it lacks what a message at the broker names, written at %s; "
-                "no order is taken until the right database is there or a person says adopt-history",
+                "the order database is an old copy: it lacks what was written at %s, which a message at the broker names; "
+                "no order is accepted until the right database is back, or until you run adopt-history",
                 missing.renewed_at_ms,
             )
 
     def adopt(self, reason: str) -> int:
-        """Makes this history count for all half messages until now, whatever their witness. Returns the time in milliseconds."""
+        """Accepts this database for all half messages until now, whatever their witness. Returns the time in milliseconds."""
         now_ms = self._now_ms()
         with self._sessions.writing() as session:
             session.add(AdoptionRow(adopted_at_ms=now_ms, reason=reason))
@@ -130,11 +130,11 @@ class OrderHistory:
         return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
 
     def _renewed(self, known: Witness | None) -> Witness:
-        """Returns the epoch with a new number; with the known one while another thread renews it."""
+        """Returns the epoch with a new number, or with the known number while another thread renews it."""
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
-                raise DatabaseUnavailable("the order database does not take the first row of this process")
+                raise DatabaseUnavailable("the order database does not accept the first row of this process")
             return known
         try:
             epoch = self._epoch
@@ -156,11 +156,9 @@ class OrderHistory:
             else:
                 epoch = Witness(known.database_id, known.epoch_id, number)
         if known is not None and not is_there:
-            # Another database, or an older copy, has replaced the one of this process.
+            # The database was replaced with another one, or with an older copy.
             self._committed, self._missing = "", known
-            logger.error(
-                "the order database has been replaced: it lacks what this process wrote into it at %s", known.renewed_at_ms
-            )
+            logger.error("the order database has been replaced: it lacks what this process wrote at %s", known.renewed_at_ms)
         self._renewed_when_ms = now_ms
         return epoch
 
@@ -173,10 +171,10 @@ class OrderHistory:
             return None
         own = session.exec(select(DatabaseIdentityRow.database_id)).first()
         if missing.database_id != own:
-            return f"half messages name the order database {missing.database_id}, and this one is {own}"
+            return f"half messages name the order database {missing.database_id}, but this one is {own}"
         return (
-            f"this order database, {own}, lacks what a sender had written into it before it sent its half message: "
-            "it is an old copy, or one of two copies that both took orders"
+            f"this order database, {own}, lacks what a sender wrote before it sent its half message: "
+            "it is an old copy, or one of two copies that both accepted orders"
         )
 
     def _lacks(self, session: Session, witness: Witness) -> bool:
@@ -188,7 +186,7 @@ class OrderHistory:
 
 
 def _renew(session: Session, known: Witness, number: int) -> bool:
-    """Writes the number if the database has the epoch in a state as new as known. Returns whether it does."""
+    """Writes the number if the database's epoch is not older than `known`. Returns True if it was written."""
     is_it = col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms
     done = session.execute(update(EpochRow).where(*is_it).values(renewed_at_ms=number))
     return isinstance(done, CursorResult) and done.rowcount > 0

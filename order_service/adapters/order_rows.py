@@ -1,6 +1,6 @@
-"""Converts between orders and rows.
+"""Converts between orders and database rows.
 
-It writes rows as values and not as objects, which costs less than SQLAlchemy's unit of work.
+Rows are written as plain values, which is faster than SQLAlchemy's unit of work.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from order_service.domain.order import Item, Order
 from order_service.domain.timeline import OrderTransaction
 
 Values = dict[str, object]
-"""A row's values, by the names of its columns."""
+"""The values of a row by column name."""
 
 
 def transaction_values(
     transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind, now_ms: int
 ) -> Values:
-    """Returns the row of a transaction that is written at `now_ms`."""
+    """Returns the row of a transaction; `now_ms` is its creation time."""
     return {
         "transaction_id": transaction_id,
         "order_id": order_id,
@@ -30,12 +30,12 @@ def transaction_values(
 
 
 def transaction_of(row: TransactionRow) -> OrderTransaction:
-    """Converts a row to a transaction."""
+    """Converts a row into a transaction."""
     return OrderTransaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
 
 
 def order_values(order: Order) -> Values:
-    """Converts an order to a row, without its items."""
+    """Converts an order into a row, without its items."""
     return {
         "order_id": order.order_id,
         "customer": order.customer,
@@ -52,7 +52,7 @@ def order_values(order: Order) -> Values:
 
 
 def item_values(order: Order) -> list[Values]:
-    """Converts the order's items to rows, in their order."""
+    """Converts the order's items into rows, in the same sequence."""
     return [
         {"order_id": order.order_id, "name": item.name, "quantity": item.quantity, "price_cents": item.price_cents}
         for item in order.items
@@ -60,7 +60,7 @@ def item_values(order: Order) -> list[Values]:
 
 
 def orders_of(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
-    """Converts rows to orders with their items."""
+    """Converts rows into orders. Reads their items from the database."""
     items: dict[str, list[Item]] = {row.order_id: [] for row in rows}
     query = select(OrderItemRow).where(col(OrderItemRow.order_id).in_(items)).order_by(col(OrderItemRow.id))
     for item in session.exec(query):
@@ -69,7 +69,7 @@ def orders_of(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
 
 
 def order_of(row: OrderRow, items: tuple[Item, ...] = ()) -> Order:
-    """Converts a row and its items to an order."""
+    """Converts a row and its items into an order."""
     return Order(
         order_id=row.order_id,
         customer=row.customer,

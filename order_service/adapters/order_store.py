@@ -1,12 +1,12 @@
-"""Orders and their transactions in the database, where local transaction and check-back exclude each other.
+"""Stores orders and transactions. The local transaction and the check-back of one transaction exclude each other.
 
-Both write the transaction's row, whose key is the transaction id. The local transaction writes COMMITTED together with the order,
-in one database transaction. Check-back writes ROLLED_BACK if it finds no row. The second writer fails on the key. So after
-check-back has answered ROLLBACK, a slow local transaction cannot add its order. That holds within one database only: a database
-that may be an old copy of the sender's writes no ROLLED_BACK (`adapters.order_history`).
+Both insert the transaction's row, whose primary key is the transaction id. The local transaction inserts COMMITTED together with
+the order, in one database transaction. The check-back inserts ROLLED_BACK if it finds no row. Whichever comes second fails on the
+key. So after a check-back has answered ROLLBACK, a slow local transaction cannot store its order. This works only within one
+database: a database that may be an old copy of the sender's does not write ROLLED_BACK (`adapters.order_history`).
 
-An order to be paid later is stored with PENDING. Payment, cancellation and deadline each lock the order's row and change it by
-the table in `domain.life_cycle`, together with the transaction's row: the second finds the change of the first.
+An order to be paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's row, change its
+state by the table in `domain.life_cycle`, and decide the transaction in the same database transaction.
 """
 
 import logging
@@ -53,19 +53,18 @@ logger = logging.getLogger(__name__)
 
 
 class SqlOrderStore:
-    """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
+    """The order database. Thread-safe. All methods raise DatabaseUnavailable."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`."""
+        """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:
-        """Returns the database's witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown.
+        """Returns the witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown.
 
-        Raises HistoryDoubted while the database may be another one or an old copy: an order there may be lost with it, or be one
-        that a customer has placed already.
+        Raises HistoryDoubted while the database may be an old copy: an order stored there could be lost, or placed twice.
         """
         witness = self._history.witness()
         if (reason := self._history.doubt()) is not None:
@@ -73,23 +72,23 @@ class SqlOrderStore:
         return witness
 
     def history_doubt(self) -> str | None:
-        """Returns why this database may be another than the senders', or an old copy; None without doubt. Raises nothing."""
+        """Returns the reason why this may be the wrong database or an old copy, or None. Raises nothing."""
         return self._history.doubt()
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Doubts this database if it is an old copy by one of the newest witnesses at the broker. Raises nothing."""
+        """Checks whether the database contains the newest witnesses at the broker. Raises nothing."""
         self._history.compare(newest)
 
     def adopt_history(self, reason: str) -> int:
-        """Makes this database decide all half messages until now, whatever their witness. Returns the time in milliseconds."""
+        """Accepts this database for all half messages until now, whatever their witness. Returns the time in milliseconds."""
         return self._history.adopt(reason)
 
     def store_order(self, order: Order, transaction_id: str) -> None:
-        """Writes order, items and transaction row by one local commit; durable on return.
+        """Writes order, items and transaction row in one database transaction, which is durable on return.
 
-        Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable if nothing was written, else OutcomeUnknown.
         """
-        state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
+        state = TransactionState.COMMITTED if order.state.is_published else TransactionState.PENDING
         transaction = self._transaction(transaction_id, state, order.order_id)
         together = RowsTogether(_TRANSACTIONS, transaction, rows_of(order), unless="transaction_id")
         with _unless_key_taken():
@@ -99,9 +98,9 @@ class SqlOrderStore:
         self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
-        """Writes the order's state CANCELLED and the transaction's row by one local commit; durable on return.
+        """Writes the state CANCELLED and the transaction's row in one database transaction, which is durable on return.
 
-        Raises TransactionFailed (DECIDED_BEFORE, NOT_CANCELLABLE) or DatabaseUnavailable when nothing was written, and
+        Raises TransactionFailed (DECIDED_BEFORE, NOT_CANCELLABLE) or DatabaseUnavailable if nothing was written, else
         OutcomeUnknown.
         """
         kind = TransactionKind.CANCELLATION
@@ -109,16 +108,16 @@ class SqlOrderStore:
         with self._sessions.writing() as session:
             _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
-            if row is None or not order_of(row).state.is_told:
+            if row is None or not order_of(row).state.is_published:
                 reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
                 raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
             _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
         self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """Returns the order afterwards: PAID if possible, EXPIRED if overdue, else unchanged; None if it is unknown.
+        """Pays the order, or expires it if it is overdue. Returns the order, or None if it does not exist.
 
-        Raises HistoryDoubted instead of expiring an order whose payment may only be missing in this copy.
+        Raises HistoryDoubted instead of expiring an order if this may be an old copy that lacks the payment.
         """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)
@@ -131,9 +130,9 @@ class SqlOrderStore:
             return orders_of(session, [row])[0]
 
     def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """Returns the order afterwards: CANCELLED if it awaited payment, EXPIRED if overdue, else unchanged; None if unknown.
+        """Cancels the order if it awaits payment; expires it if overdue. Returns the order, or None if it does not exist.
 
-        Raises HistoryDoubted instead of ending an order whose payment may only be missing in this copy.
+        Raises HistoryDoubted instead of ending an order if this may be an old copy that lacks the payment.
         """
         with self._sessions.writing() as session:
             row = _locked(session, order_id)
@@ -147,10 +146,10 @@ class SqlOrderStore:
             return orders_of(session, [row])[0]
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
-        """Returns the state of a PENDING transaction: ROLLED_BACK, final, if its order is still unpaid after the deadline.
+        """Expires the order of a PENDING transaction if it is unpaid after its deadline. Returns the transaction's state.
 
-        An order of another process does not expire at the first check-back that this one hears: see `was_asked_before`.
-        Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; then the broker must ask again.
+        An order of another process does not expire at the first check-back in this process; see `OrderHistory.was_asked_before`.
+        Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; the broker must then check again.
         """
         with self._sessions.writing() as session:
             self._require_no_doubt(session, witness)
@@ -169,11 +168,11 @@ class SqlOrderStore:
         kind: TransactionKind = TransactionKind.ORDER,
         witness: Witness | None = None,
     ) -> TransactionState:
-        """Returns COMMITTED or ROLLED_BACK, both final, or PENDING. Writes ROLLED_BACK first if there is no row.
+        """Returns COMMITTED or ROLLED_BACK, which are final, or PENDING. Writes ROLLED_BACK first if there is no row.
 
-        It also returns ROLLED_BACK if the transaction's row belongs to another order than `order_id`: then two messages have one
-        transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable, OutcomeUnknown or, without a
-        row in a database that may be an old copy, HistoryDoubted; then the broker must ask again.
+        Returns ROLLED_BACK if the row belongs to another order than `order_id`: two messages have the same transaction id, and
+        the row prevents the second order from being stored. Raises DatabaseUnavailable, OutcomeUnknown, or HistoryDoubted if
+        there is no row and the database may be an old copy; the broker must then check again.
         """
         marker = self._transaction(transaction_id, TransactionState.ROLLED_BACK, None, kind)
         with self._sessions.writing() as session:
@@ -185,20 +184,20 @@ class SqlOrderStore:
             state, stored_order = TransactionState(row.state), row.order_id
         if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
             logger.error(
-                "transaction %s belongs to order %s: order %s, whose message has the same transaction id, is rolled back",
+                "transaction %s belongs to order %s; order %s, whose message has the same transaction id, is rolled back",
                 transaction_id, stored_order, order_id,
             )  # fmt: skip
             return TransactionState.ROLLED_BACK
         return state
 
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
-        """Returns the state of the transaction, or None while it is open. Changes nothing."""
+        """Returns the state of the transaction, or None while it is undecided."""
         with self._sessions.reading() as session:
             state = session.exec(_state_of(transaction_id)).first()
         return None if state is None else TransactionState(state)
 
     def find_transaction_id(self, order_id: str) -> str | None:
-        """Returns the id of the transaction that wrote the order, or None."""
+        """Returns the id of the transaction that stored the order, or None."""
         query = select(TransactionRow.transaction_id).where(
             col(TransactionRow.order_id) == order_id, col(TransactionRow.kind) == TransactionKind.ORDER.value
         )
@@ -206,7 +205,7 @@ class SqlOrderStore:
             return session.exec(query).first()
 
     def find_transactions(self, order_id: str) -> list[OrderTransaction]:
-        """Returns the transactions that name the order, the oldest first."""
+        """Returns the transactions of the order, oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
         with self._sessions.reading() as session:
             return [transaction_of(row) for row in session.exec(query)]
@@ -220,7 +219,7 @@ class SqlOrderStore:
         return self._find_one(col(OrderRow.customer) == customer, col(OrderRow.idempotency_key) == idempotency_key)
 
     def list_orders(self, customer: str, *, limit: int, before: int | None) -> tuple[list[Order], int | None]:
-        """Returns at most `limit` of the customer's orders, the newest first, and the `before` of the next page."""
+        """Returns at most `limit` of the customer's orders, newest first, and the value of `before` for the next page."""
         query = select(OrderRow).where(col(OrderRow.customer) == customer)
         if before is not None:
             query = query.where(col(OrderRow.id) < before)
@@ -230,7 +229,7 @@ class SqlOrderStore:
             return orders_of(session, page), page[-1].id if rest else None
 
     def why_unready(self) -> str | None:
-        """Returns why no row can be written now, in one line; None if rows can be written."""
+        """Returns the reason why rows cannot be written now, in one line; None if they can."""
         return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
 
     def _transaction(
@@ -262,19 +261,19 @@ def _insert_transaction(connection: Connection, values: Values) -> None:
 
 
 def _locked(session: Session, order_id: str) -> OrderRow | None:
-    """Returns the order's row, locked until the session ends. SQLite has one writer at a time anyway."""
+    """Returns the order's row, locked until the session ends. SQLite needs no lock: it has one writer at a time."""
     return session.exec(select(OrderRow).where(col(OrderRow.order_id) == order_id).with_for_update()).first()
 
 
 def _expire_if_overdue(session: Session, row: OrderRow, now_ms: int) -> bool:
-    """Expires an overdue order. Returns whether it did."""
+    """Expires the order if it is overdue. Returns True if it was."""
     return order_of(row).is_overdue(now_ms) and _change(
         session, row, OrderEvent.EXPIRE, now_ms, "the deadline for its payment passed"
     )
 
 
 def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, because: str | None = None) -> bool:
-    """Applies the event to the order's row, and decides a PENDING transaction. Returns whether the event is possible."""
+    """Applies the event to the order's row and decides its PENDING transaction. Returns False if the event is not allowed."""
     after = next_state(OrderState(row.state), event)
     if after is None:
         return False
@@ -285,7 +284,7 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
         row.ended_at_ms, row.ended_because = now_ms, because
     session.add(row)
     session.flush()
-    decided = TransactionState.COMMITTED if after.is_told else TransactionState.ROLLED_BACK
+    decided = TransactionState.COMMITTED if after.is_published else TransactionState.ROLLED_BACK
     is_its_own = col(TransactionRow.order_id) == row.order_id, col(TransactionRow.state) == TransactionState.PENDING.value
     session.execute(update(TransactionRow).where(*is_its_own).values(state=decided.value))
     return True
@@ -293,7 +292,7 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 @contextmanager
 def _unless_key_taken() -> Iterator[None]:
-    """Raises TransactionFailed if another order has the idempotency key; another refusal passes through."""
+    """Raises TransactionFailed if another order has the idempotency key. Other refusals are raised unchanged."""
     try:
         yield
     except DatabaseRefusal as refusal:

@@ -1,4 +1,4 @@
-"""The order database's tables. Only `order_store` and the migrations know them; `pipelines` reads them from outside."""
+"""The tables of the order database. The adapters and the migrations use them; `pipelines` reads them from outside."""
 
 from typing import Final
 
@@ -10,15 +10,15 @@ from order_messages.states import OrderState, TransactionKind
 from service_runtime.database.columns import ROW_ID
 
 MIGRATIONS: Final = "order_service:migrations"
-"""Alembic's place of the migrations."""
+"""The location of the migrations, for Alembic."""
 
 
 class OrderDatabase(SQLModel, registry=registry()):
-    """Base of the tables; separates them from another service's in the same process."""
+    """Base class of the tables. It separates them from the tables of other services in the same process."""
 
 
 class OrderRow(OrderDatabase, table=True):
-    """An order. Each customer has its own idempotency keys."""
+    """An order. Idempotency keys are unique for each customer."""
 
     __tablename__ = "orders"
     __table_args__ = (UniqueConstraint("customer", "idempotency_key", name="uq_orders_customer_idempotency_key"),)
@@ -38,7 +38,7 @@ class OrderRow(OrderDatabase, table=True):
 
 
 class OrderItemRow(OrderDatabase, table=True):
-    """One line of an order; lines keep the order of their ids."""
+    """One line of an order. The lines are sorted by id."""
 
     __tablename__ = "order_items"
 
@@ -50,9 +50,10 @@ class OrderItemRow(OrderDatabase, table=True):
 
 
 class TransactionRow(OrderDatabase, table=True):
-    """A transaction of the kind `order` or `cancellation`, and its state.
+    """The state of a transaction of the kind `order` or `cancellation`.
 
-    COMMITTED, or PENDING until the order is paid, is written with the order; ROLLED_BACK without an order is the marker.
+    COMMITTED, or PENDING if the order is paid later, is written together with the order. ROLLED_BACK has no order: such a row
+    prevents a slow local transaction from storing its order.
     """
 
     __tablename__ = "transactions"
@@ -67,7 +68,7 @@ class TransactionRow(OrderDatabase, table=True):
 
 
 class DatabaseIdentityRow(OrderDatabase, table=True):
-    """The database's id, in its only row. A copy of the database has the same id."""
+    """The database's id; the table has one row. A copy of the database has the same id."""
 
     __tablename__ = "database_identity"
 
@@ -76,7 +77,7 @@ class DatabaseIdentityRow(OrderDatabase, table=True):
 
 
 class EpochRow(OrderDatabase, table=True):
-    """A process that places orders in this database, and the last number that it wrote: a time that only grows."""
+    """A process that places orders in this database, and the number that it last wrote: a time that only increases."""
 
     __tablename__ = "epochs"
 
@@ -86,7 +87,7 @@ class EpochRow(OrderDatabase, table=True):
 
 
 class AdoptionRow(OrderDatabase, table=True):
-    """A person's decision, with the reason, that this database decides all half messages until then."""
+    """An operator's decision, with its reason, that this database decides all half messages until `adopted_at_ms`."""
 
     __tablename__ = "adoptions"
 

@@ -1,7 +1,7 @@
-"""Reads the witnesses in the newest messages of orders: they show an old copy of the order database before a check-back does.
+"""Reads the witnesses in the newest messages of orders, which reveal an old copy of the order database at the start.
 
-A restored backup lacks the transactions of the lost time. If all of them were decided, no check-back comes; but their messages
-are still in the topic, each with the witness of its half message.
+A restored backup lacks the transactions since the backup. If all of them were decided, no check-back reveals that. But their
+messages are still in the topic, each with the witness of its half message.
 """
 
 import logging
@@ -12,14 +12,14 @@ from order_service.domain.history import PROPERTY, Witness
 from rocketmq_broker.client import ClientError, MessageQueue, PullConsumer
 
 GROUP: Final = "order_service_history"
-"""It keeps no offsets: each start looks at the newest messages again."""
+"""The consumer group. It stores no offsets: each start reads the newest messages."""
 MAX_WAIT_S: Final = 3.0
 
 logger = logging.getLogger(__name__)
 
 
 async def newest_witnesses(namesrv_addr: str) -> list[Witness]:
-    """Returns the witness in the newest message of each queue of orders, where it has one. Raises ClientError."""
+    """Returns the witnesses in the newest message of each queue of the topic. Raises ClientError."""
     consumer = PullConsumer(GROUP, namesrv_addr=namesrv_addr)
     await consumer.start()
     try:
@@ -34,7 +34,7 @@ async def _newest(consumer: PullConsumer, queue: MessageQueue) -> Witness | None
         end = await consumer.max_offset(queue)
         messages = (await consumer.pull(queue, end - 1, max_messages=1)).messages if end else []
     except ClientError as error:
-        logger.warning("%s says nothing about the history of the order database: %s", queue, error)
+        logger.warning("could not read the newest message of %s to check the order database: %s", queue, error)
         return None
     history = messages[-1].properties.get(PROPERTY) if messages else None
     return None if history is None else Witness.read(history)

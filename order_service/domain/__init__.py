@@ -1,1 +1,1 @@
-"""Orders and their rules; no database, broker or HTTP."""
+"""Orders and their rules, independent of database, broker and HTTP."""

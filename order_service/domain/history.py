@@ -1,8 +1,8 @@
-"""The witness in a half message: the database in which its local transaction runs.
+"""The witness in a half message, which identifies the order database of its sender.
 
-An order database without a transaction's row may say ROLLBACK only if it is the sender's own, and not older than the half
-message: a copy lacks the row too, although the order exists. So the sender names in each half message the present state of its
-database, and a database that lacks that does not decide.
+A missing transaction row means ROLLBACK only in the sender's own database, and only if that database is not older than the half
+message. A restored backup may lack the row although the order exists. So the sender puts the current state of its database into
+each half message, and a database that does not contain that state does not decide.
 """
 
 import re
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 PROPERTY: Final = "ORDER_HISTORY"
-"""The half message's property. Messages of versions before it have none."""
+"""The property of the half message. Messages of older versions do not have it."""
 
 _FORMAT: Final = re.compile(r"1:([0-9a-f]{32}):([0-9a-f]{32}):([0-9]{1,18}):([0-9A-Za-z]{0,64})")
-_NOBODYS: Final = "unreadable"
+_UNREADABLE: Final = "unreadable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Witness:
     """The state of the order database when the half message was sent."""
 
     database_id: str
-    """The id that the database was given by a migration; a copy has the same."""
+    """The id that a migration gave the database. A copy of the database has the same id."""
     epoch_id: str
-    """The id of the row that the sender wrote into the database at its first order."""
+    """The id of the row that the sender inserted into `epochs` at its first order."""
     renewed_at_ms: int
-    """The sender's last number in that row; it only grows."""
+    """The number that the sender last wrote into that row. It only increases."""
     transaction_id: str = ""
-    """The newest transaction whose local commit the sender knew; empty before the first one."""
+    """The newest transaction that the sender had committed; empty before the first one."""
 
     def encode(self) -> str:
         """Returns the value of the property."""
@@ -35,9 +35,9 @@ class Witness:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Reads the witness in a property. An unreadable value becomes a witness that no database holds."""
+        """Parses the value of the property. An unreadable value becomes a witness that no database contains."""
         found = _FORMAT.fullmatch(text)
         if found is None:
-            return cls(_NOBODYS, _NOBODYS, 0)
+            return cls(_UNREADABLE, _UNREADABLE, 0)
         database_id, epoch_id, renewed_at_ms, transaction_id = found.groups()
         return cls(database_id, epoch_id, int(renewed_at_ms), transaction_id)

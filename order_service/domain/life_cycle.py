@@ -11,9 +11,9 @@
                           passes    v
                                  EXPIRED
 
-PLACED and PAID are told (`is_told`): the broker gets COMMIT, and consumers the message. An order that is CANCELLED after that is
-told again, by a second transactional message. CANCELLED from AWAITING_PAYMENT, and EXPIRED, were never told: the broker gets
-ROLLBACK.
+PLACED and PAID are published (`is_published`): the broker gets COMMIT, and consumers receive the message. If such an order is
+CANCELLED, a second transactional message announces that. An order that is CANCELLED or EXPIRED while it awaits its payment was
+never published: the broker gets ROLLBACK.
 """
 
 from enum import Enum, auto
@@ -40,5 +40,5 @@ _TRANSITIONS: Final = {
 
 
 def next_state(state: OrderState, event: OrderEvent) -> OrderState | None:
-    """Returns the state after the event; None if the event is not possible in this state."""
+    """Returns the state after the event, or None if the event is not allowed in this state."""
     return _TRANSITIONS.get((state, event))

@@ -1,4 +1,4 @@
-"""Orders, their limits, and the rule that refuses one. Money is in integer cents, hundredths of a currency's unit."""
+"""Orders, their limits, and the rule by which an order is refused. Amounts are integers, in cents of the currency."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +17,7 @@ MAX_REASON_LENGTH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of an order: a quantity of one article, and its price for each."""
+    """One line of an order: an article, its quantity, and the price of one piece."""
 
     name: str
     quantity: int
@@ -26,7 +26,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A customer's order. It exists since its local commit."""
+    """A customer's order. It exists once its local transaction has been committed."""
 
     order_id: str
     customer: str
@@ -35,26 +35,26 @@ class Order:
     created_at_ms: int
     """Milliseconds since the epoch, by the order service's clock."""
     idempotency_key: str | None = None
-    """The customer's name for the request, so that a repetition does not order twice. Each customer has separate keys."""
+    """The customer's key for the request: a repeated request does not place a second order. Each customer has separate keys."""
     state: OrderState = OrderState.PLACED
     pay_until_ms: int | None = None
-    """The deadline of an order that is to be paid later; None for one that is paid at once."""
+    """The payment deadline of an order to be paid later; None if it is paid at once."""
     paid_at_ms: int | None = None
     ended_at_ms: int | None = None
-    """The time of its cancellation or expiry."""
+    """The time of the cancellation or expiry."""
     ended_because: str | None = None
 
     @property
     def total_cents(self) -> int:
-        """The price of all items together."""
+        """The total price of all items."""
         return sum(item.quantity * item.price_cents for item in self.items)
 
-    def asks_for_the_same(self, other: "Order") -> bool:
-        """Returns whether both come from the same request: customer, items, currency and way of paying. Ignores ids and times."""
+    def is_same_request(self, other: "Order") -> bool:
+        """Returns True if customer, items, currency and time of payment (now or later) are equal. Ignores ids and times."""
         return self._request == other._request
 
     def is_overdue(self, now_ms: int) -> bool:
-        """Returns whether it still awaits its payment after its deadline."""
+        """Returns True if the order still awaits its payment after the deadline."""
         return self.state is OrderState.AWAITING_PAYMENT and self.pay_until_ms is not None and now_ms >= self.pay_until_ms
 
     @property
@@ -64,13 +64,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancellation:
-    """The wish to cancel an order whose message was sent."""
+    """A request to cancel a published order."""
 
     order: Order
     reason: str
     cancelled_at_ms: int
     event: OrderEvent = OrderEvent.CANCEL
-    """The event of the order; possible only for a told one."""
+    """The event to apply to the order."""
 
     @property
     def order_id(self) -> str:
@@ -79,9 +79,9 @@ class Cancellation:
 
 
 def reason_to_refuse(order: Order, limit_cents: int) -> str | None:
-    """Returns why the local transaction must roll the order back, or None if it may store it."""
+    """Returns the reason why the local transaction must be rolled back, or None if the order may be stored."""
     if order.total_cents > limit_cents:
-        return f"the order's total of {_amount(order.total_cents)} is above the limit of {_amount(limit_cents)}"
+        return f"order total {_amount(order.total_cents)} exceeds the limit of {_amount(limit_cents)}"
     return None
 
 

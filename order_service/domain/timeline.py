@@ -1,4 +1,4 @@
-"""The events of an order with their times, as in the order database."""
+"""The timeline of an order: its events with their times, as stored in the order database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.domain.order import Order
 
 
-class Happening(StrEnum):
-    """The kind of an event of an order."""
+class TimelineEventKind(StrEnum):
+    """The kind of a timeline event."""
 
     ASKED_FOR = "ASKED_FOR"
-    """The request arrived; the half message went out."""
+    """The request arrived, and the half message was sent."""
     STORED = "STORED"
-    """The local transaction wrote the order."""
+    """The local transaction stored the order."""
     PAID = OrderState.PAID.value
     CANCELLED = OrderState.CANCELLED.value
     EXPIRED = OrderState.EXPIRED.value
@@ -22,7 +22,7 @@ class Happening(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderTransaction:
-    """A transaction that names an order."""
+    """A transaction that concerns an order."""
 
     transaction_id: str
     kind: TransactionKind
@@ -32,31 +32,33 @@ class OrderTransaction:
 
 @dataclass(frozen=True, slots=True)
 class OrderTimelineEvent:
-    """An event of an order, with the transaction that sends its message, if any."""
+    """An event of an order, and the transaction of its message, if it has one."""
 
     at_ms: int
-    what: Happening
+    what: TimelineEventKind
     transaction_id: str | None = None
     state: TransactionState | None = None
-    """The state that the transaction has by now."""
+    """The current state of the transaction."""
     because: str | None = None
 
 
 def timeline(order: Order, transactions: Iterable[OrderTransaction]) -> list[OrderTimelineEvent]:
-    """Returns the order's events, the oldest first."""
+    """Returns the order's events, oldest first."""
     of_kind = {transaction.kind: transaction for transaction in transactions}
     stored, cancelled = of_kind.get(TransactionKind.ORDER), of_kind.get(TransactionKind.CANCELLATION)
-    events = [OrderTimelineEvent(order.created_at_ms, Happening.ASKED_FOR)]
+    events = [OrderTimelineEvent(order.created_at_ms, TimelineEventKind.ASKED_FOR)]
     if stored is not None:
-        events.append(_told(stored.written_at_ms, Happening.STORED, stored))
+        events.append(_event(stored.written_at_ms, TimelineEventKind.STORED, stored))
     if order.paid_at_ms is not None:
-        events.append(OrderTimelineEvent(order.paid_at_ms, Happening.PAID))
+        events.append(OrderTimelineEvent(order.paid_at_ms, TimelineEventKind.PAID))
     if order.ended_at_ms is not None:
-        events.append(_told(order.ended_at_ms, Happening(order.state), cancelled, order.ended_because))
+        events.append(_event(order.ended_at_ms, TimelineEventKind(order.state), cancelled, order.ended_because))
     return sorted(events, key=lambda event: event.at_ms)
 
 
-def _told(at_ms: int, what: Happening, by: OrderTransaction | None, because: str | None = None) -> OrderTimelineEvent:
-    if by is None:
+def _event(
+    at_ms: int, what: TimelineEventKind, transaction: OrderTransaction | None, because: str | None = None
+) -> OrderTimelineEvent:
+    if transaction is None:
         return OrderTimelineEvent(at_ms, what, because=because)
-    return OrderTimelineEvent(at_ms, what, by.transaction_id, by.state, because)
+    return OrderTimelineEvent(at_ms, what, transaction.transaction_id, transaction.state, because)

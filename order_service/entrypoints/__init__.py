@@ -1,1 +1,1 @@
-"""The order service's entry points: HTTP, and the process."""
+"""The entry points of the order service: the HTTP application and the process."""

@@ -1,4 +1,4 @@
-"""The order service over HTTP: the Flask application and its routes."""
+"""The HTTP interface of the order service: the Flask application and its routes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,19 +43,19 @@ from service_runtime.http.write_guard import WriteGuard
 
 MAX_BODY_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = KnownHosts()
-_EVERYBODY: Final = WriteGuard()
+_UNRESTRICTED: Final = WriteGuard()
 
 orders_api = Blueprint("orders", __name__)
 
 
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):
-    """The broker, as the application needs it."""
+    """The broker interface that the application needs."""
 
     def refusing_brokers(self) -> list[str]:
-        """Returns why each broker that would store no order would not, while others do."""
+        """Returns a reason for each broker that cannot store orders while others can."""
 
     def count_discarded(self) -> int | None:
-        """Returns how many discarded messages of orders nobody has resumed; None if the broker does not answer."""
+        """Returns the number of discarded messages that have not been resumed; None if the broker does not answer."""
 
 
 def create_app(
@@ -67,13 +67,13 @@ def create_app(
     threads: int = 48,
     placed_at_once: int = 32,
     payment_deadline_ms: int = 600_000,
-    guard: WriteGuard = _EVERYBODY,
+    guard: WriteGuard = _UNRESTRICTED,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """Returns the application for an open database and broker.
+    """Returns the Flask application.
 
-    It answers requests that name one of `hosts`. At most `placed_at_once` of the server's `threads` place or change orders. The
-    readiness of database and broker is asked again after `readiness_counts_s`.
+    It answers requests whose Host header names one of `hosts`. At most `placed_at_once` of the server's `threads` place or change
+    orders at the same time. The readiness of database and broker is cached for `readiness_counts_s` seconds.
     """
     app = create_application(
         __name__,
@@ -98,15 +98,15 @@ def create_app(
 
 def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, world: World) -> Readiness:
     of_database = (
-        "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write, the standby "
-        "that its commits wait for. "
-        "Orders are placed again by themselves then."
+        "Check the order database for a lock that is held, a full disk, a missing write privilege, or a standby that commits "
+        "wait for. "
+        "The service accepts orders again once the database does."
     )
-    of_broker = "Look at name server and broker with rocketmq-admin doctor. Orders are placed again by themselves then."
+    of_broker = "Run rocketmq-admin doctor to check name server and broker. The service accepts orders again once they do."
     of_history = (
-        "No order is taken and check-backs are answered UNKNOWN until ORDER_DATABASE_URL leads to the right database, or a person"
-        " decides that this one is: python -m order_service adopt-history. "
-        "docs/services.md, An old copy of the order database, says what that means."
+        "No order is accepted, and check-backs are answered UNKNOWN, until ORDER_DATABASE_URL points to the right database, or "
+        "until you accept this one: python -m order_service adopt-history. "
+        "See docs/services.md, An old copy of the order database."
     )
     needs = [
         Need("database", store, of_database),
@@ -118,7 +118,7 @@ def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, wo
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The database's history, as a need of orders: it is the senders' own, and not an old copy of it."""
+    """The readiness check that the database is not an old copy."""
 
     store: SqlOrderStore
 
@@ -130,14 +130,14 @@ def _lanes(placed_at_once: int) -> dict[str, RequestLane]:
     placing = RequestLane(
         placed_at_once,
         "Too many orders at once",
-        f"{placed_at_once} orders are being placed; nothing was ordered, try again soon",
+        f"{placed_at_once} orders are being placed; nothing was ordered, try again later",
     )
     return dict.fromkeys(("POST /orders", "POST /orders/<order_id>/payment", "POST /orders/<order_id>/cancellation"), placing)
 
 
 @orders_api.post("/orders")
 def place_order() -> Response:
-    """Places an order: 201 when its transaction is COMMITTED, or PENDING until it is paid; 202 when nobody can say yet."""
+    """Places an order. 201: its transaction is COMMITTED, or PENDING until it is paid. 202: the outcome is not known yet."""
     headers = OrderHeaders.model_validate({"Idempotency-Key": request.headers.get("Idempotency-Key")})
     wanted = OrderRequest.model_validate_json(request.get_data())
     placing: OrderPlacing = current_app.extensions["order_placing"]
@@ -157,7 +157,7 @@ def place_order() -> Response:
 
 @orders_api.post("/orders/<order_id>/payment")
 def pay_order(order_id: str) -> Response:
-    """Pays an order that was to be paid later: 200, also if it was paid before."""
+    """Pays an order that is to be paid later. 200, also if it was already paid."""
     PaymentRequest.model_validate_json(request.get_data())
     paying: OrderPaying = current_app.extensions["order_paying"]
     return json_response(OrderResponse.of(paying.pay(_id(order_id))))
@@ -165,7 +165,7 @@ def pay_order(order_id: str) -> Response:
 
 @orders_api.post("/orders/<order_id>/cancellation")
 def cancel_order(order_id: str) -> Response:
-    """Cancels an order: 200, also if it was cancelled before; 202 when nobody can say yet."""
+    """Cancels an order. 200, also if it was already cancelled. 202: the outcome is not known yet."""
     wanted = CancellationRequest.model_validate_json(request.get_data())
     cancelling: OrderCancelling = current_app.extensions["order_cancelling"]
     cancelled = cancelling.cancel(_id(order_id), wanted.reason)
@@ -174,13 +174,13 @@ def cancel_order(order_id: str) -> Response:
 
 @orders_api.get("/orders/<order_id>")
 def get_order(order_id: str) -> Response:
-    """Returns a message of an order."""
+    """Returns an order."""
     return json_response(OrderResponse.of(_order(order_id)))
 
 
 @orders_api.get("/orders/<order_id>/timeline")
 def get_timeline(order_id: str) -> Response:
-    """What happened to an order, the oldest first."""
+    """Returns the events of an order, oldest first."""
     order = _order(order_id)
     events = timeline(order, _store().find_transactions(order_id))
     return json_response(TimelineResponse(order_id=order_id, events=[EventResponse.of(event) for event in events]))
@@ -188,7 +188,7 @@ def get_timeline(order_id: str) -> Response:
 
 @orders_api.get("/orders")
 def list_orders() -> Response:
-    """A customer's orders, page by page, the newest first."""
+    """Returns a page of a customer's orders, newest first."""
     query = OrderPageQuery.model_validate(request.args.to_dict())
     orders, before = _store().list_orders(query.customer, limit=query.limit, before=query.before)
     next_query = urlencode({"customer": query.customer, "limit": query.limit, "before": before})
@@ -198,23 +198,23 @@ def list_orders() -> Response:
 
 @orders_api.get("/transactions/<transaction_id>")
 def get_transaction(transaction_id: str) -> Response:
-    """The state of a transaction; 404 while it is open, and for an id nobody knows."""
+    """Returns the state of a transaction. 404 while it is undecided, and for an unknown id."""
     state = _store().find_transaction(transaction_id) if _can_be_an_id(transaction_id) else None
     if state is None:
-        abort(404, "nothing is decided under this id, at least not yet")
+        abort(404, "no transaction with this id has been decided yet")
     return json_response(TransactionResponse(transaction_id=transaction_id, state=state))
 
 
 @orders_api.get("/readyz")
 def get_readiness() -> Response:
-    """Whether an order could be placed now: 200, or 503 with what is missing and what to do."""
+    """Reports whether orders can be placed now: 200, or 503 with what is missing and how to fix it."""
     missing = _missing()
     return not_ready(missing) if missing else _health(_report(missing))
 
 
 @orders_api.get("/healthz")
 def get_health() -> Response:
-    """All that is known, for people and for monitoring: 200 while orders can be placed, else 503."""
+    """Reports the health for people and monitoring: 200 while orders can be placed, otherwise 503."""
     health = _report(_missing())
     if health.can_place_orders:
         broker: BrokerOfOrders = current_app.extensions["broker"]
@@ -263,13 +263,13 @@ def _health(health: OrderHealthResponse) -> Response:
 
 
 def _impaired(reason: str) -> str:
-    return f"{reason}; orders go to the other brokers meanwhile: rocketmq-admin doctor says more"
+    return f"{reason}; orders go to the other brokers; run rocketmq-admin doctor for details"
 
 
 def _attention(discarded: int | None) -> list[str]:
     if not discarded:
         return []
     return [
-        f"the broker discarded {discarded} messages of orders after its last check-back: "
-        "python -m rocketmq_broker.admin discarded shows them"
+        f"the broker discarded {discarded} messages of orders after the last check-back; "
+        "run python -m rocketmq_broker.admin discarded to list them"
     ]

@@ -1,4 +1,4 @@
-"""The HTTP answers to the order service's errors; the table `Outcome` has those to failed transactions."""
+"""The HTTP problem for each error of the order service. The problems of failed transactions are in `Outcome`."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     HistoryDoubted: Problem(
         503,
         "Database in doubt",
-        "this may be the wrong order database, or an old copy: nothing was ordered or changed; /healthz says what to do",
+        "this may be the wrong order database or an old copy; nothing was ordered or changed; see /healthz for what to do",
     ),
     DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
 }

@@ -1,4 +1,4 @@
-"""The order service as a process: its parts, and its command beside serving and migrating."""
+"""The process of the order service: its parts, and the command adopt-history."""
 
 from typing import Final
 
@@ -31,23 +31,23 @@ PROGRAM: Final = "order_service"
 
 
 def adopt_history(settings: AdoptionSettings) -> None:
-    """Makes the order database decide all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
+    """Accepts the order database for all half messages until now, and prints that. Raises CannotStart or DatabaseUnusable."""
     engine = open_migrated(settings, MIGRATIONS)
     try:
         adopted_at_ms = SqlOrderStore(engine, current_world()).adopt_history(settings.adoption_reason)
     except DatabaseFailure as error:
-        raise CannotStart(f"the history was not adopted: {error}") from None
+        raise CannotStart(f"adopt-history failed: {error}") from None
     finally:
         engine.dispose()
     print(
-        f"database {masked(settings.database_url.get_secret_value())}: it decides for all half messages until "
-        f"{rfc3339(adopted_at_ms)}; what it does not have is rolled back when the broker asks next",
+        f"database {masked(settings.database_url.get_secret_value())} now decides all half messages until "
+        f"{rfc3339(adopted_at_ms)}; transactions that it does not have are rolled back at the next check-back",
         flush=True,
     )
 
 
 def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
-    """Builds HTTP, the producer that answers check-backs, and the consumer of compensating messages."""
+    """Builds the HTTP application, the transaction producer, and the consumer of compensating messages."""
     settings, world = opened.settings, opened.world
     store = SqlOrderStore(opened.engine, world)
     broker = _broker(settings, store, opened.metrics, world)
@@ -103,5 +103,5 @@ SERVICE: Final = Service(
     settings_class=OrderSettings,
     migration_settings_class=MigrationSettings,
     build=build,
-    commands={"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)},
+    commands={"adopt-history": Command(AdoptionSettings, adopt_history, status_if_stopped=130)},
 )

@@ -1,4 +1,4 @@
-"""Requests and responses as they are on the wire; decoded strictly, so that "3" is no quantity."""
+"""The schemas of HTTP requests and responses. Requests are validated strictly: "3" is not accepted as a quantity."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -17,7 +17,7 @@ from order_service.domain.order import (
     Item,
     Order,
 )
-from order_service.domain.timeline import Happening, OrderTimelineEvent
+from order_service.domain.timeline import OrderTimelineEvent, TimelineEventKind
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
 from service_runtime.text import NO_CONTROL_CHARACTERS
@@ -32,13 +32,13 @@ _ORDER_OF_ADA: Final[JsonDict] = {"customer": "ada", "items": [{"name": "book", 
 
 
 class ItemRequest(BaseModel):
-    """One line of the order wanted."""
+    """One line of the requested order."""
 
     model_config = _STRICT
 
     name: Annotated[_Text, StringConstraints(max_length=MAX_NAME_LENGTH)]
     quantity: int = Field(ge=1, le=MAX_QUANTITY)
-    price_cents: int = Field(ge=1, le=MAX_PRICE_CENTS, description="for each, in hundredths of the currency's unit")
+    price_cents: int = Field(ge=1, le=MAX_PRICE_CENTS, description="price of one piece, in cents of the currency")
 
 
 class OrderRequest(BaseModel):
@@ -48,11 +48,11 @@ class OrderRequest(BaseModel):
 
     customer: Customer
     items: list[ItemRequest] = Field(min_length=1, max_length=MAX_ITEMS)
-    currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field("EUR", description="three letters, as ISO 4217")
+    currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field("EUR", description="ISO 4217 currency code")
     payment: Literal["now", "later"] = Field("now", description="later: the order waits for POST /orders/{order_id}/payment")
 
     def domain_items(self) -> tuple[Item, ...]:
-        """Returns the items as the domain knows them."""
+        """Returns the items as domain objects."""
         return tuple(Item(item.name, item.quantity, item.price_cents) for item in self.items)
 
 
@@ -71,13 +71,13 @@ class CancellationRequest(BaseModel):
 
 
 class OrderHeaders(BaseModel):
-    """The headers of POST /orders that mean something."""
+    """The headers of POST /orders that the service uses."""
 
     idempotency_key: _IdempotencyKey | None = Field(None, alias="Idempotency-Key")
 
 
 class OrderResponse(BaseModel):
-    """An order as callers see it."""
+    """An order in a response."""
 
     order_id: str
     customer: str
@@ -85,9 +85,9 @@ class OrderResponse(BaseModel):
     total_cents: int
     currency: str
     state: OrderState
-    created_at: str = Field(description="this and the times below as RFC 3339")
+    created_at: str = Field(description="RFC 3339, like the other times")
     created_at_ms: int
-    pay_until: str | None = Field(None, description="the deadline of an order that is to be paid later")
+    pay_until: str | None = Field(None, description="the payment deadline of an order that is to be paid later")
     paid_at: str | None = None
     ended_at: str | None = Field(None, description="when it was cancelled or expired")
     ended_because: str | None = None
@@ -122,7 +122,7 @@ class TransactionResponse(BaseModel):
 
 
 class PlacedResponse(BaseModel):
-    """The answer to POST /orders: 201 when COMMITTED or PENDING, 202 when UNKNOWN; `ask_later` says where to look then."""
+    """The response to POST /orders: 201 if COMMITTED or PENDING; 202 if UNKNOWN, with the paths to poll in `ask_later`."""
 
     order: OrderResponse
     transaction: TransactionResponse
@@ -130,7 +130,7 @@ class PlacedResponse(BaseModel):
 
     @classmethod
     def of(cls, placed: Placed) -> Self:
-        """Returns the response for what was placed."""
+        """Returns the response for a placed order."""
         places = [f"/orders/{placed.order.order_id}"]
         if placed.transaction_id is not None:
             places.append(f"/transactions/{placed.transaction_id}")
@@ -142,36 +142,36 @@ class PlacedResponse(BaseModel):
 
 
 class EventResponse(BaseModel):
-    """One thing that happened to an order, with the transaction that tells the world of it, if one does."""
+    """An event of an order, and the transaction of its message, if it has one."""
 
     at: str = Field(description="RFC 3339")
-    what: Happening
+    what: TimelineEventKind
     transaction: TransactionResponse | None = None
     because: str | None = None
 
     @classmethod
     def of(cls, event: OrderTimelineEvent) -> Self:
         """Returns the response for an event."""
-        told = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
-        return cls(at=rfc3339(event.at_ms), what=event.what, transaction=told, because=event.because)
+        transaction = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
+        return cls(at=rfc3339(event.at_ms), what=event.what, transaction=transaction, because=event.because)
 
 
 class TimelineResponse(BaseModel):
-    """What happened to an order, the oldest first."""
+    """The events of an order, oldest first."""
 
     order_id: str
     events: list[EventResponse]
 
 
 class CancelledResponse(BaseModel):
-    """The answer to a cancellation: 200 when the order is CANCELLED, 202 when nobody can say yet: then ask where it says."""
+    """The response to a cancellation: 200 if the order is CANCELLED; 202 if the outcome is not known yet: poll `ask_later`."""
 
     order: OrderResponse
     ask_later: list[str] | None = None
 
     @classmethod
     def of(cls, cancelled: Cancelled) -> Self:
-        """Returns the response for what was cancelled."""
+        """Returns the response for a cancellation."""
         places = [f"/orders/{cancelled.order.order_id}"]
         return cls(order=OrderResponse.of(cancelled.order), ask_later=None if cancelled.is_known else places)
 
@@ -183,30 +183,30 @@ class OrderPageQuery(BaseModel):
 
     customer: Customer
     limit: int = Field(50, ge=1, le=200)
-    before: int | None = Field(None, ge=1, le=2**63 - 1, description="from `next` of the page before")
+    before: int | None = Field(None, ge=1, le=2**63 - 1, description="from `next` of the previous page")
 
 
 class OrderPageResponse(BaseModel):
-    """A customer's orders, the newest first; `next` is the path of the next page."""
+    """A page of a customer's orders, newest first. `next` is the path of the next page."""
 
     orders: list[OrderResponse]
     next: str | None
 
 
 class OrderHealthResponse(BaseModel):
-    """What works: `status` is ok if everything does, degraded if no order can be placed, attention if a person should look."""
+    """The health of the service. `status` is ok, degraded (no orders can be placed), or attention (a person should act)."""
 
     status: Literal["ok", "degraded", "attention"]
     database: str
     broker: str
-    missing: list[str] = Field(default=[], description="what keeps orders from being placed, and what to do about it")
-    attention: list[str] = Field(default=[], description="what a person has to look after, though orders can be placed")
+    missing: list[str] = Field(default=[], description="why orders cannot be placed, and what to do about it")
+    attention: list[str] = Field(default=[], description="what needs a person's attention while orders can be placed")
 
     @property
     def can_place_orders(self) -> bool:
-        """True if all is there that an order needs."""
+        """True if orders can be placed."""
         return self.status != "degraded"
 
     def with_attention(self, attention: list[str]) -> Self:
-        """This report, with what a person has to look after."""
+        """Returns a copy with these points; unchanged if there are none."""
         return self.model_copy(update={"status": "attention", "attention": attention}) if attention else self

@@ -1,1 +1,1 @@
-"""The order database's schema, step by step (Alembic)."""
+"""The Alembic migrations of the order database."""

@@ -1,1 +1,1 @@
-"""The use cases of the order service, based on its rules and on ports to the database and the broker."""
+"""The use cases of the order service. They use the domain's rules, and ports to the database and the broker."""

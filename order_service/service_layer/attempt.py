@@ -1,10 +1,10 @@
 """One attempt to place or to cancel an order.
 
-The broker client passes it to the local transaction as argument; the thread that waits for the outcome reads it. Two threads use
-an attempt: one runs the local transaction and writes, one answers the caller and reads, and after a time-out both do so at once.
-So its progress is one immutable value, replaced as a whole and only forward:
+The producer passes the attempt to the local transaction as its argument. Two threads use it: one runs the local transaction and
+writes the progress, the other waits for the outcome, reads the progress and answers the caller. After a time-out both may use it
+at the same time. So the progress is one immutable value that is only replaced, and only moves forward:
 
-    NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, for good
+    NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, which is final
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from typing import Final
 from order_messages.states import TransactionState
 from order_service.domain.order import Cancellation, Order
 from rocketmq_broker.client import LocalTransactionState
-from service_runtime.http.problem import KnowsItsProblem, Problem
+from service_runtime.http.problem import ErrorWithProblem, Problem
 
 Wanted = Order | Cancellation
 """The subject of a transaction."""
@@ -26,16 +26,16 @@ DECISION_OF: Final = {
     TransactionState.PENDING: LocalTransactionState.UNKNOWN,
     TransactionState.UNKNOWN: LocalTransactionState.UNKNOWN,
 }
-"""The decision for the broker in each state of a transaction: after its local transaction, and at each check-back."""
+"""The decision for the broker by the state of the transaction, after the local transaction and at each check-back."""
 
 _ROLLED_BACK: Final = TransactionState.ROLLED_BACK
 
 
 class Outcome(Enum):
-    """The progress of the attempt, as far as the order service knows, and its consequences in one table.
+    """The outcome of an attempt as far as it is known, and what follows from it.
 
-    Each has a meaning in words, the state of the transaction, which determines the decision for the broker, and, if nothing was
-    done, the problem for the caller.
+    Each outcome has a description and a transaction state, which determines the decision for the broker. If nothing was changed,
+    it also has the problem response for the caller.
     """
 
     NOT_STARTED = (
@@ -43,68 +43,68 @@ class Outcome(Enum):
         _ROLLED_BACK,
         Problem(503, "Broker unavailable"),
     )
-    RUNNING = "the local transaction runs", TransactionState.UNKNOWN
-    STORED = "the local commit is done: order and transaction row are durable", TransactionState.COMMITTED
+    RUNNING = "the local transaction is running", TransactionState.UNKNOWN
+    STORED = "the local commit succeeded: order and transaction row are durable", TransactionState.COMMITTED
     AWAITING_PAYMENT = (
-        "the local commit is done, and the order awaits its payment: check-back will decide",
+        "the local commit succeeded, and the order awaits its payment: a check-back will decide",
         TransactionState.PENDING,
     )
     REFUSED = "a rule refused the order", _ROLLED_BACK, Problem(409, "Order refused")
-    KEY_TAKEN = "another order has the idempotency key", _ROLLED_BACK, Problem(503, "Database unavailable")
+    KEY_TAKEN = "another order has this idempotency key", _ROLLED_BACK, Problem(503, "Database unavailable")
     NOT_CANCELLABLE = (
-        "the order is in no state in which it can be cancelled",
+        "the order cannot be cancelled in its current state",
         _ROLLED_BACK,
         Problem(409, "Not possible in this state"),
     )
     DECIDED_BEFORE = (
-        "check-back had rolled the transaction back before the local transaction ran",
+        "a check-back rolled the transaction back before the local transaction ran",
         _ROLLED_BACK,
         Problem(503, "Transaction expired"),
     )
-    UNAVAILABLE = "the database did not take it", _ROLLED_BACK, Problem(503, "Database unavailable")
-    UNKNOWN = "nobody knows whether the local commit happened; check-back will decide", TransactionState.UNKNOWN
+    UNAVAILABLE = "the database did not accept the change", _ROLLED_BACK, Problem(503, "Database unavailable")
+    UNKNOWN = "it is unknown whether the local commit succeeded; a check-back will decide", TransactionState.UNKNOWN
 
     def __init__(self, meaning: str, state: TransactionState, problem: Problem | None = None) -> None:
-        """Takes a line of the table."""
+        """Sets the values of one outcome."""
         self.meaning = meaning
         self.state = state
         self.problem = problem
 
     @property
     def decision(self) -> LocalTransactionState:
-        """The decision for the broker after the local transaction."""
+        """The decision to send to the broker after the local transaction."""
         return DECISION_OF[self.state]
 
 
-class TransactionFailed(KnowsItsProblem):
-    """Nothing is written, and nothing will be."""
+class TransactionFailed(ErrorWithProblem):
+    """The transaction was rolled back: nothing was stored, and nothing will be."""
 
     def __init__(self, outcome: Outcome, reason: str = "") -> None:
-        """`reason` replaces the outcome's meaning in the text. Raises ValueError unless the outcome is a failure."""
+        """`reason` replaces the outcome's description in the text. Raises ValueError if the outcome is not a failure."""
         super().__init__(reason or outcome.meaning)
         if outcome.problem is None:
-            raise ValueError(f"{outcome.name} is no failure")
+            raise ValueError(f"outcome {outcome.name} is not a failure")
         self.outcome = outcome
         self._problem = outcome.problem
 
     @property
     def problem(self) -> Problem:
-        """The answer to the request, by the outcome."""
+        """The problem response for this outcome."""
         return self._problem
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptProgress:
-    """The state of an attempt at one moment."""
+    """The progress of an attempt at one moment."""
 
     outcome: Outcome
     transaction_id: str | None = None
     reason: str = ""
-    """Why a rule refused the order."""
+    """The reason why a rule refused the order; empty otherwise."""
 
 
 class Attempt:
-    """The wanted order or cancellation, and the progress of its local transaction."""
+    """The requested order or cancellation, and the progress of its local transaction."""
 
     __slots__ = ("_progress", "wanted")
 
@@ -115,18 +115,18 @@ class Attempt:
 
     @property
     def progress(self) -> AttemptProgress:
-        """The present progress; for any thread. Read it once and decide by that: it may change a moment later."""
+        """The current progress; safe to read from any thread. Read it once and use that value: it may change at any time."""
         return self._progress
 
     def begin(self, transaction_id: str) -> None:
-        """Begins the local transaction; only for the thread that runs it. Raises RuntimeError if it began before."""
+        """Marks the local transaction as started; for the thread that runs it. Raises RuntimeError if it had started."""
         self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
-        """Ends the local transaction; only for the thread that ran it. Raises RuntimeError unless it is running."""
+        """Sets the final outcome; for the thread that ran the local transaction. Raises RuntimeError if none is running."""
         self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
 
     def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:
         if self._progress.outcome is not expected:
-            raise RuntimeError(f"an attempt that is {self._progress.outcome.name} cannot become {progress.outcome.name}")
+            raise RuntimeError(f"attempt cannot change from {self._progress.outcome.name} to {progress.outcome.name}")
         self._progress = progress

@@ -1,4 +1,4 @@
-"""Cancels an order: in a second transaction with the broker if its message was sent, else in the database alone."""
+"""Cancels orders: with a second transactional message if the order was published, otherwise in the database only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from order_service.service_layer.sending import TransactionalSender, send_attemp
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """An order, and whether its cancellation is known. If not, it may still be cancelled: ask again."""
+    """The order after the request. If `is_known` is False, the outcome is not known yet: read the order again later."""
 
     order: Order
     is_known: bool = True
@@ -23,17 +23,17 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class OrderCancelling:
-    """Cancels orders, for customers and for shortages."""
+    """Cancels orders, on request of customers and for compensating messages."""
 
     store: OrderStore
     sender: TransactionalSender
     now_ms: Callable[[], int]
 
     def cancel(self, order_id: str, reason: str) -> Cancelled:
-        """Cancels an order, and returns it. A second cancellation changes nothing.
+        """Cancels an order and returns it. Cancelling it again changes nothing.
 
-        Raises UnknownOrder, ImpossibleNow for an order that is EXPIRED, and TransactionFailed, all without changes. A
-        DatabaseFailure passes through.
+        Raises UnknownOrder, ImpossibleNow if the order is EXPIRED, or TransactionFailed; nothing was changed then. Raises
+        DatabaseFailure if the database fails.
         """
         order = self.store.cancel_unpaid(order_id, reason, self.now_ms())
         if order is None:
@@ -41,7 +41,7 @@ class OrderCancelling:
         if order.state is OrderState.CANCELLED:
             return Cancelled(order)
         if next_state(order.state, OrderEvent.CANCEL) is None:
-            raise ImpossibleNow(f"the order is {order.state} and cannot be cancelled any more")
+            raise ImpossibleNow(f"the order is {order.state} and can no longer be cancelled")
         cancellation = Cancellation(order=order, reason=reason, cancelled_at_ms=self.now_ms())
         witness = self.store.witness()
         progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
@@ -51,6 +51,6 @@ class OrderCancelling:
         if progress.outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
         if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
-            # Another request has cancelled the order in between.
+            # NOT_CANCELLABLE: another request cancelled the order in the meantime.
             return Cancelled(self.store.find_order(order.order_id) or order)
         raise TransactionFailed(progress.outcome)

@@ -1,9 +1,9 @@
-"""Cancels orders that another service cannot carry out: the saga's way back.
+"""Cancels orders that another service cannot fulfil: the compensation step of the saga.
 
-A compensating message is acknowledged once the order is known to have ended. Until then the listener holds the message, and tries
-the cancellation again: one of unknown outcome either was committed, and is found so, or check-back will roll it back. A message
-of an order that the database lacks is redelivered, and becomes a dead letter after the last redelivery: the order may be in the
-right database, and this one be an old copy.
+A compensating message is acknowledged once the order is known to be cancelled or expired. Until then the listener holds the
+message and tries the cancellation again. If the outcome of an attempt is unknown, either the next attempt finds the order
+cancelled, or a check-back rolls the cancellation back. If the database does not have the order, it may be an old copy: the
+message is redelivered, and becomes a dead letter after the last redelivery.
 """
 
 import logging
@@ -27,31 +27,31 @@ from service_runtime.observing.log_context import logging_about_message
 from service_runtime.observing.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
-"""The delay level that skips the retries: no redelivery mends such a message."""
+"""The delay level that sends a message to the dead letters without retries."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class CompensationListener:
-    """Cancels each order that is short or cannot be credited. Holds the message during an outage of any length."""
+    """Cancels orders that cannot be shipped or credited. Holds a message for as long as an outage lasts."""
 
     cancelling: OrderCancelling
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
+        """Consumes messages on a thread of the push consumer. Raises MessagesWithdrawn if their queue was reassigned."""
         for message in messages:
             try:
                 with logging_about_message(message), span_about([message], "compensate"):
                     self._cancel(*_order_and_reason(message), context)
             except UnreadableBody as error:
-                logger.error("message %s goes to the dead letters, it tells of no order: %s", message.message_id, error)
+                logger.error("message %s goes to the dead letters, its body is invalid: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
             except UnknownOrder as error:
-                # The sender had the order's message: so the order is in a database, perhaps another than this.
+                # The sender had received the order's message, so the order exists, perhaps in another database.
                 logger.error(
-                    "message %s comes again later; is this an old copy of the order database? %s", message.message_id, error
+                    "message %s will be redelivered; is this an old copy of the order database? %s", message.message_id, error
                 )
                 context.reconsume_later(message)
         return ConsumeStatus.CONSUME_SUCCESS
@@ -60,11 +60,11 @@ class CompensationListener:
         try_until_done(lambda: self._is_cancelled(order_id, reason), lambda seconds: self.hold(context, seconds))
 
     def _is_cancelled(self, order_id: str, reason: str) -> bool:
-        """Returns whether the order is known to be cancelled, or ended otherwise."""
+        """Returns True if the order is known to be cancelled or expired."""
         try:
             cancelled = self.cancelling.cancel(order_id, reason)
         except ImpossibleNow as error:
-            logger.warning("order %s need not be cancelled (%s): %s", order_id, reason, error)
+            logger.warning("order %s does not need to be cancelled (%s): %s", order_id, reason, error)
             return True
         except (TransactionFailed, DatabaseFailure) as error:
             logger.warning("order %s cannot be cancelled yet (%s): %s", order_id, reason, error)

@@ -1,21 +1,21 @@
-"""Failpoints of the order service: it fails on purpose, so that demos and tests need neither sleep nor guess.
+"""The failpoints of the order service, at which it fails on purpose. Demos and tests use them to fail at an exact step.
 
-A demo arms them while the service runs, by files in the folder of the setting ORDER_FAILPOINTS_FOLDER (see
-`service_runtime.failing.armed_failpoints`). The setting FAILPOINTS arms one for as long as the service runs:
-`exit-after-local-commit:every=N` is hit by every Nth local commit. Without these settings nothing fails on purpose.
-Each failpoint is a step of the protocol, in the steps' order:
+A demo arms a failpoint in a running service with a file in the folder ORDER_FAILPOINTS_FOLDER (see
+`service_runtime.failing.armed_failpoints`). The setting FAILPOINTS arms one for the lifetime of the process: with
+`exit-after-local-commit:every=N` it fails at every Nth local commit. Without these settings no failpoint is armed.
+The failpoints, in the order of the protocol's steps:
 
-    lose-half-message            the half message does not leave; the client sends it again, in a new transaction
-    lose-half-message-answer     the broker stores the half message, and its answer does not arrive; the client sends it again
-    hold-local-transaction       the local transaction begins 6 s late: a check-back comes before it
-    exit-before-local-commit     the process ends, as by kill -9, before the local transaction
-    exit-after-local-commit      the process ends, as by kill -9, before it sends COMMIT to the broker
-    lose-commit                  COMMIT does not leave
-    lose-rollback                ROLLBACK does not leave
-    lose-check-back              a check-back is not heard
-    lose-check-back-answer       the answer to a check-back does not leave
+    lose-half-message            the half message is not sent; the client sends it again, in a new transaction
+    lose-half-message-answer     the broker stores the half message, but its answer is lost; the client sends it again
+    hold-local-transaction       the local transaction starts 6 s late, so that a check-back comes first
+    exit-before-local-commit     the process exits, as with kill -9, before the local transaction
+    exit-after-local-commit      the process exits, as with kill -9, before it sends COMMIT to the broker
+    lose-commit                  COMMIT is not sent
+    lose-rollback                ROLLBACK is not sent
+    lose-check-back              a check-back is lost
+    lose-check-back-answer       the answer to a check-back is not sent
 
-`order_service.adapters.failing_network` loses the frames; this module does the rest.
+`order_service.adapters.failing_network` drops the frames; this module does the rest.
 """
 
 import itertools
@@ -50,14 +50,14 @@ _LOST_BY = {
 
 @dataclass(frozen=True, slots=True)
 class EveryNth:
-    """A failpoint that every `n`th message hits; safe to use from several threads."""
+    """A failpoint that is hit by every `n`th message. Thread-safe."""
 
     failpoint: str
     n: int
     _passed: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Counts the message if it passes this failpoint, and returns whether it hits."""
+        """Counts the message if `name` is this failpoint. Returns True for every `n`th one."""
         is_hit = name == self.failpoint and next(self._passed) % self.n == 0
         if is_hit:
             logger.warning("failpoint %s is hit", name)
@@ -65,29 +65,29 @@ class EveryNth:
 
 
 def parse_failpoints(text: str) -> tuple[EveryNth, ...]:
-    """Parses the setting FAILPOINTS; none if it is empty. Raises ValueError if it cannot be read."""
+    """Parses the setting FAILPOINTS; returns an empty tuple if it is empty. Raises ValueError if it is invalid."""
     if not text.strip():
         return ()
     name, _, argument = text.strip().partition(":")
     key, _, number = argument.partition("=")
     if name != EXIT_AFTER_LOCAL_COMMIT or key != "every" or not number.isdecimal() or int(number) < 1:
-        raise ValueError(f"{text!r} is no failpoint: {EXIT_AFTER_LOCAL_COMMIT}:every=N is, with N from 1")
+        raise ValueError(f"invalid failpoint {text!r}; use {EXIT_AFTER_LOCAL_COMMIT}:every=N with N of at least 1")
     return (EveryNth(name, int(number)),)
 
 
 @dataclass(frozen=True, slots=True)
 class FailingTransactionListener:
-    """A TransactionListener that fails on purpose at an armed failpoint."""
+    """Wraps a TransactionListener, and fails on purpose at an armed failpoint."""
 
     listener: TransactionListener
     failpoints: Failpoints
     lose_decision: Callable[[str, str], None]
-    """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
+    """Drops the next END_TRANSACTION of a transaction. Takes the transaction id and the failpoint's name."""
     wait: Callable[[float], None]
     end_process: Callable[[], None] = exit_at_once
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Returns the listener's decision, which does not reach the broker if a failpoint is hit."""
+        """Runs the listener and returns its decision. The decision does not reach the broker if a failpoint is hit."""
         if self._is_hit(HOLD_LOCAL_TRANSACTION, message):
             self.wait(HELD_S)
         if self._is_hit(EXIT_BEFORE_LOCAL_COMMIT, message):
@@ -100,7 +100,7 @@ class FailingTransactionListener:
         return decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Returns the listener's answer, which does not reach the broker if a failpoint is hit."""
+        """Returns the listener's answer. The answer does not reach the broker if a failpoint is hit."""
         answer = self.listener.check_local_transaction(message)
         assert isinstance(answer, LocalTransactionState)
         self._lose(LOSE_CHECK_BACK_ANSWER, message)
@@ -115,6 +115,6 @@ class FailingTransactionListener:
 
 
 def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
-    """Returns whether there was a local commit: COMMIT is sent next, or an order awaits its payment."""
+    """Returns True after a local commit: COMMIT is sent next, or the order awaits its payment."""
     awaits_payment = isinstance(arg, Attempt) and arg.progress.outcome is Outcome.AWAITING_PAYMENT
     return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE

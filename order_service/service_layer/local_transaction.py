@@ -1,4 +1,4 @@
-"""The work of each kind of transaction in the order database, between its half message and its COMMIT or ROLLBACK."""
+"""The local transactions, which run in the order database between the half message and COMMIT or ROLLBACK."""
 
 import logging
 from collections.abc import Callable
@@ -14,49 +14,49 @@ logger = logging.getLogger(__name__)
 
 
 class OrderLocalTransaction(Protocol):
-    """The local transaction of one kind."""
+    """The local transaction of one kind (order or cancellation)."""
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """Returns the outcome, and a rule's reason to refuse, if any. Raises TypeError for an argument of another kind."""
+        """Returns the outcome, and the reason if a rule refused it. Raises TypeError if `wanted` is of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacingLocally:
-    """Stores an order, unless it is above the limit."""
+    """Stores an order if its total is within the limit."""
 
     store: OrderStore
     order_limit_cents: int
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """Stores the order, or refuses it by the limit."""
+        """Stores the order, or refuses it if it exceeds the limit."""
         if not isinstance(wanted, Order):
-            raise TypeError("a message of an order needs an order")
+            raise TypeError(f"expected an Order, got {type(wanted).__name__}")
         if refusal := reason_to_refuse(wanted, self.order_limit_cents):
             self._mark_rolled_back(transaction_id)
             return Outcome.REFUSED, refusal
         outcome = _outcome_of(lambda: self.store.store_order(wanted, transaction_id), transaction_id)
-        if outcome is Outcome.STORED and not wanted.state.is_told:
+        if outcome is Outcome.STORED and not wanted.state.is_published:
             outcome = Outcome.AWAITING_PAYMENT
         return outcome, ""
 
     def _mark_rolled_back(self, transaction_id: str) -> None:
-        """Writes the marker ROLLED_BACK, so that callers can ask for the state. Otherwise check-back would write it."""
+        """Writes the ROLLED_BACK row now, so that callers can read the state. Otherwise a check-back would write it."""
         try:
             self.store.settle(transaction_id)
         except DatabaseFailure as error:
-            logger.warning("transaction %s is rolled back, but its marker could not be written: %s", transaction_id, error)
+            logger.warning("transaction %s is rolled back, but its row could not be written: %s", transaction_id, error)
 
 
 @dataclass(frozen=True, slots=True)
 class CancellingLocally:
-    """Cancels an order whose message was sent."""
+    """Cancels a published order."""
 
     store: OrderStore
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
         """Stores the cancellation."""
         if not isinstance(wanted, Cancellation):
-            raise TypeError("a message of a cancellation needs a cancellation")
+            raise TypeError(f"expected a Cancellation, got {type(wanted).__name__}")
         return _outcome_of(lambda: self.store.store_cancellation(wanted, transaction_id), transaction_id), ""
 
 
@@ -65,12 +65,12 @@ def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
         store()
     except TransactionFailed as failed:
         if failed.outcome is Outcome.DECIDED_BEFORE:
-            logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
+            logger.warning("transaction %s is rolled back: a check-back came before its local transaction", transaction_id)
         return failed.outcome
     except DatabaseUnavailable as error:
-        logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
+        logger.error("transaction %s is rolled back, the database did not accept it: %s", transaction_id, error)
         return Outcome.UNAVAILABLE
     except OutcomeUnknown as error:
-        logger.error("the local commit of transaction %s failed, check-back will decide: %s", transaction_id, error)
+        logger.error("the local commit of transaction %s failed, a check-back will decide: %s", transaction_id, error)
         return Outcome.UNKNOWN
     return Outcome.STORED

@@ -1,4 +1,4 @@
-"""The messages about an order, by the schema in `order_messages`; their key is the order id."""
+"""Builds the messages about an order by the schemas in `order_messages`. Their key is the order id."""
 
 from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
@@ -9,7 +9,7 @@ from service_runtime.observing.tracing import carried_properties
 
 
 def order_message(order: Order) -> Message:
-    """Returns the message of an order; consumers see it only after a COMMIT."""
+    """Returns the message about a placed order. Consumers receive it only after COMMIT."""
     body = OrderCreated(
         version=order_created.VERSION,
         order_id=order.order_id,
@@ -25,7 +25,7 @@ def order_message(order: Order) -> Message:
 
 
 def cancellation_message(cancellation: Cancellation) -> Message:
-    """Returns the message of a cancelled order; consumers see it only after a COMMIT."""
+    """Returns the message about a cancelled order. Consumers receive it only after COMMIT."""
     order = cancellation.order
     body = OrderCancelled(
         version=order_cancelled.VERSION,

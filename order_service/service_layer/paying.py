@@ -1,4 +1,4 @@
-"""Takes the payment of an order to be paid later. The broker learns of it by its next check-back."""
+"""Takes the payment of an order to be paid later. The next check-back is then answered COMMIT."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ class UnknownOrder(Exception):
 
 
 class ImpossibleNow(Exception):
-    """The order's state, named in the text, forbids the request. Nothing was changed."""
+    """The request is not allowed in the order's state, which the text names. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderPaying:
-    """Pays orders. It asks no bank: each request counts as a payment."""
+    """Marks orders as paid. There is no payment provider: each request counts as a payment."""
 
     store: OrderStore
     now_ms: Callable[[], int]
 
     def pay(self, order_id: str) -> Order:
-        """Pays an order, and returns it. A second payment changes nothing. Raises UnknownOrder and ImpossibleNow."""
+        """Pays an order and returns it. Paying it again changes nothing. Raises UnknownOrder and ImpossibleNow."""
         order = self.store.pay(order_id, self.now_ms())
         if order is None:
             raise UnknownOrder("no order has this id")
         if order.state is not OrderState.PAID:
-            raise ImpossibleNow(f"the order is {order.state}: only one that awaits its payment can be paid")
+            raise ImpossibleNow(f"the order is {order.state}; only an order that awaits payment can be paid")
         return order

@@ -1,4 +1,4 @@
-"""Places an order: the half message, the local transaction, and the result for the caller."""
+"""Places orders: sends the half message, runs the local transaction, and returns the result to the caller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from order_service.service_layer.sending import TransactionalSender, send_attemp
 
 
 class KeyReused(Exception):
-    """The customer used the idempotency key in another request."""
+    """The customer used the idempotency key for a different request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An order and the state of its transaction; `is_replay` if an earlier request had placed it."""
+    """An order and the state of its transaction. `is_replay` is True if an earlier request had placed the order."""
 
     order: Order
     transaction_id: str | None
@@ -28,12 +28,12 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class OrderPlacing:
-    """Places orders, paid at once or later."""
+    """Places orders that are paid at once or later."""
 
     store: OrderStore
     sender: TransactionalSender
     payment_deadline_ms: int
-    """The time for the payment of an order to be paid later."""
+    """The time allowed for the payment of an order to be paid later."""
     now_ms: Callable[[], int]
     new_uuid: Callable[[], UUID]
 
@@ -46,10 +46,11 @@ class OrderPlacing:
         idempotency_key: str | None,
         is_paid_later: bool = False,
     ) -> Placed:
-        """Places an order: COMMITTED; PENDING if it is paid later; UNKNOWN if the outcome is not known yet.
+        """Places an order and returns it with its transaction's state.
 
-        Returns the existing order if a customer repeats a request with its idempotency key. Raises TransactionFailed, and
-        KeyReused for another request with that key. A DatabaseFailure passes through.
+        The state is COMMITTED, PENDING if the order is paid later, or UNKNOWN if the outcome is not known yet. Returns the
+        existing order if the customer repeats a request with its idempotency key. Raises KeyReused if that key was used for a
+        different request, TransactionFailed if the order was not placed, and DatabaseFailure if the database fails.
         """
         now_ms = self.now_ms()
         order = Order(
@@ -80,7 +81,7 @@ class OrderPlacing:
         earlier = self.store.find_order_by_key(order.customer, order.idempotency_key)
         if earlier is None:
             return None
-        if not earlier.asks_for_the_same(order):
+        if not earlier.is_same_request(order):
             raise KeyReused("this customer used the idempotency key for a different order")
         transaction_id = self.store.find_transaction_id(earlier.order_id)
         state = self.store.find_transaction(transaction_id) if transaction_id else None

@@ -1,4 +1,4 @@
-"""Sends a message in a transaction, and returns what is known when the wait is over."""
+"""Sends a message in a transaction and waits for the outcome."""
 
 import logging
 from typing import Protocol
@@ -11,31 +11,32 @@ logger = logging.getLogger(__name__)
 
 
 class OutcomePending(Exception):
-    """The time allowed ended before the outcome was known."""
+    """The time-out expired before the outcome was known."""
 
 
 class TransactionalSender(Protocol):
     """The port to the broker."""
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Sends the half message, runs the local transaction with the attempt, and sends the broker COMMIT or ROLLBACK.
+        """Sends the half message, runs the local transaction, and sends COMMIT or ROLLBACK to the broker.
 
-        Raises TransactionFailed (NOT_STARTED), and OutcomePending if the local transaction may still be running.
+        `attempt` is the argument of the local transaction. Raises TransactionFailed if it did not start, and OutcomePending if
+        it may still be running.
         """
 
 
 def half_message_not_stored(attempt: Attempt, error: Exception) -> TransactionFailed:
-    """Logs the sender's error, and returns the failure for the caller: NOT_STARTED."""
+    """Logs the error and returns the failure for the caller, with the outcome NOT_STARTED."""
     logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
     return TransactionFailed(
-        Outcome.NOT_STARTED, "the broker cannot be reached or did not store the half message; nothing was ordered or changed"
+        Outcome.NOT_STARTED, "the broker is unreachable or did not store the half message; nothing was ordered or changed"
     )
 
 
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
-    """Sends the message, and returns the attempt's progress when the wait is over; it may go on after that.
+    """Sends the message and returns the attempt's progress. If the time-out expired, the attempt may still be running.
 
-    `witness` is the database's state before: the message names it for the check-back. Raises TransactionFailed.
+    `witness` is added to the half message for check-backs. Raises TransactionFailed if the half message was not stored.
     """
     try:
         sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)

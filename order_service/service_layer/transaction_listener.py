@@ -1,6 +1,6 @@
-"""The order service's TransactionListeners: the local transaction, and the answer to the broker's check-back.
+"""The TransactionListeners of the order service: they run local transactions and answer check-backs.
 
-Two kinds of transactions go through one producer, orders and cancellations, each with its topic and its listener.
+One producer sends two kinds of transactional messages, orders and cancellations. Each kind has its topic and its listener.
 """
 
 import logging
@@ -22,9 +22,9 @@ logger = logging.getLogger(__name__)
 
 
 class DatabaseTransactionListener:
-    """Decides transactions of one kind by the order database, which all instances of the order service share.
+    """Decides the transactions of one kind by the order database.
 
-    So each instance can answer a check-back, also for another one's half message.
+    All instances of the order service share that database. So each instance can answer check-backs for half messages of another.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class DatabaseTransactionListener:
         *,
         now_ms: Callable[[], int],
     ) -> None:
-        """`local_transaction` does the kind's work in the database."""
+        """`local_transaction` writes the order or the cancellation to the database."""
         self._kind = kind
         self._store = store
         self._local_transaction = local_transaction
         self._now_ms = now_ms
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Runs the local transaction after the half message is stored (executeLocalTransaction); `arg` is the `Attempt`."""
+        """Runs the local transaction after the half message is stored (executeLocalTransaction). `arg` is the `Attempt`."""
         if not isinstance(arg, Attempt) or message.transaction_id is None:
-            raise TypeError("a local transaction needs its attempt and a transaction id")
+            raise TypeError("the argument must be an Attempt, and the message must have a transaction id")
         arg.begin(message.transaction_id)
         with logging_about_message(message), span_about([message], "execute_local_transaction"):
             outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
@@ -52,10 +52,10 @@ class DatabaseTransactionListener:
         return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final after that.
+        """Answers a check-back by the transaction's row (checkLocalTransaction). COMMIT and ROLLBACK are final.
 
-        The answer is UNKNOWN, so that the broker asks again, while an order awaits its payment within its deadline, while the
-        database does not answer, and while it lacks the half message's witness: then it is another one, or an old copy.
+        Returns UNKNOWN, so that the broker checks again, while the order awaits its payment within the deadline, while the
+        database is unavailable, and while the database lacks the half message's witness and may therefore be an old copy.
         """
         with logging_about_message(message), span_about([message], "check_local_transaction"):
             return self._answer(message)
@@ -63,7 +63,7 @@ class DatabaseTransactionListener:
     def _answer(self, message: MessageExt) -> LocalTransactionState:
         transaction_id = message.transaction_id
         if transaction_id is None:
-            logger.error("check-back for a message without a transaction id: %s", message.message_id)
+            logger.error("check-back of message %s, which has no transaction id", message.message_id)
             return LocalTransactionState.UNKNOWN
         history = message.properties.get(PROPERTY)
         witness = None if history is None else Witness.read(history)
@@ -72,10 +72,10 @@ class DatabaseTransactionListener:
             if state is TransactionState.PENDING:
                 state = self._store.expire_if_overdue(transaction_id, self._now_ms(), witness)
         except HistoryDoubted as error:
-            logger.error("check-back of transaction %s has to wait for the right database: %s", transaction_id, error)
+            logger.error("check-back of transaction %s is answered UNKNOWN, this may be an old copy: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         except DatabaseFailure as error:
-            logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
+            logger.warning("check-back of transaction %s is answered UNKNOWN: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         logger.info("check-back of transaction %s: %s", transaction_id, state.value)
         return DECISION_OF[state]

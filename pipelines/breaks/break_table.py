@@ -1,8 +1,8 @@
-"""The table of breaks, a SQLite file: a run changes it in one transaction, and people write in it between runs.
+"""The table of breaks, a SQLite file. Each run updates it in one transaction, and people edit it between runs.
 
-A break is about one order, one customer's balance, or one record that names no order. An open break keeps its number, whatever
-its class in the next run. A run that does not find it closes it. A break that a person closed stays closed while it is found
-unchanged; if its class, its cause or the money at stake changes, it is opened again under its number.
+A break is about an order, a customer's balance, or a record without an order. An open break keeps its number, even if its class
+changes. A run that no longer finds it closes it. A break that was closed manually stays closed while it is unchanged. If its
+class, its cause or the money at stake changes, it is reopened with the same number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BUSY_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """A break with all its data; times in milliseconds since the epoch."""
+    """A break. Times are in milliseconds since the epoch."""
 
     number: int
     subject: str
@@ -63,14 +63,14 @@ class FoundBreak:
         return cls(_subject(row), row["finding"], row["cause"], row["currency"], int(row["at_stake_cents"] or 0))
 
     def is_as_in(self, known: Break) -> bool:
-        """Returns whether class, cause and money are unchanged."""
+        """Returns True if class, cause and money are unchanged."""
         was = (known.finding, known.cause, known.currency, known.at_stake_cents)
         return was == (self.finding, self.cause, self.currency, self.at_stake_cents)
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The changes of the table by a run."""
+    """The numbers of breaks that a run changed."""
 
     opened: int
     still_open: int
@@ -78,19 +78,19 @@ class Changes:
 
 
 class BreakTable:
-    """The table in one file; each method is one transaction. All raise BreaksUnusable if the file is unusable."""
+    """The table of breaks in a file. Each method is one transaction. All raise BreaksUnusable if the file cannot be used."""
 
     def __init__(self, path: Path) -> None:
-        """Does not open the file; the first run with something to write creates it."""
+        """Does not open the file. The first run creates it."""
         self._path = path
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:
-        """Applies a run's findings: opens, updates, and closes breaks. Refuses a run older than the last one."""
+        """Opens, updates and closes breaks by a run's findings. Raises BreaksUnusable if a later run was applied before."""
         found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [FoundBreak.of(row)]}
         with self._transaction() as connection:
             latest = connection.execute("SELECT MAX(last_seen_ms) FROM breaks").fetchone()[0]
             if latest is not None and latest > as_of_ms:
-                raise BreaksUnusable(f"breaks {self._path}: a later run than this one has written it already")
+                raise BreaksUnusable(f"breaks {self._path}: a later run has already written it")
             known = {one.subject: one for one in _select(connection, "ORDER BY number")}
             before = {one.subject for one in known.values() if one.closed_at_ms is None}
             for one in found.values():
@@ -102,7 +102,7 @@ class BreakTable:
         return Changes(still_open - len(before & found.keys()), still_open, len(gone))
 
     def list(self, *, with_closed: bool = False, owner: str | None = None, finding: str | None = None) -> list[Break]:
-        """Returns the breaks, the dearest first; closed ones only on request."""
+        """Returns the breaks by money at stake, highest first. Closed ones are included only on request."""
         with self._transaction() as connection:
             breaks = _select(connection, "" if with_closed else "WHERE closed_at_ms IS NULL")
         chosen = [one for one in breaks if owner in (None, one.owner) and finding in (None, one.finding)]
@@ -114,17 +114,17 @@ class BreakTable:
             return self._find(connection, number)
 
     def assign(self, number: int, owner: str, note: str | None = None) -> Break:
-        """Assigns the break to a person, "" to nobody. Keeps the present note if none is given."""
+        """Assigns the break to an owner; "" removes the owner. Keeps the current note if none is given."""
         with self._transaction() as connection:
             self._find(connection, number)
             connection.execute("UPDATE breaks SET owner = ?, note = COALESCE(?, note) WHERE number = ?", (owner, note, number))
             return self._find(connection, number)
 
     def close(self, number: int, reason: str, now_ms: int) -> Break:
-        """Closes the break by hand. Raises BreaksUnusable if it is closed."""
+        """Closes the break manually. Raises BreaksUnusable if it is already closed."""
         with self._transaction() as connection:
             if self._find(connection, number).closed_at_ms is not None:
-                raise BreaksUnusable(f"break {number} is closed already")
+                raise BreaksUnusable(f"break {number} is already closed")
             connection.execute(
                 "UPDATE breaks SET closed_at_ms = ?, closed_because = ? WHERE number = ?", (now_ms, reason, number)
             )
@@ -133,7 +133,7 @@ class BreakTable:
     def _find(self, connection: sqlite3.Connection, number: int) -> Break:
         found = _select(connection, "WHERE number = ?", number)
         if not found:
-            raise BreaksUnusable(f"there is no break {number}")
+            raise BreaksUnusable(f"no break has the number {number}")
         return found[0]
 
     @contextmanager

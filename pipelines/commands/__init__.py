@@ -1,1 +1,1 @@
-"""The command line: `reconcile`, `messages`, `watch` and the others."""
+"""The commands `reconcile`, `messages`, `watch`, `breaks` and `repair`."""

@@ -1,4 +1,4 @@
-"""The commands' arguments from the command line and the environment, in groups of related options."""
+"""The options of the commands, from the command line and the environment, in groups."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.database_url import parse_database_url
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
 
-Topic = Annotated[str, typer.Option(help="the topic that orders are announced on")]
-Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]
-Grace = Annotated[int, typer.Option(min=0, help="seconds during which a new order may still lack its credit")]
-Output = Annotated[str, typer.Option(help="where the Parquet goes")]
+Topic = Annotated[str, typer.Option(help="the topic of the orders")]
+Master = Annotated[str | None, typer.Option(help="Spark's master; default: spark-submit's, or local[*]")]
+Grace = Annotated[int, typer.Option(min=0, help="grace period in seconds: younger orders are not reported as incomplete")]
+Output = Annotated[str, typer.Option(help="folder of the Parquet output")]
 Audits = Annotated[
     list[Path] | None,
-    typer.Option(help="a file that repair --apply wrote: believe the repairs in it, and no other; may be repeated"),
+    typer.Option(help="audit file of repair --apply: only repairs in these files are accepted; may be repeated"),
 ]
-SparkLog = Annotated[Path | None, typer.Option(help="keep what Spark's JVM prints in this file")]
+SparkLog = Annotated[Path | None, typer.Option(help="file for the output of Spark's JVM")]
 
 
 @dataclass(frozen=True, slots=True)
 class BooksOptions:
-    """The options that name the compared books."""
+    """The options that specify the books to compare."""
 
     order_database_url: Annotated[
-        str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
+        str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL in the services' format")
     ] = "sqlite:///data/orders.db"
     credit_database_url: Annotated[
-        str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
+        str, typer.Option(envvar="CREDIT_DATABASE_URL", show_envvar=True, help="database URL in the services' format")
     ] = "sqlite:///data/credits.db"
     order_database_password_file: Annotated[
         str, typer.Option(envvar="ORDER_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the order database's password")
@@ -51,16 +51,16 @@ class BooksOptions:
         typer.Option(envvar="CREDIT_DATABASE_PASSWORD_FILE", show_envvar=True, help="file with the credit database's password"),
     ] = ""
     store: Annotated[
-        list[Path] | None, typer.Option(help="a broker's store directory: compare messages, too; once for each broker")
+        list[Path] | None, typer.Option(help="a broker's store directory: compares messages too; once for each broker")
     ] = None
     broker: Annotated[
-        list[str] | None, typer.Option(help="HOST:PORT of a broker whose messages are pulled: where no path leads to its store")
+        list[str] | None, typer.Option(help="HOST:PORT of a broker whose messages are pulled, if its store is not accessible")
     ] = None
     topic: Topic = "orders"
     consumer_group: Annotated[str, typer.Option(help="the group that writes the credits")] = "credit_service"
 
     def books(self, audits: Sequence[Path] | None = None) -> Books:
-        """Returns the books with the databases' addresses. The repairs in `audits` are believed; all without any file.
+        """Returns the books with the databases' addresses. Only repairs in `audits` are accepted, or all without a file.
 
         Raises UnusableDatabaseUrl.
         """
@@ -75,7 +75,7 @@ class BooksOptions:
 
 
 def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
-    """Returns a database's address; `name` is its name in settings. Raises UnusableDatabaseUrl."""
+    """Returns a database's address. `name` is its prefix in settings. Raises UnusableDatabaseUrl."""
     try:
         return parse_database_url(url_with_password(url, password_file))
     except SecretUnusable as error:
@@ -94,7 +94,7 @@ class SparkOptions:
 
 
 class Engine(StrEnum):
-    """What runs the rules of a reconciliation."""
+    """The engine that runs the rules of a reconciliation."""
 
     SPARK = "spark"
     SQLITE = "sqlite"
@@ -102,26 +102,26 @@ class Engine(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PatienceOptions:
-    """The options for an order's wait for its credit."""
+    """The options for the time that an order may wait for its credit."""
 
     grace_seconds: Grace = GRACE_SECONDS
     overdue_seconds: Annotated[
-        int, typer.Option(min=0, help="seconds after which what is on its way, by the commit log, fails")
+        int, typer.Option(min=0, help="seconds after which an order that is still on its way is reported")
     ] = OVERDUE_SECONDS
 
     def cut_off(self, as_of_ms: int) -> CutOff:
-        """Returns the moment of judgement, for a reconciliation that begins at `as_of_ms`."""
+        """Returns the cut-off of a reconciliation that begins at `as_of_ms`."""
         return CutOff(as_of_ms, self.grace_seconds, self.overdue_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class ToleranceOptions:
-    """The options that change the failing classes."""
+    """The options that change which classes fail."""
 
-    allow: Annotated[list[Finding] | None, typer.Option(help="a class of finding that shall not fail; may be repeated")] = None
-    fail_on: Annotated[
-        list[Finding] | None, typer.Option(help="a healthy class that shall fail all the same; may be repeated")
-    ] = None
+    allow: Annotated[list[Finding] | None, typer.Option(help="class of findings that must not fail; may be repeated")] = None
+    fail_on: Annotated[list[Finding] | None, typer.Option(help="healthy class of findings that must fail; may be repeated")] = (
+        None
+    )
 
     def tolerance(self) -> Tolerance:
         """Returns the failing classes."""
@@ -130,22 +130,24 @@ class ToleranceOptions:
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
-    """The options for the places of results, besides the table on the screen."""
+    """The options for outputs besides the table on the screen."""
 
     output: Output = "data/reconciliation"
-    show_output: Annotated[bool, typer.Option("--show-output/--hide-output", help="whether to say where the Parquet is")] = True
-    report: Annotated[Path | None, typer.Option(help="write a page to look at into this HTML file")] = None
-    breaks: Annotated[Path | None, typer.Option(help="keep account of breaks in this file, from run to run")] = None
+    show_output: Annotated[bool, typer.Option("--show-output/--hide-output", help="print the folder of the Parquet output")] = (
+        True
+    )
+    report: Annotated[Path | None, typer.Option(help="write an HTML report to this file")] = None
+    breaks: Annotated[Path | None, typer.Option(help="track breaks in this file from run to run")] = None
 
 
 @dataclass(frozen=True, slots=True)
 class IncrementOptions:
-    """The options for reading everything, or only new rows."""
+    """The options for reading all rows or only new ones."""
 
     state: Annotated[
-        Path | None, typer.Option(help="read only what is new since the last run with this folder, and what was open")
+        Path | None, typer.Option(help="folder for the state: read only rows since the last run, and open orders")
     ] = None
-    full: Annotated[bool, typer.Option("--full", help="with --state: read everything, and begin the folder anew")] = False
+    full: Annotated[bool, typer.Option("--full", help="with --state: read everything, and create the state again")] = False
 
 
 EVERYTHING: Final = IncrementOptions()
@@ -153,7 +155,7 @@ EVERYTHING: Final = IncrementOptions()
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """The options with the servers of a repair, and its audit file."""
+    """The options for the servers of a repair, and its audit file."""
 
     namesrv_addr: Annotated[
         str | None, typer.Option(envvar="NAMESRV_ADDR", show_envvar=True, help="HOST:PORT;HOST:PORT of name servers")
@@ -163,8 +165,6 @@ class RepairOptions:
     )
     repair_key_file: Annotated[
         str,
-        typer.Option(
-            envvar="CREDIT_REPAIR_KEY_FILE", show_envvar=True, help="file with the key that the credit service asks for"
-        ),
+        typer.Option(envvar="CREDIT_REPAIR_KEY_FILE", show_envvar=True, help="file with the repair key of the credit service"),
     ] = ""
-    audit: Annotated[Path | None, typer.Option(help="where each attempt is noted; PLAN.audit.jsonl unless given")] = None
+    audit: Annotated[Path | None, typer.Option(help="audit file; default: PLAN.audit.jsonl")] = None

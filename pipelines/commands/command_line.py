@@ -1,4 +1,4 @@
-"""The commands `reconcile` and `messages`, with `breaks`, `repair` and `watch` added."""
+"""The command line: `reconcile` and `messages`, and the commands of the other modules."""
 
 from __future__ import annotations
 
@@ -37,26 +37,26 @@ from pipelines.commands.watch_command import watch_command
 from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.message_report import report_messages, topics_table, transactions_table
+from pipelines.reporting.json_report import as_json
+from pipelines.reporting.page.page import write_page
+from pipelines.reporting.report import (
+    classes_without_findings,
+    explanations,
+    faults_without_order,
+    findings_table,
+    say,
+    screen,
+    times_text,
+    unchecked_repairs,
+    verdict_text,
+)
 from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
-from pipelines.telling.json_report import as_json
-from pipelines.telling.page.page import write_page
-from pipelines.telling.report import (
-    classes_without_findings,
-    explanations,
-    findings_table,
-    repairs_believed,
-    say,
-    screen,
-    times_told,
-    told_by_place,
-    verdict_told,
-)
 
 application = typer.Typer(
-    help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: the job could not tell.",
+    help="Checks that orders and credits agree. Exit code 0: they agree. 1: they do not. 2: the run failed.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
@@ -78,17 +78,17 @@ def reconcile_command(
     results: ResultOptions,
     increment: IncrementOptions,
     audit: Audits = None,
-    engine: Annotated[Engine, typer.Option(help="what runs the rules: sqlite is quicker, for small books")] = Engine.SPARK,
+    engine: Annotated[Engine, typer.Option(help="engine of the rules: sqlite is faster for small books")] = Engine.SPARK,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of the table")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="compare again for each line of the standard input, by the same Spark")
+        bool, typer.Option("--again", help="compare again, in the same Spark session, for each line of the standard input")
     ] = False,
 ) -> None:
-    """Compare orders with credits, and with messages if stores are given. With --again the exit code is 0 when the input ends."""
+    """Compare orders with credits, and with messages if stores are given. With --again the exit code is 0 at the input's end."""
     if increment.full and increment.state is None:
-        raise typer.BadParameter("--full needs --state: without it everything is read anyway", param_hint="--full")
+        raise typer.BadParameter("--full requires --state; without it everything is read", param_hint="--full")
     if engine is Engine.SQLITE and increment.state is not None:
-        raise typer.BadParameter("--state needs Spark: leave --engine out", param_hint="--engine")
+        raise typer.BadParameter("--state requires Spark; omit --engine", param_hint="--engine")
     progress = Console(stderr=True)
 
     tolerance = failing.tolerance()
@@ -100,14 +100,14 @@ def reconcile_command(
         if results.report is not None:
             write_page(results.report, timed.outcome, cut_off, tolerance)
         if json:
-            told = as_json(
+            text = as_json(
                 timed.outcome, cut_off, tolerance,
                 start_s=timed.start_s, compare_s=timed.compare_s, is_audited=bool(audit),
             )  # fmt: skip
-            Console().out(told, highlight=False)
+            Console().out(text, highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
-            if believed := repairs_believed(timed.outcome.totals, is_audited=bool(audit)):
+            if believed := unchecked_repairs(timed.outcome.totals, is_audited=bool(audit)):
                 say(believed)
             if changes is not None:
                 say(f"Breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open")
@@ -143,7 +143,7 @@ def messages_command(
     output: Output = "data/messages",
     spark_log: SparkLog = None,
 ) -> None:
-    """Count the records of a broker's commit log, and the transactions of one topic by how they ended."""
+    """Count the records of a broker's commit log, and the transactions of a topic by outcome."""
     progress = Console(stderr=True)
 
     def judge() -> bool:
@@ -154,9 +154,9 @@ def messages_command(
                 spark = stack.enter_context(spark_session(master, spark_log, is_small=is_small))
             with shown_tasks(progress, spark, "Reading the commit log"):
                 report = report_messages(Reading(spark, is_small), store, topic, cut_off, output)
-        told = screen()
-        told.print(topics_table(report, store))
-        told.print(transactions_table(report, topic, cut_off))
+        printed = screen()
+        printed.print(topics_table(report, store))
+        printed.print(transactions_table(report, topic, cut_off))
         say(f"Parquet: {output}/transactions")
         return report.is_consistent
 
@@ -166,15 +166,15 @@ def messages_command(
 def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
     printed, totals = screen(), timed.outcome.totals
     printed.print(findings_table(totals, cut_off, tolerance))
-    for told in told_by_place(timed.outcome.rows):
-        printed.print(told, style="bold red", markup=False, highlight=False)
+    for fault in faults_without_order(timed.outcome.rows):
+        printed.print(fault, style="bold red", markup=False, highlight=False)
     if none := classes_without_findings(totals):
         printed.print(none, highlight=False)
     for explanation in explanations(totals, tolerance):
         printed.print(explanation, highlight=False)
     style = "bold green" if tolerance.is_consistent(totals) else "bold red"
-    printed.print(verdict_told(totals, tolerance), style=style, highlight=False)
-    printed.print(times_told(timed.start_s, timed.compare_s), highlight=False)
+    printed.print(verdict_text(totals, tolerance), style=style, highlight=False)
+    printed.print(times_text(timed.start_s, timed.compare_s), highlight=False)
 
 
 def _now_ms() -> int:

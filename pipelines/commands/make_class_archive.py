@@ -1,4 +1,4 @@
-"""`python -m pipelines.commands.make_class_archive`: writes the archive of Spark's classes, see `class_archive`."""
+"""`python -m pipelines.commands.make_class_archive` writes the archive of Spark's classes; see `class_archive`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ WRITING_SECONDS: Final = 600
 
 
 def main() -> None:
-    """Writes the archive by a minimal reconciliation. Exits with 1 and a line if that fails."""
+    """Writes the archive while it runs a minimal reconciliation. Exits with 1 and an error line on failure."""
     target = path()
     if target is None:
         return
@@ -37,7 +37,7 @@ def main() -> None:
         fresh.replace(target)
     except (PipelineError, OSError, subprocess.TimeoutExpired) as error:
         fresh.unlink(missing_ok=True)
-        sys.exit(f"no archive of Spark's classes, so that Spark starts more slowly: {error}")
+        sys.exit(f"could not write the archive of Spark's classes, Spark will start more slowly: {error}")
 
 
 def _reconcile_a_little(folder: Path) -> None:
@@ -48,13 +48,13 @@ def _reconcile_a_little(folder: Path) -> None:
         jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
         books = Books(orders, credits, (folder / "store",))
         reconcile(Reading(spark, is_small=True), books, CutOff(1), str(folder / "out"))
-    # The JVM ends with its standard input, and then writes the archive.
+    # The JVM exits when its standard input is closed, and then writes the archive.
     jvm.stdin.close()
     jvm.wait(WRITING_SECONDS)
 
 
 def _database(file: Path, *tables: Table) -> DatabaseAddress:
-    """Creates a database with one row in each table: 1 in each column, without regard to its meaning."""
+    """Creates a database with one row in each table, with 1 in each column."""
     with closing(sqlite3.connect(file)) as connection, connection:
         for table in tables:
             columns = [name for name in table.columns if name != "id"]

@@ -1,4 +1,4 @@
-"""Commands with grouped options: typer sees one option for each field of a dataclass."""
+"""Groups the options of typer commands in dataclasses: each field is an option."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any
 def with_groups(
     *, without: frozenset[str] = frozenset(), behind: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Expands the dataclass parameters of a command: each field becomes an option, in the dataclass's position.
+    """Expands the dataclass parameters of a command: each field becomes an option, at the position of the dataclass.
 
-    A field named by `without` is no option and keeps its default. `behind` moves an option in `--help` to the position after the
-    named one.
+    Fields in `without` do not become options and keep their default. `behind` moves an option in `--help` behind another one.
     """
 
     def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""The command `repair`: `--plan FILE` writes what it would do, `--apply FILE` does it."""
+"""The command `repair`: `--plan FILE` writes a plan, `--apply FILE` applies it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.repair.audit import Audit
 from pipelines.repair.plan import RepairPlan, read_plan, write_plan
 from pipelines.repair.planning import plan_of
-from pipelines.telling.report import repairs_believed, say
+from pipelines.reporting.report import say, unchecked_repairs
 from rocketmq_broker.message.text.printable import visible_name
 from service_runtime.settings.secret_files import SecretUnusable, read_secret
 
@@ -25,25 +25,25 @@ from service_runtime.settings.secret_files import SecretUnusable, read_secret
 @with_groups(behind={"spark_log": "output"})
 def repair_command(
     *,
-    plan: Annotated[Path | None, typer.Option(help="reconcile, and write what would be done into this file")] = None,
-    apply: Annotated[Path | None, typer.Option(help="do what is in this file")] = None,
+    plan: Annotated[Path | None, typer.Option(help="reconcile, and write the repair plan to this file")] = None,
+    apply: Annotated[Path | None, typer.Option(help="apply the repair plan in this file")] = None,
     books: BooksOptions,
     spark: SparkOptions,
     patience: PatienceOptions,
     output: Output = "data/reconciliation",
     asking: RepairOptions,
 ) -> None:
-    """Mend what the reconciliation finds: first --plan, which changes nothing; then read the file; then --apply.
+    """Repair what the reconciliation finds. Run --plan, which changes nothing, read the file, then run --apply.
 
-    Exit code 0: nothing is left to do. 1: something is. 2: the job could not tell.
+    Exit code 0: nothing is left to do. 1: something is left. 2: the run failed.
     """
     if (plan is None) == (apply is None):
-        raise typer.BadParameter("exactly one of the two must be given", param_hint="--plan, --apply")
+        raise typer.BadParameter("give exactly one of the two", param_hint="--plan, --apply")
     progress = Console(stderr=True)
 
     def work() -> bool:
         if apply is not None:
-            # Imported here: both clients take a third of a second, which all other commands save.
+            # Imported here because importing both clients takes a third of a second, which all other commands save.
             from pipelines.repair.carrying_out import applied
 
             key = _key(asking.repair_key_file)
@@ -55,15 +55,15 @@ def repair_command(
             timed = judge(cut_off)
         made = plan_of(timed.outcome.rows, compared.route, cut_off.as_of_ms)
         write_plan(made, plan)
-        _tell_plan(made, plan)
-        if believed := repairs_believed(timed.outcome.totals, is_audited=False):
+        _print_plan(made, plan)
+        if believed := unchecked_repairs(timed.outcome.totals, is_audited=False):
             say(believed)
         return not made.steps and not made.for_a_person
 
     exit_with(work, progress)
 
 
-def _tell_plan(plan: RepairPlan, path: Path) -> None:
+def _print_plan(plan: RepairPlan, path: Path) -> None:
     for step in plan.steps:
         say(f"{step.id}  {step.action.value} {visible_name(step.subject)}: {'; '.join(step.evidence)}")
     for one in plan.for_a_person:

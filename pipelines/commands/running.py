@@ -1,4 +1,4 @@
-"""Runs a reconciliation for a command: starts Spark for the size of the books, compares them, and measures the time."""
+"""Runs a reconciliation for a command: starts Spark with settings for the size of the books, compares them, and measures time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """A reconciliation's outcome, and the times for Spark's start (None without Spark) and the comparison."""
+    """The outcome of a reconciliation, with the seconds of Spark's start (None without Spark) and of the comparison."""
 
     outcome: ReconciliationOutcome
     start_s: float | None
@@ -36,20 +36,20 @@ class TimedOutcome:
 
 
 Judge = Callable[[CutOff], TimedOutcome]
-"""Compares the books as they are, and judges them as of that moment."""
+"""Compares the current books as of a cut-off."""
 
 
 @contextmanager
 def spark_judge(
     books: Books, output: str, options: SparkOptions, progress: Console, increment: IncrementOptions = EVERYTHING
 ) -> Iterator[Judge]:
-    """Starts Spark, and yields what compares the books as often as it is called: everything, or new rows only.
+    """Starts Spark, and yields a function that compares the books: all rows, or new rows only. It can be called repeatedly.
 
     Raises the errors of `reconcile`, and SparkUnavailable.
     """
     state = None if increment.state is None else IncrementState(increment.state)
     if state is not None:
-        state.check()  # a second run should fail before the slow start of Spark
+        state.check()  # so that a second run fails before the slow start of Spark
     starting_s = time.monotonic()
     with opened_session(books, options, progress) as reading:
         start_s = time.monotonic() - starting_s
@@ -67,11 +67,11 @@ def spark_judge(
 
 
 def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: CutOff) -> TimedOutcome:
-    """Compares small books by SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
+    """Compares small books with SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
     begun_s = time.monotonic()
     _check(books)
     if not are_small(books):
-        raise EngineUnfit(f"more than {MAX_SMALL_ROWS:,} rows, or a long commit log: books of that size need --engine spark")
+        raise EngineUnfit(f"the books have more than {MAX_SMALL_ROWS:,} rows, or a long commit log; use --engine spark")
     with shown_step(progress, "Comparing orders and credits"):
         outcome = reconcile_embedded(books, cut_off, output)
     return TimedOutcome(outcome, None, time.monotonic() - begun_s)
@@ -85,7 +85,7 @@ def _check(books: Books) -> None:
 
 @contextmanager
 def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
-    """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    """Checks the books, and yields a Spark session for them. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     _check(books)
     is_small = are_small(books)
     with ExitStack() as stack:
@@ -97,7 +97,7 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
 
 
 def are_small(books: Books) -> bool:
-    """Returns whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
+    """Returns True if one process can read the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
     tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
     rows = sum(count_rows(address, table.name, MAX_SMALL_ROWS + 1) for address, table in tables)
     return rows <= MAX_SMALL_ROWS and all(log.is_small() for log in books.logs)

@@ -1,4 +1,4 @@
-"""Exit codes of the pipelines, and errors as one line."""
+"""The exit codes of the commands, and their errors as one line."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Verdict(IntEnum):
 
 
 def exit_with(judge: Callable[[], bool], console: Console) -> None:
-    """Ends the program with the code of `verdict_of`."""
+    """Exits the program with the code of `verdict_of`."""
     raise typer.Exit(verdict_of(judge, console))
 
 
 def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
-    """Returns whether `judge` finds the books consistent; COULD_NOT_TELL, and the reason in a line on the screen, if it fails."""
+    """Returns the verdict of `judge`. If it fails, prints the reason in one line and returns COULD_NOT_TELL."""
     try:
         return Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
     except COULD_NOT_TELL as error:
@@ -39,12 +39,12 @@ def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
     except (PySparkException, Py4JError) as error:
         return _could_not_tell(str(_from_spark(str(error))), console)
     except Exception as error:
-        # A bug of ours must not look like an inconsistency: Python itself would exit with 1.
+        # A bug must not look like an inconsistency: Python itself would exit with 1.
         return _could_not_tell(f"{type(error).__name__}: {error}", console)
 
 
 def _from_spark(text: str) -> PipelineError:
-    """Extracts the cause from an error that Spark wraps in stack traces: our own error if there is one, else its first line."""
+    """Extracts the cause from an error of Spark: an error of this package if there is one, else the last Java cause."""
     ours = re.search(r"(?:pipelines|rocketmq_commitlog)\.errors\.\w+: (.+)", text)
     if ours:
         return SparkFailed(ours.group(1))

@@ -1,4 +1,4 @@
-"""The command `watch`: opens and closes breaks while the system runs."""
+"""The command `watch`, which opens and closes breaks while the system runs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import IncrementState
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
+from pipelines.reporting.report import say, unchecked_repairs, verdict_text
 from pipelines.sources.reading import Reading
-from pipelines.telling.report import repairs_believed, say, verdict_told
 
-LEAST_EVERY_S: Final = 1.0
+MIN_EVERY_S: Final = 1.0
 
 
 @with_groups(without=frozenset({"broker"}), behind={"spark_log": "output"})
@@ -36,13 +36,13 @@ def watch_command(
     books: BooksOptions,
     spark: SparkOptions,
     patience: PatienceOptions,
-    every: Annotated[float, typer.Option(min=1, help="seconds between two turns")] = 20.0,
-    state: Annotated[Path, typer.Option(help="what is kept from turn to turn")] = Path("data/reconciliation-state"),
-    breaks: Annotated[Path, typer.Option(help="keep account of breaks in this file")] = Path("data/breaks.db"),
+    every: Annotated[float, typer.Option(min=1, help="seconds between two rounds")] = 20.0,
+    state: Annotated[Path, typer.Option(help="folder for the state")] = Path("data/reconciliation-state"),
+    breaks: Annotated[Path, typer.Option(help="track breaks in this file")] = Path("data/breaks.db"),
     output: Output = "data/reconciliation",
     audit: Audits = None,
 ) -> None:
-    """Compare what is new every few seconds, and open and close breaks, until SIGTERM or Ctrl-C. Exit code 0 then."""
+    """Compare new rows every few seconds, and open and close breaks, until SIGTERM or Ctrl-C. The exit code is then 0."""
     progress = Console(stderr=True)
 
     def work() -> bool:
@@ -59,9 +59,9 @@ def watch_command(
 
 
 def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threading.Event, every_s: float) -> int:
-    """Takes turns until `stopping` is set, `every_s` from the end of one to the begin of the next. Returns the failed turns.
+    """Runs rounds until `stopping` is set, with `every_s` between them. Returns the number of failed rounds.
 
-    A database or a disk that is away costs only its turns: the next turn reads the files of the last good one.
+    If a database or a disk is unavailable, the round fails, and the next one continues from the last good one.
     """
     failed = 0
     while not stopping.is_set():
@@ -70,7 +70,7 @@ def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threadi
         except COULD_NOT_TELL as error:
             failed += 1
             say(f"could not tell: {error}")
-        stopping.wait(max(every_s, LEAST_EVERY_S))
+        stopping.wait(max(every_s, MIN_EVERY_S))
     return failed
 
 
@@ -83,9 +83,9 @@ def turn_of(
     breaks: BreakTable,
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Callable[[], str]:
-    """Returns a turn of the watch: it judges what is new or was open, as of `now_ms`, and returns its line.
+    """Returns the function of a round: it judges new and open orders as of `now_ms`, and returns a line for the screen.
 
-    A break is opened by the first turn after its order's grace period.
+    A break is opened in the first round after the grace period of its order.
     """
 
     def turn() -> str:
@@ -94,11 +94,11 @@ def turn_of(
         outcome = reconcile_new(reading, books, cut_off, output, state)
         changes = breaks.update(outcome.rows, cut_off.as_of_ms)
         at = datetime.fromtimestamp(cut_off.as_of_ms / 1000, UTC).strftime("%H:%M:%S")
-        told = verdict_told(outcome.totals, Tolerance())
+        verdict = verdict_text(outcome.totals, Tolerance())
         counts = f"breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"
-        if believed := repairs_believed(outcome.totals, is_audited=books.read_repairs is not None):
+        if believed := unchecked_repairs(outcome.totals, is_audited=books.read_repairs is not None):
             counts += f"; {believed}"
-        return f"{at}  {told}; {counts}; compared in {time.monotonic() - begun_s:.1f} s"
+        return f"{at}  {verdict}; {counts}; compared in {time.monotonic() - begun_s:.1f} s"
 
     return turn
 

@@ -1,1 +1,1 @@
-"""Incremental runs: the read part of each source, the open histories, and the settled ones."""
+"""Incremental runs: the high-water marks of the sources, the open histories, and the settled ones."""

@@ -1,4 +1,4 @@
-"""An incremental run: it judges new and open histories exactly as a run over everything would."""
+"""An incremental run, which judges new and open histories with the same result as a full run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from pipelines.sources.reading import Reading
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
-"""Counted again in each run, from the carried records."""
+"""Recomputed in each run, from the carried records."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
@@ -45,20 +45,20 @@ _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 def reconcile_new(
     reading: Reading, books: Books, cut_off: CutOff, output: str, state: IncrementState, *, full: bool = False
 ) -> ReconciliationOutcome:
-    """Compares the rows since the last run and its open histories, and writes the outcome as `reconcile` does.
+    """Compares the rows since the last run and the open histories, and writes the outcome like `reconcile`.
 
-    With `full` it reads everything, and creates the state again. Raises the errors of `reconcile`, and StateUnusable.
+    With `full` it reads all rows and creates the state again. Raises the errors of `reconcile`, and StateUnusable.
     """
     if books.brokers:
-        raise StateUnusable("messages that are pulled from a broker cannot be read in increments: name its --store")
+        raise StateUnusable("messages pulled from a broker cannot be read incrementally; use --store")
     with state.taken():
         before = None if full else state.read(names_of(books))
         if before is not None and before.as_of_ms > cut_off.as_of_ms:
-            raise StateUnusable(f"state {state.folder}: a later run than this one has written it")
+            raise StateUnusable(f"state {state.folder}: a later run has already written it")
         try:
             rows = _Increment(reading, books, cut_off, state, before).run()
         finally:
-            reading.spark.catalog.clearCache()  # what `Reading.held` keeps
+            reading.spark.catalog.clearCache()  # the frames of `Reading.held`
     return written_outcome(rows, books, cut_off, output)
 
 
@@ -70,14 +70,14 @@ def names_of(books: Books) -> dict[str, str]:
         "stores": ", ".join(sorted(str(store) for store in books.stores)),
         "topic": books.route.topic,
         "consumer group": books.route.consumer_group,
-        # What was settled without an audit is not judged again with one. Its files may differ: each plan has its own.
+        # Histories that were settled without an audit are not judged again with one. The audit files themselves may differ.
         **({} if books.read_repairs is None else {"audit": "given"}),
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Increment:
-    """One run; `before` is the last run's manifest, None for a run over everything."""
+    """One run. `before` is the last run's manifest, or None for a full run."""
 
     reading: Reading
     books: Books
@@ -86,7 +86,7 @@ class _Increment:
     before: Manifest | None
 
     def run(self) -> list[dict[str, Any]]:
-        """Returns the rows of the outcome, and saves them in the state."""
+        """Returns the rows of the outcome, and saves the state."""
         books, marks_before = self.books, Marks() if self.before is None else self.before.marks
         repairs = books.known_repairs()
         # Read first: messages acknowledged by now have their credits in the ledger when that is read.
@@ -108,7 +108,7 @@ class _Increment:
     def _judge(
         self, new: NewRows, folder: Path, begins_ms: int | None, repairs: KnownRepairs | None, of_tables: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """Returns the rows of the outcome, and the run that has each window after this one."""
+        """Returns the rows of the outcome, and the run that owns each window after this run."""
         held = self.reading.held
         kept_new, passing = held(_keyed(grouped(new.kept))), held(_keyed(grouped(new.passing)))
         touched_keys = held(kept_new.select("key").union(passing.select("key")).distinct())
@@ -122,7 +122,7 @@ class _Increment:
         rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms, repairs)))
         settled_keys = held(rows.where(is_settled()).select("key").join(passing, "key", "left_anti"))
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
-        told = [*self.reading.rows(summed(found, PERIOD_MS)), *summed_here(of_tables, PERIOD_MS)]
+        found_rows = [*self.reading.rows(summed(found, PERIOD_MS)), *summed_here(of_tables, PERIOD_MS)]
         still_open = kept.join(settled_keys, "key", "left_anti").withColumns(dict.fromkeys(_OF_THE_MOMENT, F.lit(0)))
         _write(_events(still_open), folder / OPEN)
         _write(markers, folder / MARKERS)
@@ -133,7 +133,7 @@ class _Increment:
         written = write_windows(self.state, folder.name, settled, self.cut_off, begins_ms, repairs, PERIOD_MS)
         before = {} if self.before is None else self.before.windows
         windows_now = {window: run for window, run in before.items() if window not in changed} | written
-        return told + self._sums(windows_now), windows_now
+        return found_rows + self._sums(windows_now), windows_now
 
     def _sums(self, windows: Mapping[str, str]) -> list[dict[str, Any]]:
         """Returns the sums over the settled histories of all windows."""
@@ -144,7 +144,7 @@ class _Increment:
         ]
 
     def _left(self, name: str, schema: str) -> DataFrame:
-        """Returns the last run's rows with this name."""
+        """Returns the rows that the last run saved under this name."""
         if self.before is None:
             return self.reading.spark.createDataFrame([], schema)
         path = self.state.folder / self.before.run / name
@@ -165,5 +165,5 @@ def _events(rows: DataFrame) -> DataFrame:
 
 
 def _write(rows: DataFrame, path: Path) -> None:
-    """Writes rows that fit in memory: open histories, not settled ones."""
+    """Writes rows that fit in memory, such as open histories."""
     pyarrow.parquet.write_table(rows.toArrow(), path)

@@ -1,8 +1,8 @@
-"""High-water marks: the part of each source that is read for good.
+"""High-water marks: the part of each source that later runs do not read again.
 
-The next run reads rows above a mark again, and keeps nothing of their first reading. So a mark lies below all rows younger than
-the grace period: a database assigns row ids before it commits the rows, and one with a lower id may become visible later. Records
-of a commit log never change: all that were read are kept.
+Rows above a mark are read again by the next run. A mark is below all rows that are younger than the grace period, because a
+database assigns row ids before it commits, so that a row with a lower id may become visible later. Records of a commit log never
+change, so their mark is the last record that was read.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _HIGHEST_ID: Final = 2**63 - 1
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The part read for good: rows up to these ids, transaction rows up to this time, and records up to these offsets.
+    """The marks: ids of rows, times of transaction rows, and offsets of records.
 
-    The end of an order changes its row below the mark: it is read by its time, as transactions are.
+    The end of an order changes a row below the mark. So ended orders, like transactions, are read by time.
     """
 
     orders: int = 0
@@ -35,17 +35,17 @@ class Marks(msgspec.Struct, frozen=True):
     transactions_ms: int = NOTHING
     ended_ms: int = NOTHING
     records: dict[str, int] = {}
-    """By store directory, the commit log offset of the last record that was read."""
+    """The commit log offset of the last record that was read, by store directory."""
 
 
 def next_marks(
     before: Marks, order_database: DatabaseAddress, credit_database: DatabaseAddress, stores: tuple[Path, ...], cut_off: CutOff
 ) -> Marks:
-    """Returns the marks that this run reaches.
+    """Returns the marks of this run.
 
-    Raises UnreadableDatabase, UnreadableStore, and StateUnusable if a source lost rows, read or unread.
+    Raises UnreadableDatabase, UnreadableStore, and StateUnusable if a source lost rows.
     """
-    # An order that awaits its payment, and its transaction, change later: they count as young.
+    # An order that awaits its payment changes later, and so does its transaction. They count as young.
     is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = '{OrderState.AWAITING_PAYMENT}')"
     orders = _mark(order_database, "orders", before.orders, is_young)
     young_item = f"order_id IN (SELECT order_id FROM orders WHERE id > {orders})"
@@ -60,7 +60,7 @@ def next_marks(
 
 
 def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
-    """Returns the time just below the first transaction row that will change."""
+    """Returns the time just before the first transaction row that may still change."""
     chosen = f"created_at_ms > {before_ms} AND state = '{TransactionState.PENDING}'"
     query = f"SELECT CAST(MIN(created_at_ms) AS BIGINT) AS first_ms FROM transactions WHERE {chosen}"
     first_ms = read_query(address, query).to_pylist()[0]["first_ms"]
@@ -69,11 +69,11 @@ def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: 
 
 
 def _mark(address: DatabaseAddress, table: str, before: int, is_young: str) -> int:
-    """Returns the highest id below the first young row. Raises StateUnusable unless ids are whole numbers."""
+    """Returns the highest id below the first young row. Raises StateUnusable if the ids are not integers."""
     if not is_whole_key(address, table, "id"):
         raise StateUnusable(
-            f"database {address.name}: the ids of {table} are not whole numbers, by which --state knows what is new: "
-            "leave --state out, and everything is read"
+            f"database {address.name}: the ids of {table} are not integers, which --state requires; "
+            "run without --state to read everything"
         )
     first_young = f"SELECT MIN(id) FROM {table} WHERE id > {before} AND {is_young}"
     query = (
@@ -82,7 +82,7 @@ def _mark(address: DatabaseAddress, table: str, before: int, is_young: str) -> i
     )
     row = read_query(address, query).to_pylist()[0]
     if int(row["last"]) < before:
-        raise StateUnusable(f"database {address.name}: {table} ends before row {before}, which was read: use --full")
+        raise StateUnusable(f"database {address.name}: {table} ends before row {before}, which was read before; use --full")
     return int(row["mark"])
 
 
@@ -91,7 +91,7 @@ def _last_offset(store: Path, before: int) -> int:
     first_offset = NOTHING if first is None else first.commit_log_offset
     last_offset = NOTHING if last is None else last.commit_log_offset
     if last_offset < before:
-        raise StateUnusable(f"store {store}: the commit log ends before offset {before}, which was read: use --full")
+        raise StateUnusable(f"store {store}: the commit log ends before offset {before}, which was read before; use --full")
     if before != NOTHING and first_offset > before:
-        raise StateUnusable(f"store {store}: records behind offset {before} have expired unread: use --full")
+        raise StateUnusable(f"store {store}: records after offset {before} have expired before they were read; use --full")
     return last_offset

@@ -1,4 +1,4 @@
-"""The new events of each source: those that are kept, and those that a later run reads again."""
+"""Reads the new events of each source: the ones that are kept, and the ones that the next run reads again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from pipelines.increments.marks import NOTHING, Marks
 from pipelines.judging.events import all_events
-from pipelines.judging.log_events import Progress, Route, events_of, told_records, unsettled
+from pipelines.judging.log_events import Progress, Route, classified_records, events_of, unsettled
 from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import Since
@@ -26,13 +26,13 @@ class NewRows:
     """The new rows of all sources."""
 
     kept: DataFrame
-    """Events that no later run reads again."""
+    """The events up to the marks, which later runs do not read again."""
     passing: DataFrame
-    """Events above the marks."""
+    """The events above the marks."""
     kept_markers: DataFrame
     passing_markers: DataFrame
     carried: DataFrame
-    """Records that later ones may say more about; with their `store`."""
+    """The records to which later records may add information, with their `store`."""
 
 
 def read_new_rows(
@@ -45,15 +45,16 @@ def read_new_rows(
     marks: Marks,
     carried: DataFrame,
 ) -> NewRows:
-    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, or Spark does later."""
+    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, also later through Spark."""
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))
     transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
     orders = read_table(reading, order_database, ORDERS, Since("id", before.orders))
     ended = read_table(reading, order_database, ORDERS, Since("ended_at_ms", before.ended_ms))
     credits = read_table(reading, credit_database, CREDITS, Since("id", before.credits))
-    told = {
-        store: reading.held(_told(reading, store, progress, route, before, marks, carried)) for store, progress in logs.items()
+    records = {
+        store: reading.held(_new_records(reading, store, progress, route, before, marks, carried))
+        for store, progress in logs.items()
     }
     of_tables = [
         [
@@ -66,9 +67,9 @@ def read_new_rows(
         for is_kept in (True, False)
     ]
     marked = [markers(transactions.where(_lies(is_kept, "created_at_ms", marks.transactions_ms))) for is_kept in (True, False)]
-    left = [unsettled(rows).withColumn("store", F.lit(str(store))) for store, rows in told.items()]
+    left = [unsettled(rows).withColumn("store", F.lit(str(store))) for store, rows in records.items()]
     return NewRows(
-        reading.together(all_events([*of_tables[0], *map(events_of, told.values())])),
+        reading.together(all_events([*of_tables[0], *map(events_of, records.values())])),
         reading.together(all_events(of_tables[1])),
         reading.together(marked[0]),
         reading.together(marked[1]),
@@ -80,21 +81,21 @@ CARRIED_SCHEMA = (
     "role string, topic string, queue_id int, queue_offset bigint, commit_log_offset bigint, stored_at_ms bigint, "
     "unique_key string, carried_order_id string, is_carried boolean, store string"
 )
-"""Of the records that are carried from run to run."""
+"""The schema of the records that are carried from run to run."""
 
 
 def _lies(is_kept: bool, column: str, mark: int) -> str:
     return f"{column} <= {mark}" if is_kept else f"{column} > {mark}"
 
 
-def _told(
+def _new_records(
     reading: Reading, store: Path, progress: Progress, route: Route, before: Marks, marks: Marks, carried: DataFrame
 ) -> DataFrame:
-    """Returns the new records of a log with their meaning. Reads the last known record again, since damage may follow it."""
+    """Returns the new records of a log with their roles. Reads the last known record again, because damage may follow it."""
     last, until = before.records.get(str(store), NOTHING), marks.records[str(store)]
     records = read_records(reading, store, max(0, last))
-    # A gap at the end of the log has no record behind it, so each run reports it.
+    # A gap at the end of the log has no record after it, so each run reports it.
     is_new = f"commit_log_offset > {last} AND (commit_log_offset <= {until} OR kind = '{RecordKind.GAP}')"
     new = reading.together(records.where(is_new))
     of_store = reading.together(carried.where(F.col("store") == str(store)).drop("store"))
-    return told_records(new, route, progress, of_store)
+    return classified_records(new, route, progress, of_store)

@@ -1,7 +1,7 @@
-"""The state between runs: files that never change, and a manifest that names the valid ones.
+"""The state between incremental runs: immutable files, and a manifest that lists the valid ones.
 
-A run writes its files into its own folder, and replaces the manifest last, in one step. An interrupted run leaves the last good
-run's manifest, and files that the next run removes. One run at a time has the state.
+A run writes its files into its own folder, and then replaces the manifest atomically. After an interrupted run the manifest of
+the last good run is still valid, and the next run removes the other files. Only one run at a time can use the state.
 """
 
 from __future__ import annotations
@@ -29,61 +29,61 @@ _MANIFEST: Final = "manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The results of the last good run."""
+    """The manifest of the last good run."""
 
     run: str
-    """Its folder, with the open histories, the carried records, and the markers."""
+    """The run's folder, with the open histories, the carried records and the markers."""
     as_of_ms: int
     books: dict[str, str]
-    """Which sources it is about."""
+    """The sources of the state."""
     marks: Marks
     log_begins_ms: int | None
     windows: dict[str, str] = {}
-    """By window, the folder of the run that wrote it last."""
+    """The folder of the run that last wrote a window, by window."""
     customers: list[str] = []
     """The customers with a wrong balance."""
     version: int = VERSION
 
 
 class IncrementState:
-    """A folder that belongs to one run at a time."""
+    """The state's folder, which one run at a time can use."""
 
     def __init__(self, folder: Path, window_ms: int = DAY_MS) -> None:
-        """`window_ms` is the length of a window of settled histories."""
+        """`window_ms` is the length of the windows of settled histories."""
         self.folder = folder
         self.window_ms = window_ms
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Reserves the folder for this run. Raises StateUnusable if another run has it."""
+        """Locks the folder for this run. Raises StateUnusable if another run has locked it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with (self.folder / "lock").open("w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 yield
         except BlockingIOError:
-            raise StateUnusable(f"state {self.folder}: another run has it: wait until it is over") from None
+            raise StateUnusable(f"state {self.folder}: another run is using it; wait until it has finished") from None
         except OSError as error:
             raise StateUnusable(f"state {self.folder}: {error.strerror or error}") from None
 
     def check(self) -> None:
-        """Checks that no other run has the folder now. Raises StateUnusable."""
+        """Raises StateUnusable if another run uses the folder now."""
         with self.taken():
             pass
 
     def read(self, books: Mapping[str, str]) -> Manifest | None:
-        """Returns the last good run's manifest; None without one. Raises StateUnusable, also if its books differ."""
+        """Returns the last good run's manifest, or None. Raises StateUnusable if it is invalid, or about other books."""
         path = self.folder / _MANIFEST
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         except FileNotFoundError:
             return None
         except msgspec.MsgspecError as error:
-            raise StateUnusable(f"state {path}: {error}: use --full") from None
+            raise StateUnusable(f"state {path}: {error}; use --full") from None
         if manifest.version != VERSION:
-            raise StateUnusable(f"state {path} has version {manifest.version}: use --full")
+            raise StateUnusable(f"state {path} has version {manifest.version}, not {VERSION}; use --full")
         if manifest.books != dict(books):
-            raise StateUnusable(f"state {self.folder} is about other books ({_differences(manifest.books, books)}): use --full")
+            raise StateUnusable(f"state {self.folder} is about other books ({_differences(manifest.books, books)}); use --full")
         return manifest
 
     def new_run(self, as_of_ms: int) -> Path:
@@ -93,7 +93,7 @@ class IncrementState:
         return path
 
     def replace(self, manifest: Manifest) -> None:
-        """Makes the manifest valid, and removes files that it does not name."""
+        """Writes the manifest, and removes files that it does not list."""
         fresh = self.folder / f".{_MANIFEST}.new"
         with fresh.open("wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
@@ -103,18 +103,18 @@ class IncrementState:
         self.clear(manifest)
 
     def clear(self, manifest: Manifest | None) -> None:
-        """Removes the files of interrupted and of superseded runs."""
+        """Removes the files of interrupted and superseded runs."""
         kept = set() if manifest is None else {manifest.run, *manifest.windows.values()}
         for path in self.folder.glob("run-*"):
             if path.name not in kept:
                 shutil.rmtree(path, ignore_errors=True)
 
     def window(self, run: str, window: str) -> Path:
-        """Returns the path of a run's settled histories of a window."""
+        """Returns the path of the settled histories of a window, as the run wrote them."""
         return self.folder / run / "settled" / f"window={window}"
 
     def sums(self, run: str, window: str) -> Path:
-        """Returns the path of a run's sums over the histories of a window."""
+        """Returns the path of the sums over a window, as the run wrote them."""
         return self.folder / run / "sums" / f"{window}.parquet"
 
 

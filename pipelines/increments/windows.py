@@ -1,8 +1,7 @@
-"""Settled histories, in windows of a day by the time of the order. A window is written as a whole, and then only read.
+"""Settled histories, in windows of a day by the time of the order. A window is written once, and then only read.
 
-A history is settled if it is healthy, older than the grace period, and has no message on its way: time alone cannot make it
-wrong. A late row can: then the history is taken out of its window and judged again, and the window is rewritten without it or
-with its new form.
+A history is settled if it is healthy, older than the grace period, and has no message on its way. Only a late row can change it.
+Then the history is judged again, and its window is rewritten.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from pipelines.judging.totals import SUMMED, summed
 from pipelines.sources.reading import Reading
 
 SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS.items())
-"""Of histories as they are kept: grouped events."""
+"""The schema of stored histories, which are grouped events."""
 
 _BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_at_ms, decided_at_ms, 0)"
 
 
 def is_settled() -> str:
-    """Returns a SQL condition on a judged history."""
+    """Returns the SQL condition that a judged history is settled."""
     healthy = ", ".join(f"'{finding}'" for finding in SUMMED)
     return f"finding IN ({healthy}) AND is_old AND unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
 
 
 def read_windows(reading: Reading, state: IncrementState, manifest: Manifest | None) -> DataFrame:
-    """Returns all settled histories of earlier runs, with their window."""
+    """Returns all settled histories of earlier runs, with their windows."""
     parts = [] if manifest is None else [(window, state.window(run, window)) for window, run in manifest.windows.items()]
     frames = [reading.spark.read.schema(SCHEMA).parquet(str(path)).withColumn("window", F.lit(window)) for window, path in parts]
     if not frames:
@@ -59,7 +58,7 @@ def write_windows(
     repairs: KnownRepairs | None,
     period_ms: int,
 ) -> dict[str, str]:
-    """Writes whole windows, and the sums over each. Returns the run that has each of them after this one."""
+    """Writes complete windows, and the sums over each. Returns the run that owns each of them."""
     folder = state.folder / run
     settled.write.mode("overwrite").partitionBy("window").parquet(str(folder / "settled"))
     (folder / "sums").mkdir()

@@ -1,1 +1,1 @@
-"""The judgement of the three witnesses on each order: events, one history for each, and its class and cause by rules."""
+"""Judges each order by its rows in both databases and its messages: events, a history for each order, and rules."""

@@ -1,11 +1,11 @@
-"""The classes of finding of a reconciliation about an order, its messages and its credit."""
+"""The classes and causes of findings about an order, its messages and its credit."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Finding(StrEnum):
-    """The class of an order, or of a customer with a wrong balance: exactly one for each."""
+    """The class of a finding. Each order, and each customer with a wrong balance, has exactly one."""
 
     MATCHED = "matched"
     ROLLED_BACK = "rolled_back"
@@ -54,43 +54,43 @@ class Finding(StrEnum):
 
 MEANINGS: Final = {
     Finding.MATCHED: "one order, one credit, all equal",
-    Finding.ROLLED_BACK: "a transaction that was rolled back, and left neither order nor credit",
-    Finding.REVERSED: "a credit and its reversal, and no order that stands: it never did, or it was cancelled",
-    Finding.ENDED: "an order that expired or was cancelled before it was announced, and left no credit",
+    Finding.ROLLED_BACK: "a transaction that was rolled back, without an order or a credit",
+    Finding.REVERSED: "a credit and its reversal; the order was cancelled, or never existed",
+    Finding.ENDED: "an order that expired or was cancelled before its message was sent, without a credit",
     Finding.IN_FLIGHT: "still on its way, or younger than the grace period: not judged",
-    Finding.OVERDUE: "still on its way, and for longer than --overdue-seconds allows",
+    Finding.OVERDUE: "still on its way for longer than --overdue-seconds",
     Finding.MISSING_CREDIT: "an order without a credit, although its transaction is COMMITTED",
     Finding.CREDIT_WITHOUT_ORDER: "a credit whose order does not exist",
     Finding.DOUBLE_CREDIT: "an order that was credited more than once",
-    Finding.MISSING_REVERSAL: "an order that was cancelled, and whose credit was not taken back",
-    Finding.REVERSED_ORDER: "the credit was taken back of an order that stands",
+    Finding.MISSING_REVERSAL: "a cancelled order whose credit was not reversed",
+    Finding.REVERSED_ORDER: "the credit of an order that was not cancelled was reversed",
     Finding.REVERSAL_WITHOUT_CREDIT: "a reversal of a credit that does not exist",
-    Finding.REVERSAL_MISMATCH: "a reversal that does not take back just what was credited, or that no cancellation asked for",
-    Finding.AMOUNT_MISMATCH: "credit and order name different amounts, or one below zero",
+    Finding.REVERSAL_MISMATCH: "a reversal that differs from its credit, or without a cancellation",
+    Finding.AMOUNT_MISMATCH: "credit and order have different amounts, or a negative one",
     Finding.POINTS_MISMATCH: "not one point for each full unit of currency",
     Finding.WRONG_CUSTOMER: "the credit went to another customer",
-    Finding.WRONG_TRANSACTION: "the credit names a transaction or a message that is not the order's, or none",
-    Finding.WRONG_TIME: "a time that cannot be: too far ahead, decades ago, or before something that it follows",
-    Finding.STATE_MISMATCH: "the order's state is not what its transactions, its times, its messages or its credit say",
+    Finding.WRONG_TRANSACTION: "the credit's transaction or message id is not the order's, or is missing",
+    Finding.WRONG_TIME: "an impossible time: too far in the future, decades ago, or before an event that it follows",
+    Finding.STATE_MISMATCH: "the order's state contradicts its transactions, times, messages or credit",
     Finding.DUPLICATE_ORDER: "two rows with one order id",
     Finding.DUPLICATE_TRANSACTION: "an order with two COMMITTED or PENDING transactions of one kind",
     Finding.UNKNOWN_ROW: "a row with a kind, a state or a value that no service writes",
     Finding.ROLLED_BACK_ORDER: "an order row although its transaction, or its cancellation, is ROLLED_BACK",
     Finding.ORDER_WITHOUT_TRANSACTION: "an order row without the transaction row that was written with it",
     Finding.TRANSACTION_WITHOUT_ORDER: "a committed transaction row without the order row that was written with it",
-    Finding.ITEMS_MISMATCH: "the items do not add up to the order's total, or the message names others",
+    Finding.ITEMS_MISMATCH: "the items do not add up to the order's total, or differ from the message's",
     Finding.ORDER_WITHOUT_MESSAGE: "a credited order whose message was not delivered",
     Finding.MESSAGE_WITHOUT_ORDER: "a delivered message whose order does not exist",
-    Finding.CURRENCY_MISMATCH: "message and order name different currencies",
-    Finding.MESSAGE_MISMATCH: "a message that differs from the order, that no consumer can read, or that no transaction sent",
+    Finding.CURRENCY_MISMATCH: "message and order have different currencies",
+    Finding.MESSAGE_MISMATCH: "a message that differs from the order, is unreadable, or was not sent in a transaction",
     Finding.DOUBLED_DELIVERY: "a half message that was delivered more than once",
     Finding.DAMAGED_MESSAGE: "a record of the commit log that can no longer be read",
-    Finding.LOG_GAP: "a stretch of the commit log that is missing: a file, or the end of one",
-    Finding.NOT_JUDGED: "an order whose message may have lain where the commit log has a gap, or is damaged: it cannot be judged",
-    Finding.UNREADABLE_VALUE: "a value in a table that is not of its column's type: it is named with table and row",
+    Finding.LOG_GAP: "a missing part of the commit log: a file, or the end of one",
+    Finding.NOT_JUDGED: "an order whose message may have been in a gap or a damaged part of the commit log",
+    Finding.UNREADABLE_VALUE: "a value that does not have its column's type, listed with table and row",
     Finding.BALANCE_MISMATCH: "a balance that is not the sum of the customer's credits",
     Finding.MISSING_BALANCE: "a customer with credits and without a balance",
-    Finding.UNCLASSIFIED: "no rule says what this is: a mistake in the rules or rows that no service writes",
+    Finding.UNCLASSIFIED: "no rule matches: a mistake in the rules, or rows that no service writes",
 }
 
 CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED, Finding.IN_FLIGHT})
@@ -109,11 +109,11 @@ NEEDS_STORE: Final = frozenset(
         Finding.OVERDUE,
     }
 )
-"""The classes that only the commit log can show."""
+"""The classes that require the commit log."""
 
 
 class Cause(StrEnum):
-    """The reason for an order's class, as far as the witnesses tell."""
+    """The cause of a finding, as far as the data shows it."""
 
     YOUNG = "young"
     PENDING = "pending"
@@ -165,45 +165,45 @@ CAUSES: Final = {
     Cause.YOUNG: "younger than the grace period",
     Cause.PENDING: "its half message waits for a decision",
     Cause.AWAITING_PAYMENT: "it is not paid yet, and its deadline has not passed",
-    Cause.CANCELLING: "it was cancelled or refused, and what follows from that is on its way",
-    Cause.NOT_CONSUMED: "the message is delivered, and the consumer group has not come to it yet",
-    Cause.REDELIVERING: "the consumer group failed on it, and will get it again",
+    Cause.CANCELLING: "it was cancelled or refused, and the reversal is on its way",
+    Cause.NOT_CONSUMED: "the message is delivered, but the consumer group has not consumed it yet",
+    Cause.REDELIVERING: "the consumer group failed on it, and it will be redelivered",
     Cause.NO_MESSAGE: "the commit log has no message of it",
     Cause.NO_TRANSACTION: "it has no transaction row",
     Cause.ROLLED_BACK: "its transaction was rolled back: by its row, or by a half message that was decided and not delivered",
-    Cause.DISCARDED: "check-back was given up: python -m rocketmq_broker.admin resume",
-    Cause.DEAD_LETTER: "the message is a dead letter: python -m rocketmq_broker.admin dead-letters retry",
+    Cause.DISCARDED: "the broker gave up check-backs; run python -m rocketmq_broker.admin resume",
+    Cause.DEAD_LETTER: "the message is a dead letter; run python -m rocketmq_broker.admin dead-letters retry",
     Cause.CONSUMED: "the consumer group acknowledged the message, and the credit is not in the ledger",
-    Cause.DELIVERED: "the message was delivered; nothing says whether it was consumed",
+    Cause.DELIVERED: "the message was delivered; it is unknown whether it was consumed",
     Cause.DAMAGE: "its record in the commit log is damaged",
     Cause.ORDER_LOST: "its transaction was committed, and the order row is gone",
     Cause.ONE_MESSAGE: "both credits name one transaction: the ledger lost its unique key",
     Cause.SEVERAL_MESSAGES: "the credits name different transactions",
-    Cause.LEDGER: "message and order agree, the ledger does not",
-    Cause.ORDER_OR_MESSAGE: "message and ledger agree, the order does not: it was changed afterwards, or told wrongly",
+    Cause.LEDGER: "message and order agree, the ledger differs",
+    Cause.ORDER_OR_MESSAGE: "message and ledger agree, the order differs: it was changed later, or the message was wrong",
     Cause.MESSAGE: "the message agrees with neither",
-    Cause.CREDITED: "it awaits its payment, expired or was cancelled, and is credited all the same",
-    Cause.STANDS: "it was cancelled, by a transaction or a message, and stands",
-    Cause.STATE: "no service knows its state",
-    Cause.ROWS: "its state, its times, its transactions and its messages do not go together",
-    Cause.FUTURE: "something is said to have happened in the future",
-    Cause.PAST: "something is said to have happened more than 30 years ago: seconds were written for milliseconds",
-    Cause.TOO_EARLY: "something is older, by more than the grace period, than what it follows: the order, its payment, its end",
+    Cause.CREDITED: "it awaits payment, has expired or was cancelled, but is credited",
+    Cause.STANDS: "its state is not CANCELLED, but a transaction or a message cancelled it",
+    Cause.STATE: "no service writes its state",
+    Cause.ROWS: "its state, times, transactions and messages contradict each other",
+    Cause.FUTURE: "a time is in the future",
+    Cause.PAST: "a time is more than 30 years ago; probably seconds were written instead of milliseconds",
+    Cause.TOO_EARLY: "an event is earlier, by more than the grace period, than the one that it follows",
     Cause.BELOW_ZERO: "an amount below zero",
-    Cause.ITEMS: "the message names other items or quantities than the order: inventory ships by the message",
-    Cause.UNASKED: "neither a cancellation nor a repair asked for the reversal",
-    Cause.OTHER_MESSAGE: "the credit names the message of something else",
-    Cause.BODY: "the body is not one JSON object with all that the message of an order says",
-    Cause.TIME: "the message says that the order was placed at another time",
+    Cause.ITEMS: "the message has other items or quantities than the order; the inventory service ships by the message",
+    Cause.UNASKED: "the reversal belongs to neither a cancellation nor a repair",
+    Cause.OTHER_MESSAGE: "the credit's message id is of another message",
+    Cause.BODY: "the body is not a JSON object with all fields of an order's message",
+    Cause.TIME: "the message has another time of the order",
     Cause.AMOUNT: "the amounts differ",
     Cause.CUSTOMER: "the customers differ",
-    Cause.NAME: "key and body of the message name different orders",
+    Cause.NAME: "the message's key and its body have different order ids",
     Cause.TRANSACTION: "the transaction ids differ",
-    Cause.NO_HALF: "its delivered message has no half message in the log: no transaction sent it",
-    Cause.UNAUDITED: "only a repair writes such an entry or sends such a message, and no line of the audit files names it",
-    Cause.REPAIRED: "a repair took the credit back, or sent the message",
+    Cause.NO_HALF: "its message has no half message in the log, so no transaction sent it",
+    Cause.UNAUDITED: "only a repair writes such an entry or sends such a message, but it is not in the audit files",
+    Cause.REPAIRED: "a repair reversed the credit, or sent the message",
     Cause.VALUE: "a row has a currency, an amount, a quantity or a name that no service writes",
-    Cause.MARKER: "the transaction row says ROLLED_BACK",
-    Cause.LEDGER_SUM: "the table of balances does not hold the sum of the ledger",
-    Cause.UNKNOWN: "the witnesses at hand do not tell",
+    Cause.MARKER: "the transaction row is ROLLED_BACK",
+    Cause.LEDGER_SUM: "the balance is not the sum of the ledger's entries",
+    Cause.UNKNOWN: "the available data does not show the cause",
 }

@@ -1,4 +1,4 @@
-"""Events as Spark's rows: a source fills its own columns, and the union of all sources is as narrow as they allow."""
+"""Builds events as Spark rows. Each source has its own struct of columns, which keeps the union of all sources narrow."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipelines.spark.sql_text import if_true
 def event_rows(
     rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL", rare: tuple[str, Mapping[str, str]] | None = None
 ) -> DataFrame:
-    """Returns one event for each row, which has an `order_id`: the columns of KEY, and a struct of what else the source says.
+    """Returns one event for each row: the columns of KEY, and a struct with the other columns. The rows need an `order_id`.
 
-    `said` has the SQL of other columns of EVENT_COLUMNS, of which the first names the struct, and `unnamed` that of this key.
-    `rare` is a condition, and the columns of a second struct, which is NULL in all rows that do not meet it.
+    `said` maps columns of EVENT_COLUMNS to their SQL; the first one names the struct. `unnamed` is the SQL of that key column.
+    `rare` is a condition and the columns of a second struct, which is NULL in rows that do not meet the condition.
     """
     unnamed = f"CAST({unnamed} AS {KEY['unnamed']}) AS unnamed"
     structs = [_struct(said)] if rare is None else [_struct(said), _struct(rare[1], rare[0])]
@@ -30,9 +30,8 @@ def _struct(said: Mapping[str, str], condition: str | None = None) -> str:
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:
-    """Returns the union of several sources' events: the columns of KEY, and a struct for each kind of source.
+    """Returns the union of the events of several sources: the columns of KEY, and a struct for each kind of source.
 
-    The struct is NULL in the rows of all other sources. So a row on its way to its order is as wide as its source's data, and not
-    as wide as a history.
+    The struct is NULL in the rows of other sources. So a shuffled row is only as wide as the data of its source.
     """
     return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), events)

@@ -1,8 +1,8 @@
-"""The history of an order in one row: the columns of events, and the aggregation of an order's events.
+"""The columns of events, and their aggregation into the history of an order.
 
-An event is one row of one source: an order row, an item, a credit, a record of the commit log. It fills the columns that it knows
-and leaves the others NULL. The history is one aggregation of the events. It is SQL that Spark and SQLite understand alike, so
-that tests can judge thousands of histories without a JVM.
+An event is one row of one source: an order row, an item, a credit, or a record of the commit log. It sets the columns that the
+source has, and leaves the others NULL. The history is one row that aggregates the events of an order. The SQL works in both Spark
+and SQLite, so that tests can judge thousands of histories without a JVM.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ KEY: Final = {
     "order_id": "string",
     "unnamed": "string",
 }
-"""The subject of an event: an order; or a record that names no order."""
+"""The subject of an event: an order, or a record without an order."""
 
 COUNTS: Final = (
     "order_rows",
@@ -47,10 +47,10 @@ COUNTS: Final = (
     "cancel_unreadable",
     "unconsumed_cancellations",
 )
-"""Counted; 0 where no event has any."""
+"""Summed as counts; 0 if no event has a value."""
 
 SUMS: Final = ("item_cents", "item_mark", "credit_cents", "reversal_cents")
-"""Added up; NULL where no event has any. Decimals: no row can make the sum overflow."""
+"""Summed; NULL if no event has a value. They are decimals, so that the sum cannot overflow."""
 
 FIRST: Final = {
     "customer": "string",
@@ -90,8 +90,8 @@ FIRST: Final = {
     "cancel_message_id": "string",
     "cancel_born_at_ms": "bigint",
 }
-"""The least of the events' values. Of `order_state` it is the last one, in the order of `OrderState`: a run over new rows may
-read an order twice.
+"""The minimum of the events' values. For `order_state` it is the last state in the sequence of `OrderState`, because an
+incremental run may read an order twice.
 """
 
 LAST: Final = {
@@ -125,26 +125,26 @@ LAST: Final = {
     "retried_at_ms": "bigint",
     "dead_at_ms": "bigint",
 }
-"""The greatest of the events' values; `latest_at_ms` is the greatest of all times at which something happened."""
+"""The maximum of the events' values. `latest_at_ms` is the maximum of all times of events."""
 
 EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, "decimal(38,0)") | FIRST | LAST
 
 
 def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Returns each column of a history, with the SQL that aggregates the events of one key.
+    """Returns the SQL of each column of a history, which aggregates the events of one key.
 
-    `said` names the columns that the events fill, each with the SQL that reads it from an event: all columns, by their own names,
-    if it is None. A column that no event fills is 0 if it counts, and NULL otherwise: Spark need not carry it to each order.
+    `said` maps the columns that events set to the SQL that reads them; None means all columns, by name. A column that no event
+    sets is a constant, 0 for counts and NULL for others, so that Spark does not shuffle it.
     """
     filled = {name: name for name in EVENT_COLUMNS} if said is None else said
     counted = {name: f"COALESCE(SUM({filled[name]}), 0)" if name in filled else "0" for name in COUNTS}
     functions = dict.fromkeys(SUMS, "SUM") | dict.fromkeys(FIRST, "MIN") | dict.fromkeys(LAST, "MAX")
-    told = {name: f"{functions[name]}({filled[name]})" if name in filled else "NULL" for name in functions}
+    others = {name: f"{functions[name]}({filled[name]})" if name in filled else "NULL" for name in functions}
     last_state = {"order_state": _last_state(filled["order_state"])} if "order_state" in filled else {}
-    return counted | told | last_state
+    return counted | others | last_state
 
 
 def _last_state(state: str) -> str:
-    """Returns the SQL of the last of the events' states. An unknown state counts as the latest: it is not overlooked."""
+    """Returns the SQL of the last of the events' states. An unknown state counts as the last one, so that it is reported."""
     ranks = " ".join(f"WHEN '{known}' THEN '{rank}'" for rank, known in enumerate(OrderState, 10))
     return f"SUBSTR(MAX(CASE {state} {ranks} ELSE '99' END || {state}), 3)"

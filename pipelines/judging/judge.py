@@ -1,4 +1,4 @@
-"""Turns events into findings: one history for each order, and its class and cause by the rules."""
+"""Turns events into findings: builds a history for each order, and determines its class and cause by the rules."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ FINDING_COLUMNS: Final = (
     "points",
     "balance",
 )
-"""The columns of a finding about an order, or about a customer with a wrong balance."""
+"""The columns of a finding about an order, or a customer with a wrong balance."""
 
 
 def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
-    """Returns one history for each order, and one for each record that names none; `markers` is None without any."""
+    """Returns a history for each order, and for each record without an order. `markers` is None if there are none."""
     histories = grouped(events)
     return without_markers(histories) if markers is None else with_markers(histories, markers)
 
 
 def without_markers(grouped: DataFrame) -> DataFrame:
-    """Adds to each grouped row that no ROLLED_BACK marker names its transactions."""
+    """Adds the columns of `rules.MARKED` with 0: no ROLLED_BACK marker belongs to these transactions."""
     return grouped.withColumns(dict.fromkeys(rules.MARKED, F.lit(0)))
 
 
 def grouped(events: DataFrame) -> DataFrame:
-    """Groups the events of each order into one row, and those of each record that names none. Columns: EVENT_COLUMNS.
+    """Groups the events of each order, and of each record without an order, into one row. Columns: EVENT_COLUMNS.
 
-    Such a row is an event as well: rows of several groupings can be grouped again, with the same result as their events.
+    Such a row is an event too: rows of several groupings can be grouped again, with the same result.
     """
     made = aggregates(_said(events.schema))
     cast = [f"CAST({sql} AS {EVENT_COLUMNS[name]}) AS {name}" for name, sql in made.items()]
@@ -60,7 +60,7 @@ def grouped(events: DataFrame) -> DataFrame:
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
-    """Adds to each grouped row how many ROLLED_BACK markers name its transactions: the columns of `rules.MARKED`."""
+    """Adds the columns of `rules.MARKED`: the numbers of ROLLED_BACK markers of the row's transactions."""
     for name, transaction in rules.MARKED.items():
         found = markers.withColumnRenamed("markers", "found")
         joined = grouped.join(found, F.expr(transaction) == F.col("marked_transaction_id"), "left")
@@ -71,7 +71,7 @@ def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
 def judged(
     histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None, repairs: rules.KnownRepairs | None = None
 ) -> DataFrame:
-    """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms` and `repairs`: see `rules.facts`."""
+    """Adds stage, finding, cause and money at stake to the histories. See `rules.facts` for `log_begins_ms` and `repairs`."""
     facts = rules.facts(cut_off, log_begins_ms, repairs)
     with_facts = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
     claimed = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.claim_of()} AS claim")
@@ -80,8 +80,8 @@ def judged(
 
 
 def findings_of(histories: DataFrame) -> DataFrame:
-    """Selects the columns FINDING_COLUMNS of judged histories."""
-    told = {
+    """Selects FINDING_COLUMNS from judged histories."""
+    sql_of = {
         "customer": "COALESCE(customer, credited_customer, message_customer)",
         "currency": "COALESCE(currency, message_currency)",
         "order_count": "CAST(order_rows AS bigint)",
@@ -91,13 +91,13 @@ def findings_of(histories: DataFrame) -> DataFrame:
         "transaction_id": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id, unnamed)",
         "balance": "CAST(NULL AS bigint)",
     }
-    return histories.selectExpr(*[f"{told.get(name, name)} AS {name}" for name in FINDING_COLUMNS])
+    return histories.selectExpr(*[f"{sql_of.get(name, name)} AS {name}" for name in FINDING_COLUMNS])
 
 
 def _said(events: StructType) -> dict[str, str]:
-    """Returns the SQL of each column of a history: a field in a struct of `all_events`, or a column of that name.
+    """Returns the SQL of each column of a history: a field in a struct of `all_events`, or a column.
 
-    A column of several kinds of sources is in several structs, of which a row has one.
+    A column of several kinds of sources is in several structs. Only one of them is set in a row.
     """
     places: dict[str, list[str]] = defaultdict(list)
     for field in events:

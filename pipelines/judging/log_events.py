@@ -1,7 +1,7 @@
-"""Events of commit logs: the meaning of each record for its order.
+"""Builds the events of commit logs: the role of each record for its order.
 
-A record belongs to the order named in its body: the record's checksum covers the body, but neither keys nor other properties. The
-message's key counts only if the body names no order.
+A record belongs to the order in its body, because the record's checksum covers the body but not the properties. The message's key
+is used only if the body has no order id.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _BODY: Final = (
 )
 _AS_CONSUMERS_READ: Final = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
-"""The fields of each version of an order's message."""
+"""The fields that all versions of an order's message have."""
 REQUIRED_OF_CANCELLATION: Final = ("order_id", "customer", "total_cents", "currency", "cancelled_at_ms", "reason")
-"""The fields of each version of a cancellation's message."""
+"""The fields that all versions of a cancellation's message have."""
 _ITEMS_SINCE_VERSION: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The topic of the orders' messages, and its consumer group."""
+    """The topics of the messages, and the consumer group that writes the credits."""
 
     topic: str = "orders"
     consumer_group: str = "credit_service"
     cancellation_topic: str = "order_cancellations"
-    """The topic of cancellations of told orders."""
+    """The topic of cancellations of published orders."""
 
     @property
     def retry_topic(self) -> str:
@@ -48,7 +48,7 @@ class Route:
 
     @property
     def consumed_topics(self) -> tuple[str, ...]:
-        """The topics in which the group's progress counts."""
+        """The topics whose consumer offsets are used."""
         return self.topic, self.retry_topic, self.cancellation_topic
 
     @property
@@ -58,30 +58,30 @@ class Route:
 
 
 Progress = Mapping[str, Mapping[int, int] | None]
-"""By topic, the group's next offset in each queue; None if unknown."""
+"""The group's next offset in each queue, by topic; None if unknown."""
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    """Returns the events of one broker's records (the columns of message_logs.COLUMNS), one for each record of the route."""
-    return events_of(told_records(records, route, progress))
+    """Returns an event for each record of the route. `records` has the columns of message_logs.COLUMNS, of one broker."""
+    return events_of(classified_records(records, route, progress))
 
 
-def told_records(records: DataFrame, route: Route, progress: Progress, carried: DataFrame | None = None) -> DataFrame:
-    """Returns the records of the route, with their meaning for their order.
+def classified_records(records: DataFrame, route: Route, progress: Progress, carried: DataFrame | None = None) -> DataFrame:
+    """Returns the records of the route with their roles.
 
-    `carried` are rows of an earlier call, chosen by `unsettled`: their later changes are included.
+    `carried` are rows of an earlier call, selected by `unsettled`, to which new records may add information.
     """
     relevant = _relevant(records, route)
     if carried is not None:
         relevant = relevant.unionByName(carried, allowMissingColumns=True)
-    return _told(_with_decisions(relevant), route, progress)
+    return _with_order_ids(_with_decisions(relevant), route, progress)
 
 
-def unsettled(told: DataFrame) -> DataFrame:
-    """Selects the rows about which a later record or acknowledgement may say more, ready to be carried."""
+def unsettled(records: DataFrame) -> DataFrame:
+    """Selects the rows to which a later record or acknowledgement may add information, in the form for `carried`."""
     is_open_half = F.col("role").isin("half", "cancel_half") & ~F.col("is_decided")
     is_unconsumed = F.col("role").isin("delivered", "retried", "cancellation") & ~F.col("is_consumed")
-    kept = told.where(is_open_half | is_unconsumed)
+    kept = records.where(is_open_half | is_unconsumed)
     return kept.select(*CARRIED[:-2], F.col("order_id").alias("carried_order_id"), F.lit(True).alias("is_carried"))
 
 
@@ -89,11 +89,11 @@ CARRIED: Final = (
     "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "unique_key", "carried_order_id",
     "is_carried",
 )  # fmt: skip
-"""The columns of a record that are kept for the next increment."""
+"""The columns of a record that are kept for the next incremental run."""
 
 
 def _relevant(records: DataFrame, route: Route) -> DataFrame:
-    """Returns the route's records with the needed columns; op messages and damage once for each thing that they name."""
+    """Returns the route's records. Op messages and damage are repeated for each half message or key that they name."""
     orders, cancellations, schedule = quoted(route.topic), quoted(route.cancellation_topic), quoted(topics.SCHEDULE_TOPIC)
     retries, dead_letters = quoted(route.retry_topic), quoted(route.dead_letter_topic)
     role = f"""CASE
@@ -117,9 +117,9 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
 
 
 def _with_decisions(records: DataFrame) -> DataFrame:
-    """Removes the op messages; `is_decided` says of a half message whether an op message names its queue offset.
+    """Removes the op messages. Adds `is_decided`: True for a half message whose queue offset is in an op message.
 
-    Half and op messages meet in one group, by the half message's queue offset. Each other record is its own group.
+    Half and op messages are grouped by the half message's queue offset. Each other record is its own group.
     """
     slot = """CASE
         WHEN role = 'op' THEN try_cast(trim(named) AS bigint)
@@ -145,8 +145,8 @@ def _with_decisions(records: DataFrame) -> DataFrame:
 _IS_NO_OP: Final = "role <> 'op'"
 
 
-def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    # Spark reads one JSON value and ignores the text behind it. Within another object no text may follow.
+def _with_order_ids(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
+    # Spark reads one JSON value and ignores any text after it. Within another object no text may follow.
     wrapped = """concat('{"said":', CAST(body AS string), ',"is_whole":true}')"""
     reading = ", ".join(f"'{name}', '{value}'" for name, value in _AS_CONSUMERS_READ.items())
     key = "CASE WHEN role = 'damage' THEN named ELSE split_part(keys, ' ', 1) END"
@@ -160,8 +160,8 @@ def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
     return parsed.selectExpr("*", f"{said} AS said", f"{order_id} AS order_id")
 
 
-def events_of(told: DataFrame) -> DataFrame:
-    """Returns one event for each row; a carried record only has its news."""
+def events_of(records: DataFrame) -> DataFrame:
+    """Returns one event for each row. The event of a carried record has only its changes."""
     stretch = if_true("role IN ('damage', 'gap')", name_of_stretch())
     unnamed = if_true("order_id IS NULL", f"COALESCE(unique_key, {stretch}, concat('at ', commit_log_offset))")
     without_items = f"said.items IS NULL AND said.version >= {_ITEMS_SINCE_VERSION}"
@@ -175,14 +175,14 @@ def events_of(told: DataFrame) -> DataFrame:
         "discarded_at_ms": _new("discarded", "stored_at_ms"),
         "deliveries": _count("delivered"),
         "commits": _count("delivered", _IS_COMMITTED),
-        **_least_and_greatest("stored_at_ms", "delivered_at_ms"),
-        **_least_and_greatest("born_at_ms", "born_at_ms"),
-        **_least_and_greatest("unique_key", "message_transaction_id"),
-        **_least_and_greatest("said.total_cents", "message_cents"),
-        **_least_and_greatest("said.currency", "message_currency"),
-        **_least_and_greatest("said.customer", "message_customer"),
-        **_least_and_greatest("said.created_at_ms", "message_placed_at_ms"),
-        **_least_and_greatest(_MARKS_OF_ITEMS, "message_items"),
+        **_min_and_max("stored_at_ms", "delivered_at_ms"),
+        **_min_and_max("born_at_ms", "born_at_ms"),
+        **_min_and_max("unique_key", "message_transaction_id"),
+        **_min_and_max("said.total_cents", "message_cents"),
+        **_min_and_max("said.currency", "message_currency"),
+        **_min_and_max("said.customer", "message_customer"),
+        **_min_and_max("said.created_at_ms", "message_placed_at_ms"),
+        **_min_and_max(_MARKS_OF_ITEMS, "message_items"),
         "misnamed": _count("delivered", "NOT (said.order_id <=> key)"),
         "unreadable": _count("delivered", f"NOT ({_readable(REQUIRED)})"),
         "without_items": _count("delivered", without_items),
@@ -207,39 +207,39 @@ def events_of(told: DataFrame) -> DataFrame:
         "cancel_misnamed": _count("cancellation", "NOT (said.order_id <=> key)"),
         "cancel_unreadable": _count("cancellation", f"NOT ({_readable(REQUIRED_OF_CANCELLATION)})"),
         "cancel_delivered_at_ms": _new("cancellation", "stored_at_ms"),
-        **_least_and_greatest("born_at_ms", "cancel_born_at_ms", "cancellation"),
-        **_least_and_greatest("unique_key", "cancel_message_id", "cancellation"),
-        **_least_and_greatest("said.total_cents", "cancel_cents", "cancellation"),
-        **_least_and_greatest("said.currency", "cancel_currency", "cancellation"),
-        **_least_and_greatest("said.customer", "cancel_customer", "cancellation"),
-        **_least_and_greatest("said.cancelled_at_ms", "cancel_ended_at_ms", "cancellation"),
+        **_min_and_max("born_at_ms", "cancel_born_at_ms", "cancellation"),
+        **_min_and_max("unique_key", "cancel_message_id", "cancellation"),
+        **_min_and_max("said.total_cents", "cancel_cents", "cancellation"),
+        **_min_and_max("said.currency", "cancel_currency", "cancellation"),
+        **_min_and_max("said.customer", "cancel_customer", "cancellation"),
+        **_min_and_max("said.cancelled_at_ms", "cancel_ended_at_ms", "cancellation"),
         "unconsumed_cancellations": _of("cancellation", "1", "NOT is_consumed"),
     }
-    return event_rows(told, said, unnamed=unnamed, rare=("role IN ('cancel_half', 'cancellation')", of_cancellation))
+    return event_rows(records, said, unnamed=unnamed, rare=("role IN ('cancel_half', 'cancellation')", of_cancellation))
 
 
 def _of(role: str, value: str, condition: str = "TRUE") -> str:
-    """Returns the SQL of a value that records of this role have."""
+    """Returns the SQL of a value of records with this role."""
     return if_true(f"role = '{role}' AND {condition}", value)
 
 
 def _new(role: str, value: str) -> str:
-    """Returns the SQL of a value of the role's records that were not carried."""
+    """Returns the SQL of a value of records with this role that were not carried."""
     return _of(role, value, "NOT is_carried")
 
 
 def _count(role: str, condition: str = "TRUE") -> str:
-    """Returns the SQL that is 1 for the role's records that were not carried and meet the condition."""
+    """Returns the SQL that is 1 for records with this role that were not carried and meet the condition."""
     return _of(role, "1", f"NOT is_carried AND {condition}")
 
 
-def _least_and_greatest(value: str, name: str, role: str = "delivered") -> dict[str, str]:
-    """Returns a delivered message's value twice: so among several messages a different one cannot hide behind the others."""
+def _min_and_max(value: str, name: str, role: str = "delivered") -> dict[str, str]:
+    """Returns columns for the minimum and the maximum of a value, so that a difference among several messages is found."""
     return {name: _new(role, value), f"last_{name}": _new(role, value)}
 
 
 def _readable(required: Sequence[str]) -> str:
-    """Returns the SQL of whether a consumer understands the body: one JSON object with all fields, in their types."""
+    """Returns the SQL condition that consumers can read the body: a JSON object with all fields, of the right types."""
     return " AND ".join((*(f"said.{name} IS NOT NULL" for name in required), "COALESCE(said.version, 1) >= 1"))
 
 
@@ -248,11 +248,11 @@ _IS_COMMITTED: Final = f"kind = '{RecordKind.COMMITTED}'"
 _NOTHING: Final = "CAST(0 AS decimal(38,0))"
 _WITH_ONE_MORE: Final = f"CAST(total + {mark_of_item('item.name', 'item.quantity')} AS decimal(38,0))"
 _MARKS_OF_ITEMS: Final = f"aggregate(said.items, {_NOTHING}, (total, item) -> {_WITH_ONE_MORE})"
-"""The sum of the marks of all lines; NULL for a body without lines, as in version 1."""
+"""The sum of the marks of all items; NULL for a body without items, as in version 1."""
 
 
 def _consumed(route: Route, progress: Progress) -> str:
-    """Returns the SQL of whether the consumer group has acknowledged the record; NULL if it is unknown."""
+    """Returns the SQL condition that the consumer group has acknowledged the record; NULL if it is unknown."""
     cases = []
     for topic in route.consumed_topics:
         offsets = progress.get(topic)

@@ -1,8 +1,7 @@
-"""Gaps of the commit log, and the orders whose message may have been in one.
+"""Finds gaps in the commit log, and the orders whose message may have been in one.
 
-The reconciliation asks the log for each order's message. If a stretch of the log is missing, or is unreadable and names no order,
-the message may have been in it. So an order placed before the log was whole again, without a message in the log, counts as
-neither lost nor on its way: it cannot be judged.
+The reconciliation looks for each order's message in the log. If a part of the log is missing or unreadable, the message may have
+been in it. So an order that was placed before the first record after the gap, and has no message in the log, cannot be judged.
 """
 
 from __future__ import annotations
@@ -26,43 +25,43 @@ _SAYS_NOTHING: Final = {
     Finding.IN_FLIGHT: (Cause.PENDING,),
     Finding.OVERDUE: (Cause.PENDING,),
 }
-"""The findings about an order because the log lacks a record of it."""
+"""The findings that result from a record that the log lacks."""
 _BESIDE_DELIVERY: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH, Finding.MESSAGE_MISMATCH)
-"""The findings because the log lacks another record than the order's delivered message."""
+"""The findings that result from a missing record other than the order's delivered message."""
 _WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
-"""The contradictions within the databases. They stay; but their cause may rest on a missing record of the log."""
+"""The contradictions within the databases. They are reported anyway, but their cause may result from a missing record."""
 _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
 
 @dataclass(frozen=True, slots=True)
 class LogGap:
-    """A missing or unreadable stretch of a commit log."""
+    """A missing or unreadable part of a commit log."""
 
     begins: int
     ends: int
     whole_again_ms: int | None
-    """The store time of the first record behind it; None without one."""
+    """The store time of the first record after it; None if there is none."""
     is_missing: bool
-    """Whether the bytes are missing; otherwise they are damaged."""
+    """True if the bytes are missing, False if they are damaged."""
     lost: str = ""
-    """The queue whose end is missing with its bytes, in words; "" for a stretch between known offsets."""
+    """The queue whose end is missing, in words; "" for a part between known offsets."""
 
     @property
-    def told(self) -> str:
-        """What is missing or damaged, in words."""
+    def text(self) -> str:
+        """The description of the gap."""
         if self.lost:
             return f"the log has lost the end of {self.lost}"
         return f"the log {'has a gap' if self.is_missing else 'is damaged'} from {self.begins:,} to {self.ends:,}"
 
 
 def name_of_stretch() -> str:
-    """Returns the SQL of the name of a record of kind `gap` or `damage` that names no order."""
+    """Returns the SQL of the name of a record of kind `gap` or `damage` without an order."""
     again = "COALESCE(concat('at ', stored_at_ms, ' ms'), 'later')"
     return f"concat('from ', commit_log_offset, ' to ', commit_log_offset + size, ', whole again ', {again})"
 
 
 def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[LogGap]:
-    """Returns the gaps in rows of `totals.summed`, in the order of their offsets."""
+    """Returns the gaps in rows of `totals.summed`, sorted by offset."""
     found = []
     for row in rows:
         if row["order_id"] is None and row["finding"] in (Finding.LOG_GAP, Finding.DAMAGED_MESSAGE):
@@ -81,27 +80,27 @@ def with_unjudged(rows: Sequence[dict[str, Any]], cut_off: CutOff) -> list[dict[
     if not gaps:
         return list(rows)
     again = [gap.whole_again_ms for gap in gaps]
-    # Order service and broker have separate clocks: the grace period covers the difference.
+    # The grace period covers the difference between the clocks of order service and broker.
     until_ms = cut_off.as_of_ms if None in again else max(at for at in again if at is not None) + cut_off.grace_seconds * 1000
     return [_without_silence(row, until_ms) for row in rows]
 
 
-def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns one line for each gap, and a last one with the number of transactions that cannot be judged. None without gaps."""
+def gap_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns a line for each gap; the last one has the number of transactions that cannot be judged. Empty without gaps."""
     gaps = gaps_of(rows)
     if not gaps:
         return []
     unjudged = sum(row["count"] for row in rows if row["finding"] == Finding.NOT_JUDGED)
-    told = [gap.told for gap in gaps]
+    lines = [gap.text for gap in gaps]
     what = "1 transaction" if unjudged == 1 else f"{unjudged:,} transactions"
-    return [*told[:-1], f"{told[-1]}: {what} cannot be judged"]
+    return [*lines[:-1], f"{lines[-1]}: {what} cannot be judged"]
 
 
 def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
-    """Returns the row without a finding that rests only on a record's absence, if the record may have been in a gap."""
+    """Returns the row as `not_judged` if its finding results from a missing record that may have been in a gap."""
     finding = Finding(row["finding"])
-    told = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
-    began_ms = next((int(at) for at in told if at is not None), until_ms)
+    times = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
+    began_ms = next((int(at) for at in times if at is not None), until_ms)
     was_read = row["delivered_at_ms"] is not None and finding not in _BESIDE_DELIVERY
     if row["order_id"] is None or was_read or began_ms > until_ms:
         return row

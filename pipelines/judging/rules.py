@@ -1,8 +1,8 @@
-"""The rules: named conditions on a history, and the class and cause that they imply.
+"""The rules: named conditions on a history, and the class and cause that follow from them.
 
-All is SQL that Spark and SQLite understand alike. It is applied in three steps, each to the columns of the steps before: facts,
-then stage and class, then cause and money at stake. A history also has the column `markers`: the number of ROLLED_BACK markers
-that name its transaction, and `cancel_markers`: those that name its cancellation.
+The SQL works in both Spark and SQLite. It is applied in three steps, each to the columns of the earlier steps: facts, then stage
+and class, then cause and money at stake. A history also has the columns `markers` and `cancel_markers`: the numbers of
+ROLLED_BACK markers of its transaction and of its cancellation.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _NEVER: Final = "-1"
 
 @dataclass(frozen=True, slots=True)
 class KnownRepairs:
-    """The repairs that audit files name."""
+    """The repairs in audit files."""
 
     reversals: frozenset[tuple[str, str]] = frozenset()
-    """The id of each step that reverses a credit, and its order."""
+    """The id of each step that reversed a credit, and its order."""
     published: frozenset[str] = frozenset()
     """The orders whose message a step published."""
 
 
 def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | None = None) -> dict[str, str]:
-    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs that were read; None without any.
+    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs; None without a log.
 
-    Only `repairs` are believed; all repairs are if it is None.
+    Only the repairs in `repairs` are accepted; None accepts all.
     """
 
     def is_young(time: str) -> str:
@@ -42,11 +42,11 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
         return "FALSE" if log_begins_ms is None else f"NOT COALESCE({time} < {log_begins_ms}, FALSE)"
 
     def is_before(time: str, other: str) -> str:
-        """Clocks differ by less than the grace period."""
+        """Allows for clocks that differ by less than the grace period."""
         return f"{time} < {_wide(other)} - {cut_off.grace_seconds * 1000}"
 
     def has_half_logged(time: str) -> str:
-        """A half message is sent before its transaction is written at `time`, but not by more than the grace period."""
+        """A half message is sent at most the grace period before its transaction is written at `time`."""
         if not log_begins_ms:
             return "FALSE" if log_begins_ms is None else "TRUE"
         return f"COALESCE({time} > {log_begins_ms + cut_off.grace_seconds * 1000}, FALSE)"
@@ -82,7 +82,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
         "is_unaudited_reversal": f"{_NAMES_REPAIR} AND {_unaudited_reversal(repairs)}",
         "is_sent_by_repair": _SENT_BY_REPAIR,
         "is_unaudited_message": _unaudited_message(repairs),
-        # The audit is read before the tables and the log: it may lack what a repair does meanwhile.
+        # The audit is read before the tables and the log, so it may lack a repair that runs at the same time.
         "is_repairing": (
             f"{is_young('reversed_at_ms')} OR {is_young('last_delivered_at_ms')} OR {is_young('cancel_delivered_at_ms')}"
         ),
@@ -112,7 +112,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
             f"(delayed_at_ms > COALESCE(retried_at_ms, {_NEVER}) AND delayed_at_ms > COALESCE(dead_at_ms, {_NEVER})) "
             f"OR (unconsumed_retries > 0 AND retried_at_ms > COALESCE(dead_at_ms, {_NEVER}))"
         ),
-        # The log decides if it has evidence: the order's own clock counts only before the log's first record.
+        # Records of the log take precedence: the order's time counts only if the log has no record of it.
         "is_fresh": (
             f"{is_young('last_delivered_at_ms')} OR {is_young('retried_at_ms')} OR (deliveries = 0 AND ("
             f"{is_young('last_half_at_ms')} OR {is_young('paid_at_ms')} OR (halves = 0 AND ({is_young('ordered_at_ms')} "
@@ -135,7 +135,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
 
 
 def _wide(number: str) -> str:
-    """Widens a number so that no sum or difference overflows: one absurd row must not end the run."""
+    """Widens a number so that no sum or difference overflows: one absurd row must not fail the run."""
     return f"CAST({number} AS DECIMAL(38, 0))"
 
 
@@ -145,7 +145,7 @@ def _begins_with(text: str, beginning: str) -> str:
 
 _NAMES_REPAIR: Final = _begins_with("reversal_message_id", BY_REPAIR)
 _SENT_BY_REPAIR: Final = "deliveries > commits OR cancel_deliveries > cancel_commits"
-"""A message was sent outside of a transaction. Of this shop only repairs do so, and none of them sends a cancellation."""
+"""A message was sent without a transaction. In this shop only repairs do that, and they do not send cancellations."""
 
 
 def _unaudited_reversal(repairs: KnownRepairs | None) -> str:
@@ -161,19 +161,19 @@ def _unaudited_message(repairs: KnownRepairs | None) -> str:
 
 
 def _is_none_of(text: str, known: Iterable[str]) -> str:
-    """Returns the SQL of whether the text is none of these. In hex: Spark and SQLite read quotes and backslashes differently."""
+    """Returns the SQL condition that the text is none of these. In hex, because Spark and SQLite parse quotes differently."""
     listed = ", ".join(f"'{one.encode().hex().upper()}'" for one in sorted(known))
     return f"NOT COALESCE(HEX({text}) IN ({listed}), FALSE)" if listed else "TRUE"
 
 
 _TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
-"""The time since which the order's message may be told, and its credit be written."""
+"""The time from which the order's message may be sent and its credit be written."""
 
 MARKED: Final = {
     "markers": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id)",
     "cancel_markers": "cancellation_transaction_id",
 }
-"""The columns that count markers, each with the SQL of the transaction that they name. A COMMITTED row names it first."""
+"""The columns that count markers, with the SQL of their transaction. The id in a COMMITTED row takes precedence."""
 
 _FOLLOWS: Final = (
     ("credited_at_ms", _TOLD_AT),
@@ -187,13 +187,13 @@ _FOLLOWS: Final = (
     ("reversed_at_ms", _TOLD_AT),
     ("cancel_delivered_at_ms", "cancelled_at_ms"),
 )
-"""Times of one order, each with a time that it follows."""
+"""The times of an order, each with an earlier time that it follows."""
 
 _ANNULLED: Final = (
     "credit_rows = 1 AND reversal_rows = 1 AND credit_cents = 0 AND reversal_cents = 0 "
     f"AND {_begins_with('credit_message_id', BY_REFUSAL)} AND {_begins_with('reversal_message_id', BY_REFUSAL)}"
 )
-"""The credit service has refused the order: a credit and a reversal over nothing settle it."""
+"""The credit service has refused the order, with a credit and a reversal of zero."""
 
 _MOVES: Final = "(is_pending OR is_redelivering OR (unconsumed > 0 AND NOT is_dead_letter))"
 _LACKS_CREDIT_YET: Final = f"has_order AND NOT has_credit AND {_MOVES}"
@@ -205,7 +205,7 @@ _TAKEN_BACK: Final = (
     f"AND {_wide('reversal_points')} = -{_wide('points')} "
     "AND credited_customer = last_credited_customer"
 )
-"""The reversal is the credit's mirror image."""
+"""The reversal has the same amount and customer as the credit."""
 
 _NAMES_CANCELLATION: Final = (
     "is_cancelled AND reversal_transaction_id = cancellation_transaction_id AND reversal_message_id = cancellation_transaction_id"
@@ -214,7 +214,7 @@ _ASKED_FOR: Final = (
     f"is_by_repair OR is_annulled OR ({_NAMES_CANCELLATION} "
     "AND (cancel_deliveries > 0 OR damaged > 0 OR is_taking_back OR NOT is_cancellation_logged))"
 )
-"""The source of the reversal: a repair, the refusal of the order, or a told cancellation."""
+"""The origin of the reversal: a repair, the refusal of the order, or a published cancellation."""
 
 _GOES_WITH: Final = {
     OrderState.PLACED: """cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
@@ -232,7 +232,7 @@ _GOES_WITH: Final = {
     OrderState.EXPIRED: """committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
         AND cancel_deliveries = 0 AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
 }
-"""The companions of each state of an order. That an order that stands has its COMMITTED row is a separate rule."""
+"""The conditions that hold in each state of an order. A separate rule checks that an active order has its COMMITTED row."""
 
 _STATE: Final = "\n    ".join(
     ("CASE order_state", *(f"WHEN '{state}' THEN {_GOES_WITH[state]}" for state in OrderState), "ELSE FALSE END")
@@ -265,20 +265,20 @@ _Conditions = tuple[tuple[Finding, str], ...]
 
 
 def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
-    """Returns a class for disagreement: if `where` holds, `claim` must be true.
+    """Returns a class for a disagreement: where `where` holds, `claim` must be true.
 
-    A claim that is NULL, because a witness says nothing, is not true. So a rule states what agrees, and never what differs.
+    A claim that is NULL, because a value is missing, counts as false. So rules state what must agree, not what may differ.
     """
     return finding, f"{where} AND NOT COALESCE({claim}, FALSE)"
 
 
 def _both(said_in_message: str, said_in_order: str) -> str:
-    """Returns the condition that all delivered messages agree with the order, by their least and their greatest value."""
+    """Returns the condition that all delivered messages agree with the order, by their minimum and their maximum."""
     return f"{said_in_message} = {said_in_order} AND last_{said_in_message} = {said_in_order}"
 
 
 def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
-    """Returns the conditions for in flight or overdue; a time in the future excuses nothing."""
+    """Returns the conditions of in flight and overdue. An order with a time in the future is not in flight."""
     late = ((Finding.OVERDUE, f"({condition}) AND is_long_on_its_way"),) if may_be_late else ()
     return (Finding.WRONG_TIME, f"({condition}) AND is_from_future"), *late, (Finding.IN_FLIGHT, condition)
 
@@ -292,7 +292,7 @@ _MESSAGE_OF_ORDER: Final = {
     Cause.TIME: _both("message_placed_at_ms", "ordered_at_ms"),
     Cause.TRANSACTION: f"(committed_rows = 0 OR ({_both('message_transaction_id', 'transaction_id')}))",
 }
-"""What each delivered message of an order says, by the cause that it gives if it differs."""
+"""The conditions on each delivered message of an order, by the cause if one does not hold."""
 _MESSAGE_OF_CANCELLATION: Final = {
     Cause.AMOUNT: _both("cancel_cents", "order_cents"),
     Cause.CUSTOMER: _both("cancel_customer", "customer"),
@@ -300,12 +300,12 @@ _MESSAGE_OF_CANCELLATION: Final = {
     Cause.TIME: f"(NOT is_cancelled OR ({_both('cancel_ended_at_ms', 'ended_at_ms')}))",
     Cause.TRANSACTION: f"(NOT is_cancelled OR ({_both('cancel_message_id', 'cancellation_transaction_id')}))",
 }
-"""The same of the messages of its cancellation, which may be written after the tables are read, and before the log is."""
+"""The conditions on messages of its cancellation, which may be written after the tables are read and before the log is."""
 _UNSENT: Final = (
     "damaged = 0 AND ((has_half_logged AND halves = 0 AND commits > 0) "
     "OR (has_cancel_half_logged AND cancel_halves = 0 AND cancel_commits > 0))"
 )
-"""A message was committed that no half message announced. Repairs send no half message, and nothing that is committed."""
+"""A message was committed without a half message in the log. Repairs send neither half messages nor committed ones."""
 
 CONTENT: Final[_Conditions] = (
     _agree(Finding.AMOUNT_MISMATCH, _CREDITED_ORDER, "credit_cents = order_cents"),
@@ -335,7 +335,7 @@ CONTENT: Final[_Conditions] = (
     (Finding.DOUBLED_DELIVERY, "was_doubled"),
     (Finding.UNKNOWN_ROW, "unwritten > 0"),
 )
-"""What rows and messages of an order say, as far as they are there: that something is still missing excuses none of it."""
+"""The conditions on existing rows and messages of an order. They apply even while something is still missing."""
 
 CLASSES: Final[_Conditions] = (
     (Finding.LOG_GAP, "gaps > 0"),
@@ -380,15 +380,15 @@ CLASSES: Final[_Conditions] = (
         "AND (item_cents = order_cents OR NOT is_old)",
     ),
 )
-"""The first condition that holds names the class. Items without an order are in flight: they are read before or after it, have no
-age of their own, and databases let nobody delete an order that has items."""
+"""The first condition that holds determines the class. Items without an order are in flight: they may be read before or after the
+order, have no time, and the foreign key prevents that an order with items is deleted."""
 
 _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDER_WITHOUT_MESSAGE}')"
 _FOUND_TOO_MUCH: Final = (
     f"finding IN ('{Finding.CREDIT_WITHOUT_ORDER}', '{Finding.MESSAGE_WITHOUT_ORDER}', '{Finding.TRANSACTION_WITHOUT_ORDER}')"
 )
 _KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in OrderState)
-_STATES_THAT_STAND: Final = ", ".join(f"'{state}'" for state in OrderState if state.is_told)
+_STATES_THAT_STAND: Final = ", ".join(f"'{state}'" for state in OrderState if state.is_published)
 _STATE_IS_UNKNOWN: Final = f"NOT COALESCE(order_state IN ({_KNOWN_STATES}), FALSE)"
 _IS_TAKEN_BACK: Final = "(is_cancelled OR cancel_deliveries > 0)"
 _KEEPS_CREDIT: Final = "has_credit AND NOT is_reversed"
@@ -396,7 +396,7 @@ _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')
 
 
 def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: str) -> tuple[tuple[Cause, str], ...]:
-    """Returns causes that name the witness who differs from the two others."""
+    """Returns the causes that name the source that differs from the two others."""
     found = f"finding = '{finding}'"
     return (
         (Cause.UNKNOWN, f"{found} AND {in_message} IS NULL"),
@@ -407,7 +407,7 @@ def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: s
 
 
 def _differs(in_message: str, in_cancellation: str) -> str:
-    """Returns the condition that a message of the order, or one of its cancellation, does not meet its claim."""
+    """Returns the condition that a message of the order or of its cancellation does not meet its condition."""
     return (
         f"((is_delivered AND NOT COALESCE({in_message}, FALSE)) "
         f"OR (cancel_deliveries > 0 AND NOT COALESCE({in_cancellation}, FALSE)))"
@@ -471,7 +471,7 @@ CAUSES: Final = (
     (Cause.REPAIRED, f"finding IN ('{Finding.MATCHED}', '{Finding.REVERSED}') AND (is_by_repair OR is_sent_by_repair)"),
     (Cause.DAMAGE, f"finding = '{Finding.DAMAGED_MESSAGE}'"),
 )
-"""The first condition that holds names the cause."""
+"""The first condition that holds determines the cause."""
 
 _WITHOUT_CAUSE: Final = (
     Finding.MATCHED,
@@ -491,7 +491,7 @@ _WITHOUT_CAUSE: Final = (
     Finding.LOG_GAP,
     Finding.UNCLASSIFIED,
 )
-"""The class says all there is to say."""
+"""The classes that need no cause."""
 
 AT_STAKE: Final = f"""CASE
     WHEN finding IN ('{Finding.MISSING_CREDIT}', '{Finding.OVERDUE}') THEN order_cents
@@ -511,22 +511,22 @@ AT_STAKE: Final = f"""CASE
             WHEN cancel_cents < order_cents THEN {_wide("order_cents")} - {_wide("cancel_cents")}
             WHEN last_cancel_cents > order_cents THEN {_wide("last_cancel_cents")} - {_wide("order_cents")}
             ELSE 0 END END"""
-"""Cents that are in the wrong place, as far as the class tells."""
+"""The cents that are wrong, as far as the class shows."""
 
 
 def claim_of() -> str:
-    """Returns the SQL of the first class whose condition holds; `unclassified` if none does."""
+    """Returns the SQL of the first class whose condition holds, or `unclassified`."""
     return _first(CLASSES, f"'{Finding.UNCLASSIFIED}'")
 
 
 def finding_of() -> str:
-    """Returns the SQL of a history's class, from the column `claim`: its content may accuse what nothing else does."""
+    """Returns the SQL of a history's class, from the column `claim`. CONTENT also applies to ended orders and those in flight."""
     excused = ", ".join(f"'{finding}'" for finding in (Finding.ENDED, Finding.IN_FLIGHT))
     return f"CASE WHEN claim IN ({excused}) THEN {_first(CONTENT, 'claim')} ELSE claim END"
 
 
 def cause_of(log_begins_ms: int | None) -> str:
-    """Returns the SQL of a history's cause; NULL if the class needs none."""
+    """Returns the SQL of a history's cause, which is NULL if the class needs none."""
     is_log_read = "FALSE" if log_begins_ms is None else "TRUE"
     causes = [(cause, condition.replace("{is_log_read}", is_log_read)) for cause, condition in CAUSES]
     needs_none = ", ".join(f"'{finding}'" for finding in _WITHOUT_CAUSE)

@@ -1,4 +1,4 @@
-"""Events of the two databases, as `event_rows` returns them."""
+"""Builds the events of the two databases, with `event_rows`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipelines.judging.events import event_rows
 from pipelines.spark.sql_text import if_true, one_of
 
 CENTS_PER_POINT: Final = 100
-"""One credit point for each full unit of currency."""
+"""An order earns one credit point for each full currency unit."""
 MAX_QUANTITY: Final = 10**9
 CURRENCY_LETTERS: Final = 3
 _WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_written)
@@ -49,13 +49,13 @@ def order_events(orders: DataFrame) -> DataFrame:
 
 
 def ending_events(orders: DataFrame) -> DataFrame:
-    """Returns an event for each order row that was read before the order's end: only the changes by its end."""
+    """Returns an event for each order row that changed because the order ended, with only these changes."""
     said = {"order_state": "state", "ended_at_ms": "ended_at_ms", "latest_at_ms": "ended_at_ms"}
     return event_rows(orders, said)
 
 
 def item_events(items: DataFrame) -> DataFrame:
-    """Returns an event for each item of an order. `item_mark`: see `mark_of_item`."""
+    """Returns an event for each item of an order. See `mark_of_item` for `item_mark`."""
     price = "CAST(price_cents AS decimal(19,0)) * CAST(quantity AS decimal(18,0))"
     marked = mark_of_item("name", "quantity")
     unwritten = _unwritten(f"quantity BETWEEN 1 AND {MAX_QUANTITY}", "price_cents >= 0")
@@ -63,20 +63,20 @@ def item_events(items: DataFrame) -> DataFrame:
 
 
 def _unwritten(*claims: str) -> str:
-    """Returns the SQL that is 1 for a row with a value that its service never writes: what is NULL meets no claim."""
+    """Returns the SQL that is 1 for a row with a value that its service never writes. A NULL counts as such a value."""
     return f"CAST(NOT COALESCE({' AND '.join(claims)}, FALSE) AS int)"
 
 
 def mark_of_item(name: str, quantity: str) -> str:
-    """Returns the SQL of a number for an article and its quantity.
+    """Returns the SQL of a hash of an article and its quantity.
 
-    Lists with equal sums of marks have the same lines, in any order.
+    Lists with equal sums of hashes have the same items, in any sequence.
     """
     return f"CAST(xxhash64({name}, {quantity}) AS decimal(38,0))"
 
 
 def transaction_events(transactions: DataFrame) -> DataFrame:
-    """Returns an event for each transaction row except the ROLLED_BACK markers. A row without an order has its own id as key."""
+    """Returns an event for each transaction row except ROLLED_BACK markers. The key of a row without an order is its own id."""
     is_known = f"COALESCE(kind IN {one_of(TransactionKind)} AND state IN {one_of(_WRITTEN_STATES)}, FALSE)"
     is_of_nothing = f"(order_id IS NULL AND state <> '{TransactionState.COMMITTED}')"
     is_of_order = f"({is_known} AND kind = '{TransactionKind.ORDER}')"
@@ -104,7 +104,7 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
 
 
 def markers(transactions: DataFrame) -> DataFrame:
-    """Returns the transactions rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
+    """Returns the markers: ROLLED_BACK rows without an order. Columns: marked_transaction_id, markers (1)."""
     is_marker = f"order_id IS NULL AND state = '{TransactionState.ROLLED_BACK}'"
     return transactions.where(is_marker).selectExpr("transaction_id AS marked_transaction_id", "1 AS markers")
 

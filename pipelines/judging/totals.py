@@ -1,4 +1,4 @@
-"""The sums of findings: healthy orders as totals, all others one by one, each class's totals, and the failing classes."""
+"""Sums findings: healthy orders as totals, all others one by one. Also computes the totals and the failing classes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pipelines.spark.sql_text import if_true, one_of
 
 SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
-"""Latencies are counted in steps of a quarter of a power of two: the result is right to a fifth."""
+"""Latencies are counted in steps of a quarter of a power of two, so the result is accurate to 20 %."""
 
 SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED)
-"""Healthy for good: summed, while all others are listed one by one."""
+"""The classes that are final and healthy, which are summed. Findings of other classes are listed one by one."""
 _KEYS: Final = ("finding", "cause", "currency")
 _SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")
 _ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_SUMS))
@@ -28,7 +28,7 @@ _ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_S
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """The amounts of a class's orders and credits in one currency; `currency` is "" if unknown."""
+    """The amounts of a class in one currency. `currency` is "" if unknown."""
 
     currency: str
     order_cents: int = 0
@@ -39,7 +39,7 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class FindingTotal:
-    """The number of findings of a class, and their sums."""
+    """The totals of a class."""
 
     finding: Finding
     count: int = 0
@@ -50,26 +50,26 @@ class FindingTotal:
     credit_count: int = 0
     """The number of credits."""
     causes: tuple[tuple[Cause, int], ...] = ()
-    """The number of each cause, the most frequent first."""
+    """The number of findings by cause, most frequent first."""
     oldest_ms: int | None = None
-    """The start of the oldest; only of classes that are listed one by one."""
+    """The start of the oldest finding; only for classes that are listed one by one."""
 
     @property
     def repaired_count(self) -> int:
-        """The number of healthy findings that a repair made healthy."""
+        """The number of findings that are healthy because of a repair."""
         return dict(self.causes).get(Cause.REPAIRED, 0)
 
     @property
     def is_inconsistent(self) -> bool:
-        """True if this total alone makes the books wrong, unless the caller allows it."""
+        """True if this total makes the books inconsistent, unless the class is allowed."""
         return self.count > 0 and self.finding not in CONSISTENT
 
 
 def summed(found: DataFrame, period_ms: int) -> DataFrame:
-    """Sums the findings of healthy orders, and keeps all others.
+    """Sums the findings about healthy orders. Keeps all other findings as rows.
 
-    Columns: those of FINDING_COLUMNS; count; period_ms (start of the period in which they were ordered) and latency_step (see
-    `latency_ms`). Sums have no order id.
+    Columns: FINDING_COLUMNS, count, period_ms (the start of the period of the order's time) and latency_step (see `latency_ms`).
+    Sums have no order id.
     """
     taken = "CAST(credited_at_ms AS decimal(38,0)) - ordered_at_ms + 1"
     is_measured = f"finding = '{Finding.MATCHED}' AND credited_at_ms >= ordered_at_ms"
@@ -84,7 +84,7 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
 
 
 def summed_here(found: Iterable[Mapping[str, Any]], period_ms: int) -> list[dict[str, Any]]:
-    """Returns the rows of `summed` for findings that this process holds."""
+    """Returns the rows of `summed` for findings in memory."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for row in found:
         one = (None,) * len(_ONE) if row["finding"] in SUMMED else tuple(row[name] for name in _ONE)
@@ -102,7 +102,7 @@ def _sum(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 
 def _period_ms(at_ms: int | None, period_ms: int) -> int | None:
-    """Returns the start of the period; like Spark's `div` it rounds towards 0."""
+    """Returns the start of the period. Rounds towards 0 like Spark's `div`."""
     if at_ms is None:
         return None
     begins_ms = abs(at_ms) // period_ms * period_ms
@@ -117,12 +117,12 @@ def _latency_step(row: Mapping[str, Any]) -> int | None:
 
 
 def latency_ms(step: int) -> int:
-    """Returns the middle of the latencies of this step."""
+    """Returns the median latency of this step."""
     return round(2 ** ((step + 0.5) / LATENCY_STEPS)) - 1
 
 
 def totals_of(rows: Iterable[Mapping[str, Any]], kinds: Sequence[Finding]) -> list[FindingTotal]:
-    """Returns the totals of these classes, in their order, from rows of `summed`; a class found but not named comes last."""
+    """Returns the totals of these classes from rows of `summed`. Other classes that were found come last."""
     by_finding: dict[Finding, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_finding[Finding(row["finding"])].append(row)
@@ -171,17 +171,17 @@ def _began_ms(row: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The failing classes: all unhealthy ones that are not allowed, and the named healthy ones."""
+    """Decides which classes fail: unhealthy ones that are not allowed, and healthy ones in `failing`."""
 
     allowed: frozenset[Finding] = frozenset()
     failing: frozenset[Finding] = frozenset()
 
     def fails(self, total: FindingTotal) -> bool:
-        """Returns whether this total makes the books wrong."""
+        """Returns True if this total makes the books inconsistent."""
         if not total.count:
             return False
         return total.finding in self.failing or (total.finding not in CONSISTENT and total.finding not in self.allowed)
 
     def is_consistent(self, totals: Iterable[FindingTotal]) -> bool:
-        """Returns whether no total fails."""
+        """Returns True if no total fails."""
         return not any(self.fails(total) for total in totals)

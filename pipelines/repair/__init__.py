@@ -1,1 +1,1 @@
-"""Repair after a reconciliation: a plan with evidence, and its execution."""
+"""Repairs after a reconciliation: plans with evidence, and their execution."""

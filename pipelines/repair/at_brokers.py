@@ -1,4 +1,4 @@
-"""Steps executed by brokers, with the requests of rocketmq_broker.admin. Apache's brokers understand them as well."""
+"""Executes the steps that brokers perform, with the requests of rocketmq_broker.admin. Apache's brokers support them too."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rocketmq_broker.world import current_world
 
 
 class BrokerSteps:
-    """Executes `resume`, `retry` and `publish`. Learns from the brokers' own topics which steps are done."""
+    """Executes `resume`, `retry` and `publish`. Checks the brokers' topics for steps that are already done."""
 
     def __init__(self, session: Session, plan: RepairPlan) -> None:
         self._session = session
         self._plan = plan
 
     async def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Does the step unless it is done. Raises nothing: a broker that refuses or does not answer makes it `failed`."""
-        deeds = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
+        """Executes the step if it is not done yet. Returns `failed` if a broker refuses or does not answer. Raises nothing."""
+        actions = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
         try:
-            return await deeds[step.action](step)
+            return await actions[step.action](step)
         except AdminError as error:
             return failed(str(error))
 
@@ -35,12 +35,12 @@ class BrokerSteps:
         self._require_all()
         found = [(broker, message) for broker, messages in answers for message in messages]
         if not found:
-            return failed("no broker has a discarded message of this transaction any more")
+            return failed("no broker has a discarded message of this transaction")
         broker, message = max(found, key=lambda one: one[1].discarded_ms)
         if message.is_resumed:
-            return done_before(f"{message.message_id} has been resumed")
+            return done_before(f"{message.message_id} was already resumed")
         if message.discarded_ms > self._plan.as_of_ms:
-            return failed("it was discarded once more after the plan was made: look at the order service, and plan anew")
+            return failed("it was discarded again after the plan was made; check the order service, and make a new plan")
         await broker.resume(message.message_id)
         return done(f"{message.message_id} is pending again at broker {broker.address}")
 
@@ -49,24 +49,24 @@ class BrokerSteps:
         self._require_all()
         planned = [one for one in found if one.letter.parked_ms <= self._plan.as_of_ms]
         if not planned:
-            return failed("its dead letter is younger than the plan: look at the credit service, and plan anew")
+            return failed("its dead letter is newer than the plan; check the credit service, and make a new plan")
         latest = planned[-1]
         treatment = latest.letter.treatment
         if treatment is None:
             await retry(latest, again=False, reason=f"repair {step.id}")
-            return done(f"{latest.letter.offset_message_id} goes to {self._plan.consumer_group} once more")
+            return done(f"{latest.letter.offset_message_id} is redelivered to {self._plan.consumer_group}")
         if treatment.treatment == "retried":
-            return done_before(f"{latest.letter.offset_message_id} has been retried")
-        return failed(f"somebody dismissed the dead letter {latest.letter.offset_message_id}: {treatment.reason}")
+            return done_before(f"{latest.letter.offset_message_id} was already retried")
+        return failed(f"the dead letter {latest.letter.offset_message_id} was dismissed: {treatment.reason}")
 
     async def _publish(self, step: RepairStep) -> StepOutcome:
         assert step.order is not None
         destination = topics.retry_topic(self._plan.consumer_group) if step.to_group_only else self._plan.topic
         for message in await self._messages(destination, step.order.order_id):
             if message.properties.get(REPAIR) == step.id:
-                return done_before(f"{message.offset_message_id} in {destination} is of this repair")
+                return done_before(f"{message.offset_message_id} in {destination} is the message of this repair")
             if not step.to_group_only and names_order(message.body, step.order.order_id):
-                return done_before(f"{message.offset_message_id} in {destination} is of this order")
+                return done_before(f"{message.offset_message_id} in {destination} is the message of this order")
         original = await self._original(step)
         if original is not None and (differs := contradiction(step.order, original.body)) is not None:
             return failed(differs)
@@ -75,7 +75,7 @@ class BrokerSteps:
         return done(f"{sent.offset_message_id} sent to {destination} at broker {address}")
 
     async def _original(self, step: RepairStep) -> MessageExt | None:
-        """Returns the delivered message, or its half message; None if no broker has either."""
+        """Returns the delivered message or its half message, or None if no broker has either."""
         for topic in (self._plan.topic, topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC):
             found = await self._messages(topic, step.transaction_id or "")
             if found:
@@ -88,14 +88,14 @@ class BrokerSteps:
         return [message for _, records in answers for record in records if (message := _message_of(record)) is not None]
 
     def _require_all(self) -> None:
-        """Raises CannotAsk unless each broker has answered: a silent one may have the message."""
+        """Raises CannotAsk if a broker has not answered, because it may have the message."""
         if self._session.failures:
             failure = self._session.failures.pop()
             raise CannotAsk(str(failure))
 
 
 def _message_of(record: Record) -> MessageExt | None:
-    """Returns the message of a record; None for a damaged record."""
+    """Returns the message of a record, or None if the record is damaged."""
     if not record.is_intact:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Steps executed by the credit service: PUT /repairs/{id}, which it does once for each id."""
+"""Executes the steps that the credit service performs: PUT /repairs/{id}, which is idempotent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CreditServiceSteps:
     """Executes `reverse` and `rebuild_balance`."""
 
     def __init__(self, url: str, key: str, transport: httpx.BaseTransport | None = None) -> None:
-        """`url` is the service's; `key` is the content of its CREDIT_REPAIR_KEY_FILE. `transport` is for tests."""
+        """`url` is the service's URL. `key` is the content of its CREDIT_REPAIR_KEY_FILE. `transport` is for tests."""
         headers = {"Authorization": f"Bearer {key}"}
         self._client = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 
@@ -26,16 +26,16 @@ class CreditServiceSteps:
         self._client.close()
 
     def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Does the step unless it is done. Raises nothing: a service that refuses or does not answer makes it `failed`."""
+        """Executes the step if it is not done yet. Returns `failed` if the service refuses or does not answer. Raises nothing."""
         try:
             answer = self._client.put(f"/repairs/{step.id}", json=_wanted(step))
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             return failed(f"the credit service does not answer: {error}")
         if answer.status_code not in (_DONE_NOW, _DONE_BEFORE):
-            return failed(f"the credit service refuses: {_reason(answer)}")
+            return failed(f"the credit service refused: {_reason(answer)}")
         said = answer.json()
-        told = f"balance of {said['customer']}: {said['points_before']} points before, {said['points_after']} after"
-        return done(told) if answer.status_code == _DONE_NOW else done_before(told)
+        change = f"balance of {said['customer']}: {said['points_before']} points before, {said['points_after']} after"
+        return done(change) if answer.status_code == _DONE_NOW else done_before(change)
 
 
 def _wanted(step: RepairStep) -> dict[str, object]:
@@ -50,4 +50,4 @@ def _reason(answer: httpx.Response) -> str:
         problem = answer.json()
         return str(problem.get("detail") or problem.get("title") or answer.status_code)
     except (ValueError, AttributeError):
-        return f"it answered {answer.status_code}"
+        return f"status {answer.status_code}"

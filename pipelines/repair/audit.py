@@ -1,4 +1,4 @@
-"""The audit of repairs: a line for each attempt, on disk before the next step begins."""
+"""The audit of repairs: a line for each attempt, which is on disk before the next step begins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.repair.plan import Action, RepairStep, StepOutcome
 
 
 class AuditLine(msgspec.Struct, frozen=True):
-    """A step with its executor, its time and its outcome."""
+    """A step with its time, user and outcome."""
 
     at: str
     by: str
@@ -29,9 +29,9 @@ class AuditLine(msgspec.Struct, frozen=True):
 
 
 def read_audit(path: Path) -> Iterator[AuditLine]:
-    """Yields the lines of an audit. Raises UnreadableAudit.
+    """Yields the lines of an audit file. Raises UnreadableAudit.
 
-    A last line that was torn is left out: its step had not begun.
+    An incomplete last line is skipped, because its step had not begun.
     """
     try:
         with path.open("rb") as file:
@@ -42,14 +42,14 @@ def read_audit(path: Path) -> Iterator[AuditLine]:
                     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                         if line.endswith(b"\n"):
                             raise UnreadableAudit(
-                                f"audit {path}: line {number} is not one that repair --apply writes: {error}"
+                                f"audit {path}: line {number} is not a line of repair --apply: {error}"
                             ) from None
     except OSError as error:
         raise UnreadableAudit(f"audit {path}: {error.strerror}") from None
 
 
 def known_repairs(audits: Sequence[Path]) -> KnownRepairs:
-    """Returns the repairs that these audits name, also those whose outcome they do not know. Raises UnreadableAudit."""
+    """Returns the repairs in these audits, including those without an outcome. Raises UnreadableAudit."""
     lines = [line for path in audits for line in read_audit(path)]
     return KnownRepairs(
         frozenset((line.step, line.subject) for line in lines if line.action == Action.REVERSE),
@@ -58,18 +58,18 @@ def known_repairs(audits: Sequence[Path]) -> KnownRepairs:
 
 
 class Audit:
-    """A file of JSON lines that only grows. Raises PlanUnusable if it cannot be written."""
+    """An append-only file of JSON lines. Methods raise PlanUnusable if it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._by = f"{_user()}@{socket.gethostname()}"
 
     def begin(self, step: RepairStep) -> None:
-        """Notes the begin of a step: an interrupted step leaves this line."""
+        """Records that a step begins. After an interrupted step this is its only line."""
         self._write(step, "begun", "")
 
     def end(self, step: RepairStep, outcome: StepOutcome) -> None:
-        """Notes the outcome."""
+        """Records the outcome of a step."""
         self._write(step, outcome.state.value, outcome.detail)
 
     def _write(self, step: RepairStep, state: str, detail: str) -> None:

@@ -1,4 +1,4 @@
-"""Executes a plan: connects to the brokers and to the credit service, and does each step that is not done yet."""
+"""Executes a repair plan: connects to the brokers and the credit service, and executes the steps that are not done yet."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pipelines.repair.at_brokers import BrokerSteps
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
 from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, StepState
-from pipelines.telling.report import say
+from pipelines.reporting.report import say
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message.text.printable import visible_name
 
 AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
-"""The other actions are the credit service's."""
+"""The actions of brokers. The credit service executes the others."""
 
 
 class AsyncSteps(Protocol):
-    """The executor of the brokers' steps."""
+    """The interface of the executor of brokers' steps."""
 
     async def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Does the step unless it is done."""
+        """Executes the step if it is not done yet."""
 
 
 def applied(plan: RepairPlan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
-    """Does the steps of the plan, and reports each. Returns whether nothing is left to do. Raises PlanUnusable."""
+    """Executes the plan, and prints the outcome of each step. Returns True if nothing is left to do. Raises PlanUnusable."""
     try:
         outcomes = asyncio.run(_carried_out(plan, audit, namesrv_addr, credit_service_url, key))
     except AdminError as error:
@@ -48,14 +48,14 @@ async def _carried_out(
     credit_service = CreditServiceSteps(credit_service_url, key)
     try:
         if not needs_brokers(plan):
-            return await _told(plan, None, credit_service, audit)
+            return await _reported(plan, None, credit_service, audit)
         async with opened_session(Target(namesrv_addr=namesrv_addr)) as session:
-            return await _told(plan, BrokerSteps(session, plan), credit_service, audit)
+            return await _reported(plan, BrokerSteps(session, plan), credit_service, audit)
     finally:
         credit_service.close()
 
 
-async def _told(
+async def _reported(
     plan: RepairPlan, brokers: BrokerSteps | None, credit_service: CreditServiceSteps, audit: Audit
 ) -> list[tuple[RepairStep, StepOutcome]]:
     outcomes = []
@@ -68,7 +68,7 @@ async def _told(
 async def carry_out(
     plan: RepairPlan, brokers: AsyncSteps | None, at_credit_service: Callable[[RepairStep], StepOutcome], audit: Audit
 ) -> AsyncIterator[tuple[RepairStep, StepOutcome]]:
-    """Does all steps of the plan. A failed step does not prevent the others. Raises PlanUnusable."""
+    """Executes all steps of the plan, and yields their outcomes. Continues after a failed step. Raises PlanUnusable."""
     for step in plan.steps:
         audit.begin(step)
         if step.action in AT_BROKERS:
@@ -81,5 +81,5 @@ async def carry_out(
 
 
 def needs_brokers(plan: RepairPlan) -> bool:
-    """Returns whether the plan has steps for brokers."""
+    """Returns True if the plan has steps for brokers."""
     return any(step.action in AT_BROKERS for step in plan.steps)

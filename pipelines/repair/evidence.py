@@ -1,4 +1,4 @@
-"""The witnesses' statements about an order, as sentences: the reasons for a plan's step."""
+"""Describes the facts about an order in sentences, as evidence in a repair plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMES: Final = (
 
 
 def evidence_of(row: Mapping[str, Any]) -> list[str]:
-    """Returns one sentence for each fact of a row of a reconciliation's outcome."""
+    """Returns a sentence for each fact in a row of a reconciliation's outcome."""
     said = [f"{row['finding']}: {MEANINGS[Finding(row['finding'])]}"]
     if row["cause"] is not None:
         said.append(f"cause {row['cause']}: {CAUSES[Cause(row['cause'])]}")
@@ -26,7 +26,7 @@ def evidence_of(row: Mapping[str, Any]) -> list[str]:
     said.append(_order(row))
     if row["transaction_id"] is not None:
         said.append(f"transaction {row['transaction_id']}")
-    said += [f"{told} {_utc(row[name])}" for name, told in _TIMES if row[name] is not None]
+    said += [f"{label} {_utc(row[name])}" for name, label in _TIMES if row[name] is not None]
     return [*said, _credit(row)]
 
 
@@ -55,7 +55,7 @@ def _rows(count: int) -> str:
 
 
 def _utc(at_ms: int) -> str:
-    """Formats the time; its number if it is beyond the calendar."""
+    """Formats a time, or the number if it is not a valid date."""
     try:
         return datetime.fromtimestamp(int(at_ms) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The message to publish again: the original's content if a broker still has it, or else the order row's."""
+"""Builds the message of a `publish` step, from the original message if a broker still has it, otherwise from the order row."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, Final
 
 import msgspec
 
-from pipelines.repair.plan import OrderSaid, RepairStep
+from pipelines.repair.plan import OrderFields, RepairStep
 from rocketmq_broker.message import Message, properties, topics
 
 REPAIR: Final = "REPAIR"
-"""A property of ours: the step of the plan that sent the message."""
+"""The property with the id of the plan's step that sent the message."""
 _TAG: Final = "created"
 _KEPT: Final = (properties.KEYS, properties.TAGS)
 
 
 def message_again(step: RepairStep, topic: str, consumer_group: str, original: Message | None) -> Message:
-    """Returns the message of a `publish` step, with the order's transaction id, which the ledger's entry will name.
+    """Returns the message of a `publish` step. It has the order's transaction id, which the ledger's entry will contain.
 
-    `original` is the half message or the delivered one. Its body is sent unchanged, including unknown fields.
+    `original` is the half message or the delivered message. Its body is sent unchanged.
     """
     assert step.order is not None
     assert step.transaction_id is not None
@@ -38,16 +38,16 @@ def message_again(step: RepairStep, topic: str, consumer_group: str, original: M
     )
 
 
-def body_of(order: OrderSaid) -> bytes:
-    """Returns the body of an order's message, in its first version: readers of later ones understand it."""
+def body_of(order: OrderFields) -> bytes:
+    """Returns the body of an order's message in version 1, which readers of all versions support."""
     return json.dumps(msgspec.to_builtins(order), ensure_ascii=False).encode()
 
 
-def contradiction(order: OrderSaid, body: bytes) -> str | None:
-    """Returns the difference between a message's body and the order row; None if they agree."""
+def contradiction(order: OrderFields, body: bytes) -> str | None:
+    """Returns the difference between a message's body and the order row, or None if they agree."""
     said = _read(body)
     if said is None:
-        return "the message's body is no order"
+        return "the message's body is not an order"
     for name in ("order_id", "customer", "total_cents", "currency", "created_at_ms"):
         if said.get(name) != getattr(order, name):
             return f"{name} is {said.get(name)!r} in the message and {getattr(order, name)!r} in the order database"
@@ -55,7 +55,7 @@ def contradiction(order: OrderSaid, body: bytes) -> str | None:
 
 
 def names_order(body: bytes, order_id: str) -> bool:
-    """Returns whether a message's body is of that order."""
+    """Returns True if the message's body has this order id."""
     said = _read(body)
     return said is not None and said.get("order_id") == order_id
 

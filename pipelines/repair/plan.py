@@ -1,4 +1,4 @@
-"""A plan of repair: its steps, their outcomes, and the decisions left to a person. People read the file before they apply it."""
+"""Repair plans: their steps, the outcomes of the steps, and the findings that a person must resolve."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class Action(StrEnum):
     """The action of a step."""
 
     RESUME = "resume"
-    """The broker checks back once more: a discarded half message becomes pending again."""
+    """A discarded half message becomes pending again, and the broker checks back."""
     RETRY = "retry"
-    """The consumer group gets its dead letter once more."""
+    """The dead letter is redelivered to the consumer group."""
     PUBLISH = "publish"
-    """The order's message is sent once more: to its topic, or to the one group that has lost its credit."""
+    """The order's message is sent again: to its topic, or only to the group that lacks the credit."""
     REVERSE = "reverse"
-    """The credit service writes a reversal of a credit that no order stands behind."""
+    """The credit service reverses a credit without an order."""
     REBUILD_BALANCE = "rebuild_balance"
     """The credit service sets a balance to the sum of the customer's ledger entries."""
 
 
-class OrderSaid(msgspec.Struct, frozen=True):
-    """The fields of the order row that an order's message has."""
+class OrderFields(msgspec.Struct, frozen=True):
+    """The fields of an order row that the order's message contains."""
 
     order_id: str
     customer: str
@@ -43,27 +43,27 @@ class OrderSaid(msgspec.Struct, frozen=True):
 
 
 class RepairStep(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One repair."""
+    """A step of a plan."""
 
     id: str
-    """Unique for good: the executor remembers it, and does the step once."""
+    """A unique id, by which the step is executed only once."""
     action: Action
     subject: str
-    """The order, or the customer for a balance."""
+    """The order id, or the customer for a balance."""
     finding: str
     evidence: list[str]
     cause: str | None = None
     transaction_id: str | None = None
-    order: OrderSaid | None = None
-    """Of a message that is published."""
+    order: OrderFields | None = None
+    """The order of a message that is published."""
     to_group_only: bool = False
-    """Whether other groups have had the message: then it goes to the retry topic of the group that needs it."""
+    """True if other groups have received the message. It is then sent to the retry topic of the group that needs it."""
     credit_cents: int | None = None
-    """Of a credit that is reversed: another amount in the ledger stops the step."""
+    """The amount of the credit to reverse. The step fails if the ledger has another amount."""
 
 
-class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A finding without a rule, for a person to decide."""
+class ManualDecision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A finding without a remedy, which a person must resolve."""
 
     subject: str
     finding: str
@@ -73,18 +73,18 @@ class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RepairPlan(msgspec.Struct, frozen=True):
-    """All steps of one reconciliation, in the order of their execution."""
+    """The steps for the findings of a reconciliation, in the sequence of their execution."""
 
     as_of_ms: int
     topic: str
     consumer_group: str
     steps: list[RepairStep]
-    for_a_person: list[ForAPerson]
+    for_a_person: list[ManualDecision]
     version: int = VERSION
 
 
 def write_plan(plan: RepairPlan, path: Path) -> None:
-    """Writes the plan as JSON, whole or not at all; only its owner can read it. Raises PlanUnusable."""
+    """Writes the plan as JSON, atomically. Only its owner can read the file. Raises PlanUnusable."""
     text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
     fresh = path.with_name(f".{path.name}.new")
     try:
@@ -100,20 +100,20 @@ def write_plan(plan: RepairPlan, path: Path) -> None:
 
 
 def read_plan(path: Path) -> RepairPlan:
-    """Reads the plan in a file. Raises PlanUnusable."""
+    """Reads a plan from a file. Raises PlanUnusable."""
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=RepairPlan)
     except OSError as error:
         raise PlanUnusable(f"plan {path}: {error.strerror}") from None
     except msgspec.MsgspecError as error:
-        raise PlanUnusable(f"plan {path} is no plan of repair: {error}") from None
+        raise PlanUnusable(f"{path} is not a repair plan: {error}") from None
     if plan.version != VERSION:
-        raise PlanUnusable(f"plan {path} has version {plan.version}: this program carries out version {VERSION}")
+        raise PlanUnusable(f"plan {path} has version {plan.version}, this program supports version {VERSION}")
     return plan
 
 
 class StepState(StrEnum):
-    """The state of a step. `done_before` is as good as `done`: an earlier execution had made the change."""
+    """The state of a step. `done_before` means that an earlier execution had made the change."""
 
     DONE = "done"
     DONE_BEFORE = "done_before"
@@ -122,22 +122,22 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """The outcome of a step; `detail` names the change, or the reason why there was none."""
+    """The outcome of a step. `detail` is the change, or the reason why there was none."""
 
     state: StepState
     detail: str
 
 
 def done(detail: str) -> StepOutcome:
-    """Returns the outcome of a change."""
+    """Returns the outcome of a step that changed something."""
     return StepOutcome(StepState.DONE, detail)
 
 
 def done_before(detail: str) -> StepOutcome:
-    """Returns the outcome of a step with nothing left to do."""
+    """Returns the outcome of a step that was already done."""
     return StepOutcome(StepState.DONE_BEFORE, detail)
 
 
 def failed(detail: str) -> StepOutcome:
-    """Returns the outcome without a change, for a person to examine."""
+    """Returns the outcome of a failed step, which a person must examine."""
     return StepOutcome(StepState.FAILED, detail)

@@ -1,4 +1,4 @@
-"""Chooses the repair for each finding, by its class and cause, and the reconciliation's row of the order."""
+"""Chooses the repair for each finding, by its class and cause."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.log_events import Route
 from pipelines.repair.evidence import evidence_of
-from pipelines.repair.plan import Action, ForAPerson, OrderSaid, RepairPlan, RepairStep
+from pipelines.repair.plan import Action, ManualDecision, OrderFields, RepairPlan, RepairStep
 
 REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.MISSING_CREDIT, Cause.DISCARDED): Action.RESUME,
@@ -30,52 +30,52 @@ REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.BALANCE_MISMATCH, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
     (Finding.MISSING_BALANCE, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
 }
-"""Findings without a remedy here need a person."""
+"""The action for a class and a cause. A person must resolve other findings."""
 
 _ORDER: Final = (Action.RESUME, Action.RETRY, Action.PUBLISH, Action.REVERSE, Action.REBUILD_BALANCE)
-"""Balances come last: a reversal changes them."""
+"""The sequence of execution. Balances come last, because reversals change them."""
 
-_OF_THE_ORDER: Final = "the order database contradicts itself: mend its rows by what the message and the customer say"
-_OF_THE_LEDGER: Final = "find out which of order, message and ledger is right, and correct the other one"
+_OF_THE_ORDER: Final = "the order database contradicts itself; correct its rows with the message and the customer"
+_OF_THE_LEDGER: Final = "find out which of order, message and ledger is right, and correct the others"
 ADVICE: Final[Mapping[Finding, str]] = {
-    Finding.UNREADABLE_VALUE: "find out who wrote it, and write what should be there",
-    Finding.LOG_GAP: "bring the missing files back, from a copy of the store, or reconcile with the messages of another broker",
-    Finding.NOT_JUDGED: "its message may have lain in a gap of the commit log: look for it in a copy of the store",
-    Finding.OVERDUE: "look for what holds it up: python -m rocketmq_broker.admin show, groups, dead-letters",
-    Finding.MISSING_CREDIT: "the witnesses at hand do not say why: reconcile with --store, and look at its transaction row",
-    Finding.CREDIT_WITHOUT_ORDER: "its transaction was committed, or nobody knows: restore the order row, or let the credit go",
-    Finding.DOUBLE_CREDIT: "the ledger has lost its unique key: restore it, and decide which credit is to stay",
-    Finding.MISSING_REVERSAL: "the witnesses at hand do not say why: reconcile with --store",
-    Finding.REVERSED_ORDER: "find out who took the credit back: cancel the order, or credit it by hand",
-    Finding.REVERSAL_WITHOUT_CREDIT: "find the credit that the reversal is for, or correct the ledger",
+    Finding.UNREADABLE_VALUE: "find out what wrote it, and correct the value",
+    Finding.LOG_GAP: "restore the missing files from a copy of the store, or reconcile with another broker's messages",
+    Finding.NOT_JUDGED: "its message may have been in a gap of the commit log; look for it in a copy of the store",
+    Finding.OVERDUE: "find out what delays it: python -m rocketmq_broker.admin show, groups, dead-letters",
+    Finding.MISSING_CREDIT: "the available data does not show why; reconcile with --store, and look at its transaction row",
+    Finding.CREDIT_WITHOUT_ORDER: "its transaction was committed, or is unknown; restore the order row, or reverse the credit",
+    Finding.DOUBLE_CREDIT: "the ledger has lost its unique key; restore it, and decide which credit to keep",
+    Finding.MISSING_REVERSAL: "the available data does not show why; reconcile with --store",
+    Finding.REVERSED_ORDER: "find out who reversed the credit; cancel the order, or credit it manually",
+    Finding.REVERSAL_WITHOUT_CREDIT: "find the credit of the reversal, or correct the ledger",
     Finding.REVERSAL_MISMATCH: _OF_THE_LEDGER,
     Finding.AMOUNT_MISMATCH: _OF_THE_LEDGER,
     Finding.POINTS_MISMATCH: _OF_THE_LEDGER,
     Finding.WRONG_CUSTOMER: _OF_THE_LEDGER,
     Finding.WRONG_TRANSACTION: _OF_THE_LEDGER,
-    Finding.WRONG_TIME: "find out whose clock is wrong, and what else it dated: nothing is excused by a time that cannot be",
-    Finding.STATE_MISMATCH: "find out what the customer wants, set the order's state by it, and credit or reverse what follows",
-    Finding.DUPLICATE_TRANSACTION: "find out which of the transactions the half message names, and how the other one came about",
-    Finding.UNKNOWN_ROW: "find out who wrote the row: no service of this version writes such a kind or state",
-    Finding.DUPLICATE_ORDER: "the order database has lost its unique key: restore it, and decide which row is to stay",
+    Finding.WRONG_TIME: "find out which clock is wrong, and which other rows have its times",
+    Finding.STATE_MISMATCH: "ask the customer, set the order's state, and credit or reverse the order accordingly",
+    Finding.DUPLICATE_TRANSACTION: "find out which of the transactions is the half message's, and what wrote the other one",
+    Finding.UNKNOWN_ROW: "find out what wrote the row; no service of this version writes such a kind or state",
+    Finding.DUPLICATE_ORDER: "the order database has lost its unique key; restore it, and decide which row to keep",
     Finding.ROLLED_BACK_ORDER: _OF_THE_ORDER,
     Finding.ORDER_WITHOUT_TRANSACTION: _OF_THE_ORDER,
     Finding.TRANSACTION_WITHOUT_ORDER: _OF_THE_ORDER,
     Finding.ITEMS_MISMATCH: _OF_THE_ORDER,
     Finding.ORDER_WITHOUT_MESSAGE: "find out why its message is not in the commit log",
-    Finding.MESSAGE_WITHOUT_ORDER: "consumers have heard of an order that does not exist: restore its row, or tell them",
+    Finding.MESSAGE_WITHOUT_ORDER: "consumers received a message of an order that does not exist; restore its row, or fix them",
     Finding.CURRENCY_MISMATCH: _OF_THE_LEDGER,
     Finding.MESSAGE_MISMATCH: _OF_THE_LEDGER,
-    Finding.DOUBLED_DELIVERY: "consumers have had the message twice: the ledger counted it once; look at the others",
-    Finding.DAMAGED_MESSAGE: "the record stays damaged until its segment expires: close the break, and look at the disk",
+    Finding.DOUBLED_DELIVERY: "consumers received the message twice; the ledger counted it once; check the other consumers",
+    Finding.DAMAGED_MESSAGE: "the record stays damaged until its segment expires; close the break, and check the disk",
     Finding.BALANCE_MISMATCH: "rebuild the balance",
     Finding.MISSING_BALANCE: "rebuild the balance",
-    Finding.UNCLASSIFIED: "no rule knows this: report it to those who keep the rules",
+    Finding.UNCLASSIFIED: "no rule matches; report it to the maintainers of the rules",
 }
 
 
 def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> RepairPlan:
-    """Returns the plan for the rows of a reconciliation's outcome; healthy ones need nothing."""
+    """Returns the plan for the rows of a reconciliation's outcome."""
     wrong = [row for row in rows if row["finding"] not in CONSISTENT]
     remedies = [(action, row) for row in wrong if (action := remedy_of(row)) is not None]
     remedies.sort(key=lambda remedy: (_ORDER.index(remedy[0]), _subject(remedy[1])))
@@ -113,18 +113,18 @@ def _step(number: str, action: Action, row: Mapping[str, Any]) -> RepairStep:
 
 
 def _was_delivered(row: Mapping[str, Any]) -> bool:
-    """Returns whether other groups have received the message, or may have."""
+    """Returns True if other groups have received the message, or may have."""
     return row["delivered_at_ms"] is not None or row["cause"] == Cause.DAMAGE
 
 
-def _order(row: Mapping[str, Any]) -> OrderSaid | None:
+def _order(row: Mapping[str, Any]) -> OrderFields | None:
     said = (row["order_id"], row["customer"], row["order_cents"], row["currency"], row["ordered_at_ms"])
-    return None if None in said else OrderSaid(said[0], said[1], int(said[2]), said[3], int(said[4]))
+    return None if None in said else OrderFields(said[0], said[1], int(said[2]), said[3], int(said[4]))
 
 
-def _for_a_person(row: Mapping[str, Any]) -> ForAPerson:
+def _for_a_person(row: Mapping[str, Any]) -> ManualDecision:
     finding = Finding(row["finding"])
-    return ForAPerson(_subject(row), finding.value, ADVICE[finding], evidence_of(row), row["cause"])
+    return ManualDecision(_subject(row), finding.value, ADVICE[finding], evidence_of(row), row["cause"])
 
 
 def _subject(row: Mapping[str, Any]) -> str:

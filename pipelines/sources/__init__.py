@@ -1,1 +1,1 @@
-"""The sources of the reconciliation: tables by ADBC, and RocketMQ's commit log from its files."""
+"""The sources of the reconciliation: database tables, read with ADBC, and RocketMQ's commit log."""

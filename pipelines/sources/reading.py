@@ -1,4 +1,4 @@
-"""Turns a source into a DataFrame: read by Spark's tasks, or immediately in this process if that is quicker."""
+"""Turns a source into a DataFrame. Spark's tasks read it, or this process if that is faster."""
 
 from __future__ import annotations
 
@@ -17,47 +17,45 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Reads sources for one session.
+    """Reads sources for one Spark session.
 
-    Small books are read in this process, into one partition: Spark would start Python processes for it, which takes longer than
-    reading.
+    Small books are read in this process, into one partition, because starting Spark's Python workers takes longer than reading.
     """
 
     spark: SparkSession
     is_small: bool = False
 
     def frame(self, source: type[DataSource], options: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
-        """Returns these columns of a source, by their names and Spark's types.
+        """Returns a DataFrame with these columns of a source, by name and Spark type.
 
-        Plans the partitions now; large books are read when the DataFrame is used. Raises the source's errors.
+        Partitions are planned now; large books are read when the DataFrame is used. Raises the source's errors.
         """
         schema = schema_of(columns)
         if self.is_small:
             return self.spark.createDataFrame(read_here(source, options, schema)).coalesce(1)
         reader = source(dict(options)).reader(schema)
         partitions = reader.partitions()
-        # One number for each partition. `spark.read` would start two more Python processes for each source, one after the other,
-        # for numbers that this process knows.
+        # One number for each partition. `spark.read` would start two more Python processes for each source, sequentially, to
+        # plan partitions that this process has already planned.
         numbers = self.spark.range(0, len(partitions), 1, max(1, len(partitions)))
         return _read_by_tasks(numbers, reader, partitions, schema)
 
     def held(self, frame: DataFrame) -> DataFrame:
-        """Returns the frame, computed once for all its uses.
+        """Returns the frame, which is computed only once.
 
-        For small books it keeps the rows and forgets their computation: planning all of it again for each use would take far
-        longer than the work.
+        For small books it keeps the rows without their plan, because planning for each use takes longer than the work.
         """
         return frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
 
     def rows(self, frame: DataFrame) -> list[dict[str, Any]]:
-        """Returns all rows, which fit in memory."""
+        """Returns all rows. They must fit in memory."""
         rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
         return rows
 
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
-        """Returns the frame in one partition for small books: then nothing has to be shuffled.
+        """Returns the frame in one partition for small books, so that nothing is shuffled.
 
-        For large books rows with equal keys are in one partition; without keys nothing is moved.
+        For large books, moves rows with equal keys into one partition. Without keys nothing is moved.
         """
         if self.is_small:
             return frame.coalesce(1)
@@ -67,7 +65,7 @@ class Reading:
 def _read_by_tasks(
     numbers: DataFrame, reader: DataSourceReader, partitions: Sequence[InputPartition], schema: StructType
 ) -> DataFrame:
-    """Returns the rows of these partitions: the task with a number reads its partition."""
+    """Returns the rows of these partitions. Each task reads the partition with its number."""
 
     class PartitionsRead:
         def eval(self, numbers: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
@@ -80,14 +78,14 @@ def _read_by_tasks(
 
 
 def read_here(source: type[DataSource], options: Mapping[str, str], schema: StructType) -> pyarrow.Table:
-    """Returns all rows of a source with these columns, read by this process without Spark."""
+    """Reads all rows of a source in this process, without Spark."""
     reader = source(dict(options)).reader(schema)
     batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
     return pyarrow.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC"))
 
 
 def schema_of(columns: Mapping[str, str]) -> StructType:
-    """Returns the schema of these columns, by their names and Spark's types, without asking the JVM to read the types."""
+    """Returns the schema of these columns, by name and Spark type, without a call to the JVM."""
     return StructType([StructField(name, _TYPES[kind]) for name, kind in columns.items()])
 
 

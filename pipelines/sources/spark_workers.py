@@ -1,8 +1,8 @@
-"""python -m pipelines.sources.spark_workers: Spark's local Python daemon, which imports the tasks' modules before it forks.
+"""Spark's local Python daemon, which imports the modules of the tasks before it forks workers.
 
-Spark starts the module named by `spark.python.daemon.module`, and lets it fork a worker for each task. A worker finds the sources
-and their libraries imported, and saves a second of processor time. The daemon's threads would be missing in the workers: no
-import starts one except Arrow's allocator, which handles forks.
+Spark starts the module in `spark.python.daemon.module`, which forks a worker for each task. The sources and their libraries are
+already imported in a worker, which saves a second of CPU time. Threads do not survive a fork; the only import that starts one is
+Arrow's allocator, which supports forks.
 """
 
 import pyspark.worker  # noqa: F401

@@ -1,1 +1,1 @@
-"""Spark's start, its code archive, and its progress."""
+"""Starts Spark, and shows its progress."""

@@ -1,7 +1,7 @@
-"""An archive of the Java classes that Spark loads: reading it as a whole saves much of a small run's start.
+"""The class data sharing archive of the Java classes that Spark loads, which makes the start of a small run much faster.
 
-`make setup` lets a JVM write it once (`python -m pipelines.commands.make_class_archive`). It belongs to one Java and one pyspark:
-the JVM ignores an archive that does not fit.
+`make setup` creates it (`python -m pipelines.commands.make_class_archive`). It is valid for one version of Java and of pyspark.
+The JVM ignores an archive that does not match.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import Final
 
 WRITE: Final = "SPARK_CLASS_ARCHIVE_WRITE"
-"""Set in the environment of a run that shall write the archive: to which file."""
+"""The environment variable with the path to which a run writes the archive."""
 OTHER: Final = "SPARK_CLASS_ARCHIVE"
-"""Names another archive than the one beside the packages; "" means none."""
+"""The environment variable with the path of another archive; "" means none."""
 
 
 def path() -> Path | None:
-    """Returns the archive's path: beside this interpreter's packages, or the one in the environment; None if that is empty."""
+    """Returns the path of the archive: in this interpreter's prefix, or from the environment; None if that is empty."""
     chosen = os.environ.get(OTHER)
     return Path(sys.prefix) / "spark-classes.jsa" if chosen is None else Path(chosen) if chosen else None
 
 
 def options() -> list[str]:
-    """Returns the JVM's options to use or to write the archive; none without an archive."""
+    """Returns the JVM's options that use or write the archive; empty without an archive."""
     if target := os.environ.get(WRITE):
         return [f"-XX:ArchiveClassesAtExit={target}"]
     archive = path()

@@ -1,4 +1,4 @@
-"""Spark's progress: the finished tasks of the known ones."""
+"""Shows Spark's progress: the numbers of finished and known tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFRESH_S = 0.25
 
 @contextmanager
 def shown_step(console: Console, text: str) -> Iterator[None]:
-    """Shows the current step during the block: a spinner on a terminal, a line elsewhere."""
+    """Shows the current step during the block, with a spinner on a terminal and a line otherwise."""
     if not console.is_terminal:
         console.print(f"{text} …")
         yield
@@ -27,7 +27,7 @@ def shown_step(console: Console, text: str) -> Iterator[None]:
 
 @contextmanager
 def shown_tasks(console: Console, spark: SparkSession, text: str) -> Iterator[None]:
-    """Shows a bar of Spark's tasks during the block."""
+    """Shows a progress bar of Spark's tasks during the block."""
     if not console.is_terminal:
         console.print(f"{text} …")
         yield

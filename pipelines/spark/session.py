@@ -1,4 +1,4 @@
-"""A quiet Spark session: no web page, no output on the screen, and only loopback on one machine."""
+"""Creates a Spark session without web UI and console output, which uses only loopback on one machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipelines.spark import class_archive
 from pipelines.spark.start_failure import MIN_OPEN_FILES, SparkStart, first_error
 
 PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
-"""The modules that executors unpickle and import: data sources, and their imports."""
+"""The packages that executors import: the data sources and their dependencies."""
 
 
 _EVERYWHERE = {
@@ -35,9 +35,9 @@ _EVERYWHERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # HotSpot compiles no longer method. The rules in one of 64 KB, Spark's own limit, would take twice the time, interpreted.
+    # HotSpot does not compile longer methods. With Spark's limit of 64 KB the rules would be interpreted, at half the speed.
     "spark.sql.codegen.hugeMethodLimit": "8000",
-    # Without it a crashed Python worker reports only its crash.
+    # Makes a crashed Python worker report its stack trace.
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
@@ -47,29 +47,29 @@ _ON_ONE_MACHINE = {
     "spark.python.daemon.module": "pipelines.sources.spark_workers",
 }
 _FOR_SMALL_BOOKS = {
-    # One task does all: Spark's search for a division of the work would take longer than the work.
+    # One task does all the work, because planning its division would take longer.
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # It writes facts into each rule that uses them, or leaves them, as random ids decide: plans had 716 KB, or 29.
+    # This rule may inline the facts into each rule that uses them, depending on random ids: plans had 716 KB or 29 KB.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.CollapseProject",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
-    # It asks the JVM five times about each column, only to name our line in an error.
+    # It makes five JVM calls for each column, only to show the line of Python code in errors.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
-"""Compiling for a long run costs more than it brings where a table has some thousand rows."""
+"""Optimizing compilation costs more than it saves for a few thousand rows."""
 
 _JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto")
-"""Throughput is all that counts: nobody waits for a pause to end."""
+"""Optimized for throughput, because pauses do not matter."""
 
 
 MAX_BEGINNING: Final = 256 * 1024
-"""The bytes of the JVM's output that are searched for an error: it may print for months."""
+"""The maximum number of bytes of the JVM's output that are searched for an error."""
 _LAST_WORDS_S: Final = 5.0
 
 
@@ -81,19 +81,19 @@ def spark_session(
     is_small: bool = False,
     memory: str | None = None,
 ) -> Iterator[SparkSession]:
-    """Yields a session on `master` (None: spark-submit's, or else local[*]), stopped after the block.
+    """Yields a session on `master` (None: spark-submit's, or local[*]), which is stopped after the block.
 
-    The output of Spark's JVM goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows.
-    `memory` is the heap of the JVM, such as 4g. Raises SparkUnavailable.
+    The output of Spark's JVM goes to `log_file`, or is discarded. With `is_small` it starts fast, but is slow with many rows.
+    `memory` is the heap size of the JVM, such as 4g. Raises SparkUnavailable.
     """
     start = _prepared()
     configuration = settings(master, is_small=is_small, memory=memory)
     if _is_local(configuration):
         _let_local_workers_import_this_package()
     if is_small:
-        # spark-submit starts a JVM only to build the command line of the next one.
+        # spark-submit first starts a JVM only to build the command line of the actual one.
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
-    # The archive stays until the session stops: executors fetch it at their start.
+    # The code archive must exist until the session stops, because executors fetch it at their start.
     with _kept_output(log_file) as output, TemporaryDirectory() as folder:
         session = _start(configuration, start, output)
         try:
@@ -105,7 +105,7 @@ def spark_session(
 
 
 def settings(master: str | None, *, is_small: bool = False, memory: str | None = None) -> dict[str, str]:
-    """Returns Spark's settings for that master; without one, spark-submit's stay in force."""
+    """Returns Spark's settings for the master. Without a master spark-submit's settings apply."""
     chosen = {"spark.master": master} if master else {} if _is_submitted() else {"spark.master": "local[*]"}
     if memory:
         chosen["spark.driver.memory"] = memory
@@ -118,7 +118,7 @@ def settings(master: str | None, *, is_small: bool = False, memory: str | None =
 
 
 def _is_submitted() -> bool:
-    """Returns whether spark-submit started this process, and with it the JVM."""
+    """Returns True if spark-submit started this process and the JVM."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -127,14 +127,14 @@ def _is_local(configuration: dict[str, str]) -> bool:
 
 
 def _send_our_code(session: SparkSession, folder: Path) -> None:
-    """Sends this package to the executors, which each fetch the archive."""
+    """Sends this program's code to the executors, which fetch the archive."""
     archive = folder / "reconciliation.zip"
     write_code_archive(archive)
     session.sparkContext.addPyFile(str(archive))
 
 
 def _prepared() -> SparkStart:
-    """Prepares this process for the start of a JVM. Raises SparkUnavailable if Spark cannot start as things are."""
+    """Prepares this process for the start of a JVM. Raises SparkUnavailable if Spark cannot start."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= soft < MIN_OPEN_FILES:
         soft = MIN_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MIN_OPEN_FILES, hard)
@@ -143,14 +143,14 @@ def _prepared() -> SparkStart:
     if (obstacle := start.obstacle()) is not None:
         raise SparkUnavailable(obstacle)
     if not _has_a_name() and "-Duser.home=" not in os.environ.get("SPARK_SUBMIT_OPTS", ""):
-        # A JVM asks the system for its user's home, and has "?" for one without an entry.
+        # A JVM uses "?" as the home of a user without a passwd entry.
         options = os.environ.get("SPARK_SUBMIT_OPTS", "")
         os.environ["SPARK_SUBMIT_OPTS"] = f"{options} -Duser.home={gettempdir()}".strip()
     return start
 
 
 def _has_a_name() -> bool:
-    """Returns whether the system knows the user: in a container one may run under any number."""
+    """Returns True if the user has a passwd entry. In a container any user id is possible."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -159,13 +159,13 @@ def _has_a_name() -> bool:
 
 
 def _name_the_user(gateway: JavaGateway) -> None:
-    """Gives Hadoop a name for the user: its own look for one fails where the system has none."""
+    """Sets the user name for Hadoop, whose own lookup fails without a passwd entry."""
     users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
     users.setLoginUser(users.createRemoteUser(os.environ.get("HADOOP_USER_NAME") or f"user-{os.getuid()}"))
 
 
 def _let_local_workers_import_this_package() -> None:
-    """Sets PYTHONPATH for Python workers, which inherit the environment but not sys.path."""
+    """Sets PYTHONPATH for local Python workers, which inherit the environment but not sys.path."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     paths = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     sources = [source for package in PACKAGES if (source := str(folder_of(package).parent)) not in paths]
@@ -173,7 +173,7 @@ def _let_local_workers_import_this_package() -> None:
 
 
 class _Output:
-    """The output of Spark's JVM: its beginning is kept, and all of it goes to `log` if there is one."""
+    """Reads the output of Spark's JVM. Keeps its beginning, and copies all of it to `log` if given."""
 
     def __init__(self, log: IO[bytes] | None) -> None:
         self._log = log
@@ -183,11 +183,11 @@ class _Output:
         self._thread.start()
 
     def has_its_writer(self) -> None:
-        """Leaves the pipe's end to the JVM, with which the output ends."""
+        """Closes this process's end of the pipe, so that the output ends when the JVM exits."""
         os.close(self.writable)
 
     def beginning(self) -> str:
-        """Returns the first output, after the JVM's end as a rule."""
+        """Returns the beginning of the output. Waits a few seconds for its end."""
         self._thread.join(_LAST_WORDS_S)
         return self._beginning.decode(errors="replace")
 
@@ -209,7 +209,7 @@ def _kept_output(log_file: Path | None) -> Iterator[_Output]:
     try:
         log = log_file.open("ab")
     except OSError as error:
-        raise SparkUnavailable(f"--spark-log {log_file} cannot be written: {error.strerror}") from None
+        raise SparkUnavailable(f"cannot write --spark-log {log_file}: {error.strerror}") from None
     with log:
         yield _Output(log)
 
@@ -222,7 +222,7 @@ def _start(configuration: dict[str, str], start: SparkStart, output: _Output) ->
         finally:
             output.has_its_writer()
     except OSError as error:
-        raise SparkUnavailable(f"Spark's JVM cannot be started: {error}") from None
+        raise SparkUnavailable(f"cannot start Spark's JVM: {error}") from None
     except (PySparkException, Py4JError):
         raise SparkUnavailable(start.why_it_failed(output.beginning())) from None
     try:
@@ -236,9 +236,9 @@ def _start(configuration: dict[str, str], start: SparkStart, output: _Output) ->
 
 
 def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:
-    """Writes the sources of these installed packages, without compiled or cached files.
+    """Writes the Python sources of these packages to a zip file.
 
-    Spark's executors have the libraries installed, but not this program.
+    It is for Spark's executors, which have the libraries installed but not this program.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in packages:
@@ -248,8 +248,8 @@ def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None
 
 
 def folder_of(package: str) -> Path:
-    """Returns the folder of the package's modules. Raises ModuleNotFoundError."""
+    """Returns the folder of a package. Raises ModuleNotFoundError."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError(f"no package {package} on the path of this interpreter", name=package)
+        raise ModuleNotFoundError(f"package {package} not found by this interpreter", name=package)
     return Path(spec.origin).parent

@@ -1,6 +1,6 @@
-"""Pieces of SQL for `selectExpr`, `where` and `expr`.
+"""Helps to build SQL for `selectExpr`, `where` and `expr`.
 
-A text takes one call to the JVM, where a Column takes one for each function in it.
+An SQL text takes one call to the JVM; a Column takes one for each of its functions.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ def quoted(text: str) -> str:
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Returns the texts as the list that follows IN."""
+    """Returns the texts as the list for IN."""
     return f"({', '.join(map(quoted, values))})"
 
 
 def if_true(condition: str, value: str) -> str:
-    """Returns the SQL of the value where the condition is true, and of NULL elsewhere."""
+    """Returns SQL that is the value if the condition is true, otherwise NULL."""
     return f"CASE WHEN {condition} THEN {value} END"

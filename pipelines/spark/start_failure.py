@@ -1,4 +1,4 @@
-"""Why Spark did not start: one sentence from what it was given, or else from the first error in its log."""
+"""Determines why Spark did not start, from its environment or from the first error in its output."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Final
 
 MIN_JAVA: Final = 17
 MIN_OPEN_FILES: Final = 1_024
-"""What Spark shall be allowed to open."""
+"""The minimum limit of open files that is set for Spark."""
 _FILES_OF_A_START: Final = 300
-"""Spark opens its 250 jars, and with room for fewer it complains of anything."""
+"""Spark opens 250 jars. With a lower limit it fails with misleading errors."""
 _JAVA_WITHIN_S: Final = 20
 _ERRORS: Final = (
-    # The JVM's own complaint about its options stands before this line.
+    # The JVM prints the error about its options before this line.
     r"^(?!WARNING)(\S[^\n]*)\nError: Could not create the Java Virtual Machine",
     r"^Error occurred during initialization of VM\n(\S[^\n]*)",
     r'^(?:Exception in thread "[^"\n]*" |: )?(?:[\w$]+\.)+(\w*(?:Exception|Error): [^\n]+)',
@@ -29,51 +29,53 @@ _SPARK_IN: Final = re.compile(r"spark-core_[\d.]+-(\d+\.\d+)")
 
 @dataclass(frozen=True, slots=True)
 class SparkStart:
-    """What Spark is started with."""
+    """The environment in which Spark is started."""
 
     environment: Mapping[str, str]
     pyspark: str
     """The version of pyspark."""
     open_files: int
-    """How many files a process may have open (`ulimit -n`)."""
+    """The limit of open files (`ulimit -n`)."""
 
     @property
     def java(self) -> str | None:
-        """The program that Spark's scripts run; None if there is none."""
+        """The path of `java` that Spark's scripts run; None if there is none."""
         home = self.environment.get("JAVA_HOME")
         return shutil.which("java", path=f"{home}/bin" if home else self.environment.get("PATH"))
 
     def obstacle(self) -> str | None:
-        """Returns what keeps Spark from its start, as far as it can be seen without starting it; None if nothing does."""
+        """Returns the reason why Spark cannot start, as far as it is known before the start, or None."""
         home, spark_home = self.environment.get("JAVA_HOME"), self.environment.get("SPARK_HOME")
         if self.java is None:
             where = f"in JAVA_HOME ({home})" if home else "on the PATH, and JAVA_HOME is not set"
-            return f"Spark needs Java {MIN_JAVA} or newer, and there is none {where}"
+            return f"Spark requires Java {MIN_JAVA} or newer, but there is none {where}"
         if not spark_home:
             return None
         if not (Path(spark_home) / "bin" / "spark-submit").is_file():
-            return f"SPARK_HOME ({spark_home}) holds no Spark: unset it, and the Spark of the package pyspark is used"
+            return f"SPARK_HOME ({spark_home}) does not contain Spark; unset it to use the Spark of the package pyspark"
         found = _spark_version(Path(spark_home))
         if found is not None and found != ".".join(self.pyspark.split(".")[:2]):
-            return f"SPARK_HOME ({spark_home}) holds Spark {found}, and the package pyspark is {self.pyspark}: unset SPARK_HOME"
+            return (
+                f"SPARK_HOME ({spark_home}) contains Spark {found}, but the package pyspark is {self.pyspark}; unset SPARK_HOME"
+            )
         return None
 
     def why_it_failed(self, printed: str) -> str:
-        """Returns why Spark did not start, from what it was given and from what it `printed`."""
+        """Returns the reason why Spark did not start, from its environment and from what it `printed`."""
         version = None if self.java is None else java_version(self.java)
         if version is None:
-            return f"Spark needs Java {MIN_JAVA} or newer, and {self.java} does not run"
+            return f"Spark requires Java {MIN_JAVA} or newer, but {self.java} does not run"
         if version < MIN_JAVA:
-            return f"Spark needs Java {MIN_JAVA} or newer, and {self.java} is Java {version}: set JAVA_HOME to a newer one"
+            return f"Spark requires Java {MIN_JAVA} or newer, but {self.java} is Java {version}; set JAVA_HOME to a newer one"
         if "Too many open files" in printed or self.open_files < _FILES_OF_A_START:
-            return f"Spark opens more files than a process may here (ulimit -n is {self.open_files}): ulimit -n 4096"
+            return f"Spark opens more files than the limit of {self.open_files}; run ulimit -n 4096"
         error = first_error(printed)
         arguments = "; PYSPARK_SUBMIT_ARGS is set" if "PYSPARK_SUBMIT_ARGS" in self.environment else ""
         return f"Spark did not start: {error or 'it printed no error'}{arguments}"
 
 
 def first_error(printed: str) -> str | None:
-    """Returns the first error in the output of a JVM, with the name of its class if it has one."""
+    """Returns the first error in the output of a JVM, with the name of its class if there is one."""
     for pattern in _ERRORS:
         if found := re.search(pattern, printed, re.MULTILINE):
             return found[1].strip().rstrip(".")
@@ -81,7 +83,7 @@ def first_error(printed: str) -> str | None:
 
 
 def java_version(java: str) -> int | None:
-    """Returns the version of a `java`, such as 17; None if it tells none."""
+    """Returns the major version of a `java`, such as 17, or None if it is unknown."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_JAVA_WITHIN_S, errors="replace")
     except (OSError, subprocess.TimeoutExpired):

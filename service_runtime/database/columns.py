@@ -1,8 +1,8 @@
-"""Column types that both kinds of database understand."""
+"""Column types that work on both SQLite and PostgreSQL."""
 
 from typing import Final
 
 from sqlalchemy import BigInteger, Integer
 
 ROW_ID: Final = BigInteger().with_variant(Integer, "sqlite")
-"""A row's number, given by the database. SQLite numbers rows by itself only where the key is declared INTEGER."""
+"""A row id that the database generates. SQLite generates ids only for a key that is declared INTEGER."""

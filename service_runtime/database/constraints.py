@@ -1,7 +1,8 @@
-"""Finds out why a database refused a statement, on SQLite and PostgreSQL, so that no violation is mistaken for another.
+"""Determines which constraint a statement violated, on SQLite and PostgreSQL.
 
-SQLite names the kind (`sqlite_errorname`) and, in its message, the columns; PostgreSQL names the kind (SQLSTATE) and the
-constraint. Constraints keep PostgreSQL's names (TABLE_pkey, TABLE_COLUMN_key), or have others that contain their columns' names.
+SQLite reports the kind (`sqlite_errorname`) and, in its message, the columns. PostgreSQL reports the kind (SQLSTATE) and the name
+of the constraint. So constraints have PostgreSQL's default names (TABLE_pkey, TABLE_COLUMN_key), or names that contain their
+columns' names.
 """
 
 import re
@@ -17,9 +18,9 @@ class ConstraintKind(Enum):
     """The kind of a violated constraint."""
 
     UNIQUE = auto()
-    """A row with this key is there already; primary keys included."""
+    """A row with this key exists already. Includes primary keys."""
     CHECK = auto()
-    """A value that the table's rules do not allow."""
+    """A check constraint does not allow the value."""
     NOT_NULL = auto()
     FOREIGN_KEY = auto()
     TRIGGER = auto()
@@ -47,26 +48,26 @@ _KIND_OF_SQLSTATE: Final = {
 _NOT_ABOUT_ONE_ROW: Final = frozenset(
     ["08", "25", "26", "28", "2D", "3B", "3D", "3F", "40", "53", "55", "57", "58", "72", "F0", "HV", "XX"]
 )
-"""Classes of SQLSTATEs that speak of the connection, the transaction or the server: connections, disks, locks, a standby."""
+"""Classes of SQLSTATEs about the connection, the transaction or the server, such as disks, locks or a standby."""
 _NOT_ABOUT_ONE_ROW_EITHER: Final = frozenset(["42P01", "42703"])
-"""A table or a column is missing: the migration is half done."""
+"""A table or a column is missing, because the migration is incomplete."""
 _COLUMN_IN_SQLITE_MESSAGE: Final = re.compile(r"(\w+)\.(\w+)")
 _INDEX_IN_SQLITE_MESSAGE: Final = re.compile(r"index '([^']+)'")
 
 
 @dataclass(frozen=True, slots=True)
 class ConstraintViolation:
-    """A violated constraint, as far as the database names it."""
+    """A violated constraint, as far as the database reports it."""
 
     kind: ConstraintKind
     table: str | None
     columns: tuple[str, ...]
     """SQLite only."""
     constraint: str | None
-    """The name; PostgreSQL, and of SQLite's constraints those that are indexes on expressions."""
+    """The name; on PostgreSQL, and on SQLite only for indexes on expressions."""
 
     def is_duplicate_of(self, column: Column[Any]) -> bool:
-        """Returns whether a row with the same value of this column exists, or of a key with this column."""
+        """Returns True if a row with the same value of this column exists, or of a key that contains it."""
         if self.kind is not ConstraintKind.UNIQUE or self.table not in (None, column.table.name):
             return False
         if self.columns:
@@ -76,7 +77,7 @@ class ConstraintViolation:
 
 
 def violation_of(error: DBAPIError) -> ConstraintViolation | None:
-    """Returns the constraint of the error; None if the error is about something else."""
+    """Returns the violated constraint, or None if the error has another cause."""
     cause = error.orig
     sqlite_kind = _KIND_OF_SQLITE.get(getattr(cause, "sqlite_errorname", None) or "")
     if sqlite_kind is not None:
@@ -89,10 +90,10 @@ def violation_of(error: DBAPIError) -> ConstraintViolation | None:
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Returns whether the database refuses a row: for its values, by a rule, or from this account.
+    """Returns True if the database refuses a row: for its values, by a constraint or trigger, or for a missing privilege.
 
-    The answer does not say whether the row or the rule is to blame: see `service_runtime.failing.refusals`. A column that this
-    version does not fill, or a missing table, is no refusal.
+    The cause may be the row or the rule; see `service_runtime.failing.refusals`. A column that this version does not fill, or a
+    missing table, does not count as a refusal.
     """
     if isinstance(error, DataError):
         return True
@@ -107,7 +108,7 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:
-    """Returns whether the error means that a row with the same key exists, and the column is that key or part of it."""
+    """Returns True if the error means that a row with the same key exists, and the column belongs to that key."""
     violation = violation_of(error)
     return violation is not None and violation.is_duplicate_of(column)
 

@@ -1,8 +1,8 @@
-"""The failures of work with a service's database: nothing was written, or the outcome is unknown. Needs no database library."""
+"""The failures of a service's database: nothing was written, or the outcome is unknown. Imports no database library."""
 
 
 class DatabaseFailure(Exception):
-    """Base of the failures. `__cause__` is the error of the database itself."""
+    """Base class of the failures. `__cause__` is the database's own error."""
 
 
 class DatabaseUnavailable(DatabaseFailure):
@@ -14,4 +14,4 @@ class DatabaseRefusal(DatabaseUnavailable):
 
 
 class OutcomeUnknown(DatabaseFailure):
-    """The database commit failed: the database may or may not hold the rows."""
+    """The database commit failed, so the rows may or may not be stored."""

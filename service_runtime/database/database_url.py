@@ -1,14 +1,14 @@
-"""Database URLs, parsed by one rule for services and pipelines.
+"""Parses the database URLs of services and pipelines.
 
-    sqlite:///data/orders.db                   a file, seen from the folder in which the process runs
-    sqlite:////var/lib/orders.db               a file, by its absolute path
+    sqlite:///data/orders.db                   a file, relative to the process's working directory
+    sqlite:////var/lib/orders.db               a file with an absolute path
     postgresql://ann:secret@db:5432/orders     a PostgreSQL database; libpq's parameters may follow: ?sslmode=require
 
-    postgresql://ann:secret@pool:6432/orders?pgbouncer=true     the same behind a PgBouncer that pools transactions
+    postgresql://ann:secret@pool:6432/orders?pgbouncer=true     PostgreSQL behind a PgBouncer in transaction pooling mode
 
-`postgres://` means `postgresql://`. A driver in the URL (`postgresql+psycopg2://`, `sqlite+aiosqlite://`) is accepted and
-ignored: each program brings its own. Characters with a meaning in URLs are percent-encoded in user, password and name: `@` is
-`%40`. SQLite takes no parameters: the services decide how to open a file.
+`postgres://` is accepted for `postgresql://`. A driver in the URL (`postgresql+psycopg2://`, `sqlite+aiosqlite://`) is accepted
+but ignored: each program has its own. Reserved characters in user, password and name are percent-encoded: `@` is `%40`. SQLite
+URLs have no parameters, because the services decide how to open the file.
 """
 
 from typing import Final
@@ -22,19 +22,19 @@ __all__ = ["POSTGRESQL", "SQLITE", "UnusableUrl", "is_behind_pgbouncer", "masked
 
 POSTGRESQL: Final = "postgresql+psycopg"
 
-_FORMS: Final = "sqlite:///path or postgresql://user:password@host/name is expected"
+_FORMS: Final = "use sqlite:///path or postgresql://user:password@host/name"
 PGBOUNCER: Final = "pgbouncer"
-"""Our parameter, which libpq does not know."""
+"""A parameter of this project, which libpq does not have."""
 _POSTGRESQL_NAMES: Final = ("postgresql", "postgres")
 
 
 def parse_database_url(text: str) -> URL:
-    """Parses a database URL; the result's driver name is SQLITE or POSTGRESQL, and has no PGBOUNCER. Raises UnusableUrl."""
+    """Parses a database URL. The result's driver name is SQLITE or POSTGRESQL, without PGBOUNCER. Raises UnusableUrl."""
     return _parsed(text).difference_update_query([PGBOUNCER])
 
 
 def is_behind_pgbouncer(text: str) -> bool:
-    """Returns whether the database URL says `pgbouncer=true`. Raises UnusableUrl."""
+    """Returns True if the database URL contains `pgbouncer=true`. Raises UnusableUrl."""
     return _parsed(text).query.get(PGBOUNCER) == "true"
 
 
@@ -45,31 +45,31 @@ def _parsed(text: str) -> URL:
     try:
         url = make_url(text.strip())
     except (ArgumentError, ValueError):
-        raise UnusableUrl(f"the database URL cannot be read: {_FORMS}") from None
+        raise UnusableUrl(f"invalid database URL; {_FORMS}") from None
     kind = url.drivername.partition("+")[0]
     if kind not in _POSTGRESQL_NAMES:
-        raise UnusableUrl(f"no database of the kind {kind!r} can be used: {_FORMS}")
+        raise UnusableUrl(f"unsupported database {kind!r}; {_FORMS}")
     return _postgresql(url.set(drivername=POSTGRESQL))
 
 
 def masked(text: str) -> str:
-    """Returns a URL for logs, without password and parameters. Hides text that is no URL."""
+    """Returns the URL for logs, without password and parameters. Replaces an invalid URL."""
     try:
         return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
     except UnusableUrl:
-        return "<a URL that cannot be read>"
+        return "<an invalid URL>"
 
 
 def _postgresql(url: URL) -> URL:
     if "@" in (url.host or ""):
-        raise UnusableUrl("the database URL holds more than one @: write %40 for each that belongs to the user or the password")
+        raise UnusableUrl("the database URL contains more than one @; write %40 for @ in the user or the password")
     if not 0 < (url.port or 5432) < 65_536:
-        raise UnusableUrl(f"{url.port} is no port of a database: ports end at 65535")
+        raise UnusableUrl(f"invalid port {url.port} in the database URL, at most 65535")
     pooling = url.query.get(PGBOUNCER, "false")
     if pooling not in ("true", "false"):
-        raise UnusableUrl("the parameter pgbouncer of a database URL is true or false, and is given once")
+        raise UnusableUrl("the parameter pgbouncer of the database URL must be true or false, given once")
     if pooling == "true" and "options" in url.query:
         raise UnusableUrl(
-            "a database URL with pgbouncer=true has no options: PgBouncer refuses them; ALTER ROLE … SET can set them"
+            "a database URL with pgbouncer=true must not contain options, which PgBouncer refuses; use ALTER ROLE … SET"
         )
     return url

@@ -1,4 +1,4 @@
-"""Engines: SQLite made durable, or PostgreSQL with bounded waits. Creating one does not connect."""
+"""Creates SQLAlchemy engines: durable SQLite, or PostgreSQL with time-outs. Creating an engine does not connect."""
 
 import os
 import select
@@ -17,25 +17,25 @@ from service_runtime.database.database_url import SQLITE, UnusableUrl, is_behind
 _BUSY_TIMEOUT_MS: Final = 10_000
 _POSTGRESQL_WAITS_MS: Final = {"lock_timeout": 5_000, "statement_timeout": 15_000, "idle_in_transaction_session_timeout": 30_000}
 _ISOLATION: Final = "READ COMMITTED"
-"""What the services are made for; a server with another default would refuse orders that meet (could not serialize access)."""
+"""The isolation level that the services need. A stricter default would fail concurrent orders (could not serialize access)."""
 _ENCODING: Final = "UTF8"
 _MIN_POSTGRESQL: Final = 10
 """The oldest version that psycopg supports."""
 MIN_SQLITE: Final = (3, 35, 0)
-"""The first version with RETURNING, by which the services learn what they have written."""
+"""The first version with RETURNING, which the services use."""
 POOLS_TRANSACTIONS: Final = "pools_transactions"
-"""An engine's execution option: each of its transactions may meet another session of the server, as behind PgBouncer."""
+"""An execution option of an engine whose transactions may use different sessions of the server, as behind PgBouncer."""
 
 _KEEPALIVES: Final = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
-"""A server that is gone while a statement waits for its answer is noticed after 11 s; Linux's own rule is two hours."""
+"""With these a dead server is detected after 11 s while a statement waits for its answer; Linux's default is two hours."""
 
 _TRUSTED_S: Final = 1.0
-"""A connection that was in use within that time is gone only if its socket says so."""
+"""A connection that was used within this time is only checked by its socket, without a round trip."""
 _RETURNED_S: Final = "returned_s"
 
 
 class DatabaseUnusable(Exception):
-    """The database cannot be used; one line gives the reason: a wrong URL, no answer in time, tables of another version."""
+    """The database cannot be used: an invalid URL, no answer in time, tables of another version. The text is one line."""
 
 
 def create_database_engine(url: str) -> Engine:
@@ -48,10 +48,10 @@ def create_database_engine(url: str) -> Engine:
 
 
 def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
-    """Returns an engine with bounded waits, whose connections speak UTF-8.
+    """Returns an engine with time-outs and UTF-8 connections.
 
-    The waits are options of each connection; the URL's options have precedence, because libpq takes the last of two equal ones.
-    With `pools_transactions` each transaction sets them, and no statement is prepared: the next one may meet another session.
+    The time-outs are options of each connection. The URL's options override them, because libpq uses the last of two equal ones.
+    With `pools_transactions` each transaction sets them, and statements are not prepared: the next may use another session.
     """
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000, **_KEEPALIVES}
     arguments: dict[str, Any] = {name: wait for name, wait in waits.items() if name not in url.query}
@@ -79,14 +79,14 @@ def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
 
 
 def _bound_waits(connection: Connection) -> None:
-    """Bounds the waits of a transaction, by one round trip."""
+    """Sets the time-outs of a transaction, in one round trip."""
     connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {wait}" for name, wait in _POSTGRESQL_WAITS_MS.items()))
 
 
 def _replace_lost_connections(engine: Engine) -> None:
-    """Looks at each connection before its use, and lets the pool make new ones in place of those that are gone.
+    """Checks pooled connections before their use, and replaces lost ones.
 
-    It asks the server of a connection that was idle for a second, or whose socket has something to read, such as the end. Asking
+    It pings the server only if the connection was idle for a second, or if its socket has data to read, such as its end. A ping
     before each use (SQLAlchemy's pool_pre_ping) was one of six round trips of an order.
     """
     dialect, now_s = engine.dialect, current_world().steady_s
@@ -113,16 +113,16 @@ def _replace_lost_connections(engine: Engine) -> None:
 def _may_have_ended(connection: Any) -> bool:
     if connection.closed:
         return True
-    looked_at = select.poll()
-    looked_at.register(connection.fileno(), select.POLLIN)
-    return bool(looked_at.poll(0))
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
-    """Connects. Closes the socket at once if that fails. Raises NotSupportedError for a server that cannot serve.
+    """Connects, and closes the socket at once if that fails. Raises NotSupportedError for an unsuitable server.
 
-    psycopg's error refers to itself by its traceback, and so keeps the socket of a timed-out connection until Python collects
-    cycles. A stopping PostgreSQL waits up to a minute for such a silent client, without refusing new ones.
+    psycopg's error refers to itself through its traceback, which keeps the socket of a timed-out connection open until the next
+    garbage collection. A stopping PostgreSQL waits up to a minute for such an idle client.
     """
     try:
         connection: Any = dialect.connect(*arguments, **parameters)
@@ -130,7 +130,7 @@ def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ..
         traceback.clear_frames(error.__traceback__)
         if "unsupported startup parameter" in str(error):
             raise dialect.loaded_dbapi.NotSupportedError(
-                f"{_reason(error)}. A PgBouncer answers there: add pgbouncer=true to the parameters of the database URL"
+                f"{_reason(error)}. The server is a PgBouncer: add pgbouncer=true to the parameters of the database URL"
             ) from None
         raise
     unfit = _why_unfit(connection.info)
@@ -141,20 +141,20 @@ def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ..
 
 
 def _why_unfit(info: Any) -> str | None:
-    """Returns why a server cannot serve, by what it said when the connection began; None if it can."""
+    """Returns the reason why the server is unsuitable, by its start-up parameters; None if it is suitable."""
     version, encoding = info.server_version // 10_000, info.parameter_status("server_encoding")
     if version < _MIN_POSTGRESQL:
-        return f"the server is PostgreSQL {version}, and {_MIN_POSTGRESQL} or newer is needed"
+        return f"the server is PostgreSQL {version}, but {_MIN_POSTGRESQL} or newer is required"
     if encoding != _ENCODING:
         return (
-            f"its encoding is {encoding}, and {_ENCODING} is needed, which has every customer's name: "
-            "make another database by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+            f"the database's encoding is {encoding}, but {_ENCODING} is required; "
+            "create one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
         )
     return None
 
 
 def _reason(error: Exception) -> str:
-    """Returns the end of a driver's message, which has its addresses and attempts before it."""
+    """Returns the end of a driver's message, after its addresses and attempts."""
     return " ".join(str(error).split()).rpartition("FATAL: ")[2].strip()
 
 
@@ -162,7 +162,7 @@ def _sqlite_engine(url: URL) -> Engine:
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         needed = ".".join(map(str, MIN_SQLITE))
         raise DatabaseUnusable(
-            f"this Python has SQLite {sqlite3.sqlite_version}, and {needed} or newer is needed: use another Python, or PostgreSQL"
+            f"this Python has SQLite {sqlite3.sqlite_version}, but {needed} or newer is required; use a newer Python"
         )
     path = Path(str(url.database))
     _make_folder_of(path)
@@ -173,7 +173,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Lets an engine of SQLite prepare its connections and begin its transactions as the services need it."""
+    """Makes the connections of a SQLite engine durable, and its transactions immediate."""
     event.listen(engine, "connect", _make_durable)
     event.listen(engine, "begin", _begin_immediately)
 
@@ -182,23 +182,23 @@ def _make_folder_of(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DatabaseUnusable(f"the folder of the database {path} cannot be made: {error.strerror}") from None
+        raise DatabaseUnusable(f"cannot create the folder of the database {path}: {error.strerror}") from None
 
 
 def _make_private(path: Path) -> None:
-    """Makes an empty file, which SQLite takes for a new database, for its user only: SQLite's other files get the same mode."""
+    """Creates an empty file that only its user can read. SQLite opens it as a new database; its other files get the same mode."""
     with suppress(OSError):  # the file exists, or SQLite reports the reason better
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:
-    """Makes database commits survive a loss of power, and lets readers work beside the writer."""
+    """Makes database commits survive a power failure, and allows readers beside the writer."""
     connection.isolation_level = None
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
 def _begin_immediately(connection: Connection) -> None:
-    """Starts a writing transaction with the lock: taking it later could fail at once (SQLITE_BUSY)."""
+    """Takes the write lock at the beginning of a writing transaction. Taking it later could fail at once (SQLITE_BUSY)."""
     is_read_only = connection.get_execution_options().get("read_only", False)
     connection.exec_driver_sql("BEGIN" if is_read_only else "BEGIN IMMEDIATE")

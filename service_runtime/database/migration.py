@@ -1,8 +1,8 @@
-"""Migrates a database's tables to the program's version, once, even if several processes start together.
+"""Migrates a database's tables to the program's version, once, even if several processes start at the same time.
 
-A statement of a migration may take any time, because filling or indexing a large table is no fault. Its wait for a lock may not:
-other statements queue behind a migration that waits for a long reader, and the whole service stands still. So a migration gives
-up after some seconds without the lock, lets the others pass, and is tried again by `service_runtime.database.opening`.
+A statement of a migration has no time-out, because filling or indexing a large table takes long. Its wait for a lock has one:
+while a migration waits for a long reader, other statements queue behind it and the service stalls. So a migration gives up after
+two seconds without the lock, lets the others pass, and is retried by `service_runtime.database.opening`.
 """
 
 import logging
@@ -22,11 +22,11 @@ from service_runtime.database.database_url import masked
 from service_runtime.database.engine import DatabaseUnusable
 
 LOCK_TIMEOUT_MS: Final = 2_000
-"""Shorter than the 5 s that the services' own statements wait for locks: a migration in the queue fails none of them."""
+"""Shorter than the 5 s that the services' statements wait for locks, so that a waiting migration fails none of them."""
 
 _VERSION_TABLE_ENDING: Final = "_service_version"
 ADVISORY_LOCK: Final = 0x7472616E73
-"""One for all services: two that were given one database by mistake must not migrate it side by side."""
+"""The same for all services: two that use one database by mistake must not migrate it at the same time."""
 _HELD_BY_OTHERS: Final = ("55P03", "40P01", "SQLITE_BUSY")
 """PostgreSQL's lock_not_available and deadlock_detected, and SQLite's error while another process writes."""
 
@@ -34,26 +34,26 @@ logger = logging.getLogger(__name__)
 
 
 class LocksHeld(Exception):
-    """Other sessions hold the locks, or migrate themselves. Nothing was changed; a later retry is right."""
+    """Other sessions hold the locks, or another process migrates. Nothing was changed; retry later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """The tables' revisions before, None without tables, and after."""
+    """The revision of the tables before (None without tables) and after the migration."""
 
     before: str | None
     after: str
 
     def __str__(self) -> str:
-        """Describes the migration."""
+        """Returns the text for the command's output."""
         if self.before == self.after:
-            return f"the tables are at revision {self.after} already: nothing to do"
+            return f"the tables are already at revision {self.after}"
         before = "no tables" if self.before is None else f"revision {self.before}"
         return f"migrated from {before} to revision {self.after}"
 
 
 def migrate(engine: Engine, migrations: str) -> Migrated:
-    """Migrates the tables to this version in one transaction. `migrations` is Alembic's place of the steps: "package:folder".
+    """Migrates the tables to this version in one transaction. `migrations` is Alembic's location, "package:folder".
 
     Raises LocksHeld, and DatabaseUnusable for tables of another service or a newer version.
     """
@@ -76,13 +76,13 @@ def check_revision(engine: Engine, migrations: str) -> None:
     if found != steps.newest:
         has = "no tables yet" if found is None else f"tables of revision {found}"
         raise DatabaseUnusable(
-            f"the database {_shown(engine)} has {has}, and revision {steps.newest} is needed: "
+            f"the database {_shown(engine)} has {has}, but revision {steps.newest} is required: "
             f"run python -m {steps.service} migrate"
         )
 
 
 class _Steps:
-    """The migrations of one service, and the table with the database's revision."""
+    """The migrations of one service, and the table that contains the database's revision."""
 
     def __init__(self, migrations: str) -> None:
         self.service = migrations.partition(":")[0]
@@ -94,34 +94,34 @@ class _Steps:
         self.newest = str(self._scripts.get_current_head())
 
     def revision_of(self, connection: Connection) -> str | None:
-        """Returns the tables' revision; None without tables. Raises DatabaseUnusable for tables this program must not touch."""
+        """Returns the tables' revision, or None without tables. Raises DatabaseUnusable for another service's or newer tables."""
         tables = inspect(connection).get_table_names()
         others = [name for name in tables if name.endswith(_VERSION_TABLE_ENDING) and name != self._version_table]
         if others:
             raise DatabaseUnusable(
-                f"the database {_shown(connection.engine)} holds the tables of {others[0].removesuffix('_version')}: "
-                f"{self.service} needs a database of its own"
+                f"the database {_shown(connection.engine)} contains the tables of {others[0].removesuffix('_version')}; "
+                f"{self.service} needs a separate database"
             )
         revision = MigrationContext.configure(connection, opts={"version_table": self._version_table}).get_current_revision()
         if revision is not None and revision not in {script.revision for script in self._scripts.walk_revisions()}:
             raise DatabaseUnusable(
-                f"the database {_shown(connection.engine)} is at revision {revision}, of a newer version of {self.service}: "
-                f"this one knows revisions up to {self.newest}"
+                f"the database {_shown(connection.engine)} is at revision {revision} of a newer {self.service}; "
+                f"this version supports revisions up to {self.newest}"
             )
         return revision
 
     def run(self, connection: Connection) -> None:
-        """Runs all missing steps, on this connection and in its transaction."""
+        """Runs all missing migrations on this connection, in its transaction."""
         self._config.attributes["connection"] = connection
         command.upgrade(self._config, "head")
 
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """Yields a transaction that excludes other migrations. Raises LocksHeld."""
+    """Yields a connection whose transaction excludes other migrations. Raises LocksHeld."""
     try:
         with engine.connect() as connection:
-            # Closed afterwards, not returned to the pool: its settings are for migrations only.
+            # The connection is not returned to the pool, because its settings are for migrations only.
             connection.detach()
             with _sqlite_alone(connection) if engine.dialect.name == "sqlite" else _postgresql_alone(connection):
                 yield connection
@@ -137,21 +137,21 @@ def _postgresql_alone(connection: Connection) -> Iterator[None]:
     with connection.begin():
         for setting in ("statement_timeout = 0", "idle_in_transaction_session_timeout = 0", f"lock_timeout = {LOCK_TIMEOUT_MS}"):
             connection.exec_driver_sql(f"SET LOCAL {setting}")
-        # Tries the lock without waiting: a wait in a transaction would block CREATE INDEX CONCURRENTLY, and vacuum.
+        # Does not wait for the lock: waiting in a transaction would block CREATE INDEX CONCURRENTLY and vacuum.
         if not connection.scalar(select(func.pg_try_advisory_xact_lock(ADVISORY_LOCK))):
-            raise LocksHeld("another process migrates the database")
+            raise LocksHeld("another process is migrating the database")
         yield
 
 
 @contextmanager
 def _sqlite_alone(connection: Connection) -> Iterator[None]:
-    """Turns foreign keys off while tables are rebuilt, as SQLite requires, and checks them before the database commit."""
+    """Turns foreign keys off while tables are rebuilt, as SQLite requires. Checks them before the database commit."""
     connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
     with connection.begin():
         yield
         broken = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchall()
         if broken:
-            raise DatabaseUnusable(f"the migration was undone: it would leave {len(broken)} rows without what they refer to")
+            raise DatabaseUnusable(f"the migration was rolled back: it would leave {len(broken)} rows with broken foreign keys")
 
 
 def _shown(engine: Engine) -> str:

@@ -1,4 +1,4 @@
-"""Opens a service's database, or only migrates it. Waits for the database at start, and for locks."""
+"""Opens or migrates a service's database. Waits for the database at the start, and for locks."""
 
 import logging
 from collections.abc import Callable
@@ -22,11 +22,11 @@ T = TypeVar("T")
 def open_database(
     url: str, *, migrations: str, start_timeout_s: float, lock_wait_s: float = LOCK_WAIT_S, is_migrated: bool = True
 ) -> Engine:
-    """Opens a database that answers and has the tables of this version. Raises DatabaseUnusable, in one line.
+    """Waits for the database, migrates it, and returns its engine. Raises DatabaseUnusable.
 
-    `migrations` is Alembic's place of the service's migrations: "order_service:migrations". Without `is_migrated` nothing is
-    changed, and tables of another version are an error. `start_timeout_s` bounds the wait for the database's answer,
-    `lock_wait_s` the wait for the locks of a migration.
+    `migrations` is Alembic's location, such as "order_service:migrations". Without `is_migrated` nothing is changed, and tables
+    of another version are an error. `start_timeout_s` bounds the wait for the database, `lock_wait_s` the wait for the locks of a
+    migration.
     """
     engine = create_database_engine(url)
     work = migrate if is_migrated else check_revision
@@ -39,7 +39,7 @@ def open_database(
 
 
 def migrate_database(url: str, *, migrations: str, start_timeout_s: float, lock_wait_s: float = LOCK_WAIT_S) -> Migrated:
-    """Migrates, and returns the change. Arguments and errors are those of `open_database`."""
+    """Migrates the database and returns the revisions. The arguments and errors are those of `open_database`."""
     engine = create_database_engine(url)
     try:
         return _patiently(lambda: migrate(engine, migrations), url, start_timeout_s, lock_wait_s)
@@ -48,7 +48,7 @@ def migrate_database(url: str, *, migrations: str, start_timeout_s: float, lock_
 
 
 def _patiently(work: Callable[[], T], url: str, start_timeout_s: float, lock_wait_s: float) -> T:
-    """Returns the result of the work. Retries it while the database is away or other sessions hold its locks."""
+    """Returns the result of the work. Retries it while the database is unavailable or other sessions hold its locks."""
     shown = masked(url)
     try:
         return _again_on(
@@ -58,7 +58,7 @@ def _patiently(work: Callable[[], T], url: str, start_timeout_s: float, lock_wai
             f"the migration of {shown} waits for others",
         )
     except LocksHeld as error:
-        reason = f"cannot migrate the database {shown}, others held it for {lock_wait_s:g} s: {error}"
+        reason = f"cannot migrate the database {shown}, which others have locked for {lock_wait_s:g} s: {error}"
     except OperationalError as error:
         reason = f"cannot use the database {shown} after {start_timeout_s:g} s: {_first_line(error)}"
     except SQLAlchemyError as error:
@@ -73,9 +73,9 @@ def _again_on(error_kind: type[Exception], work: Callable[[], T], timeout_s: flo
                 return work()
             except error_kind as error:
                 if attempt.num == 1:
-                    logger.warning("%s, trying for %g s: %s", announcement, timeout_s, _first_line(error))
+                    logger.warning("%s, retrying for %g s: %s", announcement, timeout_s, _first_line(error))
                 raise
-    raise AssertionError("stamina answers or raises")
+    raise AssertionError("unreachable: stamina returns or raises")
 
 
 def _first_line(error: Exception) -> str:

@@ -1,11 +1,12 @@
-"""Positions of a consumer group in the database of its results: what `rocketmq_broker.client.ResultPositions` needs of it.
+"""Stores the positions of a consumer group in the database of its results, for `rocketmq_broker.client.ResultPositions`.
 
-A position says that the database holds the results of all messages before it. Positions are saved once a second, and a database
-may be copied in between; so the database must also hold the latest results that the listener's threads have acknowledged. A
-standby or a backup has the commits of its primary in their order: if it has the latest result of each thread, it has all before.
+The position of a queue is an offset: the database contains the results of all messages before it. Positions are saved once a
+second, and a database may be copied in between. So the database must also contain the latest results that the listener's threads
+have acknowledged. A standby or a backup has the commits of its primary in the same order: if it contains the latest result of
+each thread, it contains all earlier ones.
 
-A queue without a position is one that the tables were made for later. What the database knew when they were made is in
-`positions_origin`: of an empty database nothing, of an older version's all but what was on its way then.
+A queue may have no position, because the tables are newer than the queue. `positions_origin` has the time until which the results
+were complete when the tables were created; none for an empty database.
 """
 
 import threading
@@ -22,7 +23,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class QueueName(NamedTuple):
-    """A queue's topic, broker and number."""
+    """The topic, broker and id of a queue."""
 
     topic: str
     broker_name: str
@@ -30,14 +31,14 @@ class QueueName(NamedTuple):
 
 
 class PositionTables(NamedTuple):
-    """The tables, which a migration of each service makes."""
+    """The tables, which a migration of each service creates."""
 
     positions: Table
     origin: Table
 
     @classmethod
     def of(cls, metadata: MetaData) -> Self:
-        """Adds the tables to those of a service."""
+        """Adds the tables to a service's metadata."""
         return cls(
             Table(
                 "consumed_positions",
@@ -57,7 +58,7 @@ class PositionTables(NamedTuple):
 
 
 class Positions(Generic[K]):
-    """The positions in one database, and what this process knows of them. `K` names a result."""
+    """The positions in a database, and the ones that this process saved last. `K` is the key of a result."""
 
     def __init__(
         self,
@@ -66,7 +67,7 @@ class Positions(Generic[K]):
         *,
         has_all: Callable[[Session, Collection[K]], bool],
     ) -> None:
-        """`has_all` returns whether the database has these results."""
+        """`has_all` returns True if the database contains these results."""
         self._sessions = sessions
         self._table, self._origin = tables
         self._has_all = has_all
@@ -77,30 +78,30 @@ class Positions(Generic[K]):
         """The latest results of each thread of the listener."""
 
     def acknowledging(self, results: Collection[K]) -> None:
-        """Notes results that are durable, before the calling thread acknowledges their messages."""
+        """Records durable results, before the calling thread acknowledges their messages."""
         if results:
             self._latest[threading.get_ident()] = frozenset(results)
 
     def forget(self, queue: QueueName) -> None:
-        """Drops what is known of a queue."""
+        """Forgets the saved position of a queue."""
         self._saved.pop(queue, None)
 
     def forget_results(self) -> None:
-        """Drops what is known of results, because the database lacks them. It must have the next ones."""
+        """Forgets the acknowledged results, because the database lacks them. It must contain the next ones."""
         self._latest.clear()
         self._is_doubted = True
 
     def begin_again(self, queue: QueueName) -> None:
-        """Lets the next `save` lower the queue's position: the broker's queue itself began again."""
+        """Allows the next `save` to lower the queue's position, because the broker's queue starts at a lower offset again."""
         self._beginning_again.add(queue)
 
     def read(self, queue: QueueName) -> int | None:
-        """Returns the queue's position; None without one. Raises DatabaseUnavailable."""
+        """Returns the queue's position, or None if it has none. Raises DatabaseUnavailable."""
         with self._sessions.reading() as session:
             return self._stored(session).get(queue)
 
     def known_until_ms(self) -> int | None:
-        """Returns until when all messages had their results as the tables were made; None if there was no result then.
+        """Returns the time until which the results were complete when the tables were created; None without results.
 
         Raises DatabaseUnavailable.
         """
@@ -108,9 +109,10 @@ class Positions(Generic[K]):
             return session.connection().scalar(select(self._origin.c.known_until_ms))
 
     def save(self, offsets: Mapping[QueueName, int]) -> dict[QueueName, int | None]:
-        """Saves positions; durable on return. Returns nothing, or what the database has if it lacks what it had before.
+        """Saves positions, which are durable on return. Returns an empty mapping on success.
 
-        The messages before `offsets` were acknowledged before this call. Raises a DatabaseFailure.
+        If the database lacks positions or results that it had before, saves nothing and returns the positions that it has. The
+        messages before `offsets` must have been acknowledged before this call. Raises DatabaseFailure.
         """
         latest: frozenset[K] = frozenset().union(*list(self._latest.values()))
         is_new = any(self._saved.get(queue) != offset for queue, offset in offsets.items())
@@ -128,15 +130,15 @@ class Positions(Generic[K]):
         return {}
 
     def _require_one_database(self, *, has_positions: bool) -> None:
-        """Raises DatabaseUnavailable if results are missing again, and positions are not: no database goes back twice so soon."""
+        """Raises DatabaseUnavailable if results are missing for the second time: the workers probably use another database."""
         if self._is_doubted and has_positions:
             self.forget_results()
             raise DatabaseUnavailable(
-                "it lacks results that were acknowledged just now: is it the database into which the workers write?"
+                "it lacks results that were acknowledged just now; do the workers write to another database?"
             )
 
     def _wanted(self, queue: QueueName, offset: int, stored: Mapping[QueueName, int]) -> int:
-        """Returns a queue's position, which only grows unless the queue begins again."""
+        """Returns the position to save. It only increases, unless the queue starts again."""
         return offset if queue in self._beginning_again else max(offset, stored.get(queue, offset))
 
     def _stored(self, session: Session) -> dict[QueueName, int]:

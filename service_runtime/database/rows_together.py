@@ -1,8 +1,8 @@
-"""Rows of several tables that are written together or not at all, in one statement where the database can do that.
+"""Writes rows of several tables atomically, on PostgreSQL in one statement.
 
-PostgreSQL can (data-modifying WITH): the statement is a database transaction of its own, and takes one round trip where BEGIN, an
-INSERT for each table and COMMIT take one each. In a program with many threads each of them costs more than its way: the thread
-gives the interpreter away and has to get it back.
+The statement (a data-modifying WITH) is a database transaction and takes one round trip. BEGIN, an INSERT for each table and
+COMMIT take one each. In a program with many threads a round trip is expensive, because the thread releases the interpreter lock
+and must acquire it again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,23 +16,23 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.elements import BindParameter
 
 Row = Mapping[str, Any]
-"""A row's values, by the names of its columns."""
+"""The values of a row by column name."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowsTogether:
-    """A first row, and those that are written with it."""
+    """A first row, and the rows that are written with it."""
 
     table: Table
     row: Row
     others: Sequence[tuple[Table, Sequence[Row]]]
-    """The rows of each further table, at least one, all with the same columns. They keep their order."""
+    """The rows of each further table: at least one, all with the same columns. They are inserted in this sequence."""
     unless: str | None = None
-    """A unique column of `table`: if it has a row with the same value, nothing is written."""
+    """A unique column of `table`. If a row with the same value exists, nothing is written."""
 
 
 def write_each(connection: Connection, together: RowsTogether) -> bool:
-    """Writes table by table, in the caller's transaction of an SQLite database. Returns whether the rows are written."""
+    """Writes table by table, in the caller's SQLite transaction. Returns True if the rows were written."""
     first = sqlite.insert(together.table)
     if together.unless is not None:
         first = first.on_conflict_do_nothing(index_elements=[together.unless])
@@ -44,7 +44,7 @@ def write_each(connection: Connection, together: RowsTogether) -> bool:
 
 
 def write_by_one_statement(connection: Connection, together: RowsTogether) -> bool:
-    """Writes all by one statement of PostgreSQL. Returns whether the rows are written."""
+    """Writes all rows with one PostgreSQL statement. Returns True if the rows were written."""
     first = together.table, tuple(together.row)
     others = tuple((table, tuple(rows[0]), len(rows)) for table, rows in together.others)
     statement = _compiled(connection.dialect, first, others, together.unless)
@@ -56,10 +56,10 @@ def write_by_one_statement(connection: Connection, together: RowsTogether) -> bo
 
 
 def is_surely_undone(error: SQLAlchemyError) -> bool:
-    """Returns whether a statement that is a database transaction of its own has written nothing.
+    """Returns True if a statement with autocommit has certainly written nothing.
 
-    PostgreSQL says so by a report of severity ERROR. A connection that ends meanwhile, also by a report of severity FATAL, may
-    have ended after the commit.
+    That is the case after an error of severity ERROR. A lost connection, or an error of severity FATAL, may have come after the
+    commit.
     """
     report = getattr(getattr(error, "orig", None), "diag", None)
     return getattr(report, "severity_nonlocalized", None) == "ERROR"
@@ -71,7 +71,7 @@ _Shape = tuple[Table, tuple[str, ...], int]
 
 @lru_cache(maxsize=512)
 def _compiled(dialect: Dialect, first: tuple[Table, tuple[str, ...]], others: tuple[_Shape, ...], unless: str | None) -> str:
-    """Returns the statement, compiled once for each number of rows."""
+    """Returns the SQL, which is compiled once for each number of rows."""
     table, columns = first
     inserted = postgresql.insert(table).values(dict(zip(columns, _parameters(table, columns, 0, 0), strict=True)))
     if unless is not None:

@@ -1,4 +1,4 @@
-"""Sessions with a service's database: for reading, and for writing with a known outcome or an explicit unknown one."""
+"""Opens sessions with a service's database. A write has a known outcome, or raises OutcomeUnknown."""
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
@@ -17,14 +17,14 @@ from service_runtime.database.taking_locks import Acquire
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
 
 _TURN_TIMEOUT_S: Final = 5.0
-"""PostgreSQL's limit for a statement's wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
+"""The same as PostgreSQL's lock_timeout. After it SQLite waits up to 10 s for other processes."""
 _TRIAL_WAIT_MS: Final = 1_000
-"""The limit of a trial's wait for each lock: a readiness check must answer soon."""
+"""The time-out for each lock of a readiness check, which must answer soon."""
 _JUST_NOW_S: Final = 1.0
 
 
 class Sessions:
-    """Opens sessions with one database; safe to use from several threads."""
+    """Opens sessions with one database. Thread-safe."""
 
     def __init__(
         self,
@@ -35,11 +35,11 @@ class Sessions:
         reads_one_moment: bool = False,
         turn_timeout_s: float = _TURN_TIMEOUT_S,
     ) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`, `now_s` a clock that is never set back.
+        """`engine` comes from `service_runtime.database.opening.open_database`. `now_s` is a monotonic clock.
 
-        `acquire` is the world's: how writers wait for each other where there are no threads.
-        With `reads_one_moment` all statements of a reading session see the database at one moment; SQLite always does that.
-        `turn_timeout_s` bounds a writer's wait for the other writers of this process, on SQLite.
+        `acquire` is `World.acquire`, by which writers wait for each other in a simulation without threads.
+        With `reads_one_moment` all statements of a reading session see one snapshot; on SQLite they always do.
+        `turn_timeout_s` bounds a writer's wait for other writers of this process on SQLite.
         """
         is_postgresql = engine.dialect.name == "postgresql"
         isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
@@ -50,13 +50,13 @@ class Sessions:
         self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if is_postgresql else None
         self._turn = None if is_postgresql else WritersTurn(turn_timeout_s, acquire)
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
-        """INSERT of this kind of database, which knows ON CONFLICT."""
+        """The dialect's INSERT, which supports ON CONFLICT."""
         self._written_s: float | None = None
-        """The time of the last database commit, by that clock."""
+        """The time of the last database commit, by `now_s`."""
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Yields a session that only reads. Raises DatabaseUnavailable."""
+        """Yields a read-only session. Raises DatabaseUnavailable."""
         try:
             with Session(self._read_only_engine) as session:
                 yield session
@@ -65,20 +65,19 @@ class Sessions:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Yields a session whose work is durable after the block: the database commit is its last step.
+        """Yields a session. The database commit follows the block, so its changes are durable after it.
 
-        Raises OutcomeUnknown if that commit fails, and DatabaseRefusal if the database refuses the rows, also at that commit.
-        Raises DatabaseUnavailable if an earlier step fails: then nothing is written. Nothing is written either if the block
-        raises its own error.
+        Raises OutcomeUnknown if the commit fails, DatabaseRefusal if the database refuses the rows, and DatabaseUnavailable if an
+        earlier step fails; nothing is written in the last two cases. If the block raises an error, nothing is written.
         """
         with self._transaction() as connection, Session(connection) as session:
             yield session
             session.flush()
 
     def write_together(self, together: RowsTogether) -> bool:
-        """Writes the rows as one database transaction; durable on return. Returns False if nothing was to be written.
+        """Writes the rows in one database transaction, durable on return. Returns False if the first row existed already.
 
-        On PostgreSQL it is one statement. Raises as `writing` does, and OutcomeUnknown also if the connection ends meanwhile.
+        Raises the errors of `writing`, and OutcomeUnknown if the connection is lost during PostgreSQL's single statement.
         """
         if self._one_statement_engine is None:
             with self._transaction() as connection:
@@ -98,7 +97,7 @@ class Sessions:
     def _transaction(self) -> Iterator[Connection]:
         try:
             with self._turn.taken() if self._turn else nullcontext(), self._engine.connect() as connection:
-                connection.begin()  # before a session comes, which would end a transaction of its own by a rollback
+                connection.begin()  # before the session begins: it would roll back a transaction that it began itself
                 yield connection
                 _commit_in_database(connection)
                 self._written_s = self._now_s()
@@ -109,11 +108,11 @@ class Sessions:
             raise _nothing_written(error) from error
 
     def why_unwritable(self, tables: Collection[Table]) -> str | None:
-        """Returns why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
+        """Returns the reason why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
 
-        A write within the last second counts as the answer. Otherwise it takes a writer's locks, on SQLite those of the file, on
-        PostgreSQL those of the tables, inserts no rows into each, and waits at most a second for each lock. Then it commits what
-        must reach the disk, and a standby that commits wait for: no limit ends that wait, so callers must not wait for this one.
+        A write within the last second proves that they can. Otherwise it takes the locks of a writer (the file's on SQLite, the
+        tables' on PostgreSQL), waits at most a second for each, and runs an INSERT of no rows for each table. Then it commits
+        something that must reach the disk and a synchronous standby. That wait has no limit, so callers should not block on it.
         """
         if self._wrote_just_now():
             return None
@@ -134,17 +133,17 @@ class Sessions:
         return self._written_s is not None and self._now_s() - self._written_s < _JUST_NOW_S
 
     def _forget_schema_after(self, error: SQLAlchemyError) -> None:
-        """Drops SQLite's connections after an error that may come from an old schema.
+        """Drops SQLite's connections after an error that an outdated schema may have caused.
 
-        SQLite notices a changed schema when it runs a statement. If the statement fails before that, in a broken trigger, the
-        connection fails for ever, even after the trigger is gone.
+        SQLite detects a changed schema when it runs a statement. If a broken trigger fails the statement before that, the
+        connection keeps failing even after the trigger is gone.
         """
         if self._turn is not None and isinstance(error, OperationalError):
             self._engine.dispose()
 
 
 def in_one_line(error: BaseException) -> str:
-    """Returns the database's message, in one line and without the statement."""
+    """Returns the database's message in one line, without the statement."""
     return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
@@ -166,13 +165,13 @@ def _commit_in_database(connection: Connection) -> None:
     try:
         connection.commit()
     except SQLAlchemyError as error:
-        # In the pool the connection might still hold the transaction, and its locks.
+        # A pooled connection might still have the transaction open, with its locks.
         connection.invalidate()
         raise (DatabaseRefusal if is_refusal(error) else OutcomeUnknown)(in_one_line(error)) from error
 
 
 def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> None:
-    """Tries the locks, and commits a message that nobody reads: a transaction without a record would wait for no standby.
+    """Takes the locks, and commits a logical message: a transaction that writes no WAL record would not wait for a standby.
 
     Raises SQLAlchemyError.
     """
@@ -184,9 +183,9 @@ def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> Non
 
 
 def _try_on_sqlite(connection: Connection, tables: Collection[Table]) -> None:
-    """Ends with a database commit: SQLite notices a full or read-only disk only when it writes the log.
+    """Takes the lock, and commits: SQLite detects a full or read-only disk only when it writes the log.
 
-    It rewrites the page of the file's header unchanged. Raises SQLAlchemyError.
+    It rewrites the file's header page unchanged. Raises SQLAlchemyError.
     """
     raw = connection.connection.cursor()
     (waits_ms,) = raw.execute("PRAGMA busy_timeout").fetchone()

@@ -1,4 +1,4 @@
-"""SQLite's database URLs, parsed without a library: only a path. See `database_url` for the whole rule."""
+"""Parses the path of SQLite database URLs, without a library. See `database_url` for all forms."""
 
 from typing import Final
 from urllib.parse import unquote
@@ -7,11 +7,11 @@ SQLITE: Final = "sqlite"
 
 
 class UnusableUrl(ValueError):
-    """The URL names no usable database. The text gives the reason without possible secrets."""
+    """The database URL cannot be used. The text gives the reason without secrets."""
 
 
 def sqlite_path(text: str) -> str | None:
-    """Returns the file of a SQLite URL; None if the URL is of another kind, or none. Raises UnusableUrl."""
+    """Returns the path of a SQLite URL, or None for any other text. Raises UnusableUrl."""
     scheme, separator, rest = text.strip().partition("://")
     if not separator or scheme.partition("+")[0] != SQLITE:
         return None
@@ -20,14 +20,12 @@ def sqlite_path(text: str) -> str | None:
     path = unquote(path)
     if host:
         raise UnusableUrl(
-            "a SQLite URL has three slashes before a relative path (sqlite:///data/x.db) and four before an absolute one"
+            "a SQLite URL needs three slashes before a relative path (sqlite:///data/x.db) and four before an absolute one"
         )
     if not path or path == ":memory:":
         raise UnusableUrl(
-            "a database in memory would forget everything, and no other process could read it: sqlite:///path is expected"
+            "in-memory databases are not supported: they are not durable, and other processes cannot read them; use sqlite:///path"
         )
     if parameters or path.startswith("file:"):
-        raise UnusableUrl(
-            "a SQLite URL is a path and nothing else, without parameters and without file: sqlite:///path is expected"
-        )
+        raise UnusableUrl("a SQLite URL must contain only a path, without parameters and without file:; use sqlite:///path")
     return path

@@ -1,1 +1,1 @@
-"""The treatment of messages that cannot be processed now: hold, retry, or give up."""
+"""The handling of messages that cannot be processed now: hold, retry, or give up."""

@@ -1,8 +1,8 @@
-"""Failpoints that a demo arms in running processes: a file in a folder, named like the failpoint, and deleted by the hit.
+"""Failpoints that a demo arms in running processes. An armed failpoint is a file with its name in a folder.
 
-The file's content says for whom it is meant: a message or task that contains it hits the failpoint. The process that first
-deletes the file has the hit: so there is one hit, even if the process ends there and starts again, or several processes share the
-folder. The file `hits` beside it records the hits, a line of JSON each.
+A message or task that contains the file's content hits the failpoint. The hit deletes the file. So a failpoint is hit once, even
+if the process exits there and restarts, or if several processes share the folder. The file `hits` in the same folder records each
+hit as a line of JSON.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 EXIT_STATUS: Final = 86
-"""The exit status at a failpoint, different from an accident's."""
+"""The exit status at a failpoint, which distinguishes it from an accidental exit."""
 
 _HITS: Final = "hits"
 
@@ -22,56 +22,56 @@ logger = logging.getLogger(__name__)
 
 
 def exit_at_once() -> None:
-    """Ends the process without clean-up, as a crash does."""
+    """Exits the process without clean-up, like a crash."""
     os._exit(EXIT_STATUS)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A failpoint's hit."""
+    """A hit of a failpoint."""
 
     at_ms: int
     failpoint: str
     meant_for: str
     """The content of the file that armed it."""
     transaction_id: str | None
-    """None where the place knows no transaction, or several."""
+    """None if the step has no transaction, or several."""
 
 
 class FailedOnPurpose(Exception):
-    """The failure at a failpoint that loses something; the text names the failpoint."""
+    """The error at a failpoint that drops something. The text names the failpoint."""
 
     def __init__(self, failpoint: str) -> None:
         super().__init__(f"failpoint {failpoint}")
 
 
 class Failpoints(Protocol):
-    """Failpoints that are armed in some way."""
+    """The interface of armed failpoints."""
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Returns whether a message of this content hits the failpoint of that name."""
+        """Returns True if a message with this content hits the failpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """Failpoints that are armed in several ways."""
+    """Combines several `Failpoints`."""
 
     failpoints: Sequence[Failpoints]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Returns whether a message of this content hits the failpoint of that name; the first that it hits counts."""
+        """Returns True if a message with this content hits the failpoint in one of them. Stops at the first hit."""
         return any(armed.is_hit(name, content, transaction_id) for armed in self.failpoints)
 
 
 @dataclass(frozen=True, slots=True)
 class ArmedFailpoints:
-    """The failpoints of a folder, which may be missing."""
+    """The failpoints in a folder. The folder may be missing."""
 
     folder: Path
     now_ms: Callable[[], int]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Returns whether the failpoint was armed for this content. If so, disarms it and records the hit."""
+        """Returns True if the failpoint is armed for this content. Then also disarms it and records the hit."""
         armed = self.folder / name
         try:
             meant_for = armed.read_bytes().strip()
@@ -88,7 +88,7 @@ class ArmedFailpoints:
 
 
 def read_hits(folder: Path) -> list[Hit]:
-    """Returns the hits, the oldest first."""
+    """Returns the recorded hits, oldest first."""
     try:
         lines = (folder / _HITS).read_text().splitlines()
     except FileNotFoundError:

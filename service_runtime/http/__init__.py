@@ -1,1 +1,1 @@
-"""A service's HTTP: the server, the application, its guards, its answers, and its health checks."""
+"""The HTTP side of a service: the server, the application, its guards, its responses, and its health checks."""

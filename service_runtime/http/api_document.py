@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of a service, made from its routes, their docstrings and its pydantic models."""
+"""Builds the OpenAPI 3.1 document of a service from its routes, their docstrings and its pydantic models."""
 
 import inspect
 import re
@@ -14,17 +14,17 @@ from service_runtime.http.health import ReadyResponse
 from service_runtime.http.problem import Problem
 
 _PROBLEMS: Final = {
-    400: "Wrong input; `errors` name the fields",
+    400: "Invalid input; `errors` names the fields",
     401: "The API key is missing or wrong",
-    403: "A page of another site sent the request, or the key does not allow it",
-    404: "Unknown, or not there yet",
-    409: "The state does not allow it, or a rule refused it",
+    403: "A page of another site sent the request, or the key is missing or wrong",
+    404: "Not found, or not processed yet",
+    409: "Not allowed in the current state, or refused by a rule",
     413: "The body is too large",
-    415: "The body is not declared as application/json",
-    421: "Host is no name of this service",
-    422: "The idempotency key was used for something else",
-    429: "Too many requests by this caller; Retry-After says when",
-    503: "Something is away, or too many requests at once; Retry-After says when",
+    415: "Content-Type is not application/json",
+    421: "Host is not a name of this service",
+    422: "The idempotency key was used for a different request",
+    429: "Too many requests by this caller; see Retry-After",
+    503: "A dependency is unavailable, or there are too many requests; see Retry-After",
 }
 _ALWAYS: Final = (400, 403, 404, 421, 503)
 _WITH_BODY: Final = (401, 413, 415, 429)
@@ -46,34 +46,34 @@ class ProblemBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """The input and answers of a route; its docstring describes it."""
+    """The input and the responses of a route. The route's docstring is its description."""
 
     answers: Mapping[int, type[BaseModel]]
     body: type[BaseModel] | None = None
-    """Its first example, if its JSON schema has some, is what /docs offers to send; else an empty object."""
+    """/docs offers the first example of its JSON schema, or an empty object."""
     query: type[BaseModel] | None = None
     headers: type[BaseModel] | None = None
     problems: tuple[int, ...] = ()
-    """Statuses of errors, beside those that each route has."""
+    """The statuses of errors, in addition to those that all routes have."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiDescription:
-    """The document's data about a service. Routes are named like lanes: "GET /orders/<order_id>"."""
+    """The description of a service. The keys of the routes look like "GET /orders/<order_id>"."""
 
     title: str
     version: str
     routes: Mapping[str, Described] = field(default_factory=dict)
     health: type[BaseModel] | None = None
-    """What /healthz answers; None for a service without health checks."""
+    """The response of /healthz; None for a service without health checks."""
     ready: type[BaseModel] = ReadyResponse
-    """What /readyz answers when nothing is missing."""
+    """The response of /readyz when nothing is missing."""
     problems: tuple[Problem, ...] = ()
-    """Those of errors that say themselves how they are answered."""
+    """The problems of errors that define their own response."""
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
-    """Returns the document of the routes in `description`, in its order. Raises KeyError for a route that the service lacks."""
+    """Returns the document of the routes in `description`. Raises KeyError for a route that the application lacks."""
     schemas = _schemas(description)
     endpoint_of = {(rule.rule, method): rule.endpoint for rule in app.url_map.iter_rules() for method in rule.methods or ()}
     paths: dict[str, dict[str, Any]] = {}
@@ -92,7 +92,7 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
 
 
 def _schemas(description: ApiDescription) -> Schemas:
-    """Returns the schemas of all models of the routes, with the models within them, by class name."""
+    """Returns the schemas of the routes' models and of the nested models, by class name."""
     schemas: Schemas = {}
     within: Schemas = {}
     for one in description.routes.values():

@@ -1,4 +1,4 @@
-"""The Flask application of a service: its routes and their guards."""
+"""Creates the Flask application of a service, with its routes and guards."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ from service_runtime.http.request_guard import guard_requests
 from service_runtime.http.request_ids import name_requests
 from service_runtime.http.write_guard import WriteGuard, guard_writes
 
-_EVERYBODY: Final = WriteGuard()
+_UNRESTRICTED: Final = WriteGuard()
 _NO_LANES: Final[Mapping[str, RequestLane]] = MappingProxyType({})
 
 
@@ -34,13 +34,13 @@ def create_application(
     description: ApiDescription,
     new_uuid: Callable[[], UUID],
     own_lanes: Mapping[str, RequestLane] = _NO_LANES,
-    guard: WriteGuard = _EVERYBODY,
+    guard: WriteGuard = _UNRESTRICTED,
 ) -> Flask:
-    """Returns an application with these routes, /livez, a home page and /docs. It answers each error with a problem body.
+    """Returns an application with these routes, /livez, a home page and /docs. Each error is answered with a problem body.
 
-    A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: one of
-    `own_lanes`, or one of `lanes_of` the server's `threads`. `problem_of` holds the service's own errors, `description` the text
-    of /docs, and `guard` the conditions for requests that change data. `new_uuid` makes ids for requests without one.
+    A request is served if its Host is one of `hosts`, its body is at most `max_body_bytes`, and its lane has room: one of
+    `own_lanes`, or one of `lanes_of` the server's `threads`. `problem_of` maps the service's errors, `description` describes the
+    routes, and `guard` restricts requests that change data. `new_uuid` creates the ids of requests without one.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes
@@ -51,7 +51,7 @@ def create_application(
     problems = (*problem_of.values(), *description.problems)
     register_documents(app, replace(description, routes=routes, problems=problems))
     name_requests(app, new_uuid)
-    # The guard comes first: a foreign request takes no room in a lane.
+    # The guard comes first, so that a rejected request takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)
     keep_lanes(app, lanes_of(description.routes, own_lanes, threads))

@@ -1,6 +1,6 @@
-"""The pages for browsers: a home page and /docs, which can send each request; and /openapi.json for tools.
+"""The home page, /docs with a form for each request, and /openapi.json for tools.
 
-No content of other sites, and one script: that of /docs.
+The pages load nothing from other sites. Only /docs has a script.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ documents_api = Blueprint("documents", __name__, template_folder="pages")
 
 
 def register_documents(app: Flask, description: ApiDescription) -> None:
-    """Adds the pages. The first request for the document generates it."""
+    """Adds the pages. The OpenAPI document is generated at the first request."""
     status_of = {problem.title: problem.status for problem in description.problems if problem.has_type}
     if "GET /readyz" in description.routes:
         status_of[NOT_READY] = 503
@@ -36,25 +36,25 @@ def register_documents(app: Flask, description: ApiDescription) -> None:
 
 @documents_api.get("/")
 def get_home() -> Response:
-    """What this service is, and where to go on."""
+    """Returns the home page, with links."""
     return _page("home.html", _ONLY_OWN_STYLE)
 
 
 @documents_api.get("/docs")
 def get_docs() -> Response:
-    """The API, for people, with a form that sends each request."""
+    """Returns the API documentation, with a form for each request."""
     return _page("docs.html", _OWN_SCRIPT_TOO)
 
 
 @documents_api.get("/docs/try.js")
 def get_script() -> Response:
-    """The script of those forms."""
+    """Returns the script of the forms."""
     return _not_sniffed(send_file(_SCRIPT, mimetype="text/javascript"))
 
 
 @documents_api.get("/openapi.json")
 def get_openapi() -> Response:
-    """The API as OpenAPI 3.1, for tools."""
+    """Returns the OpenAPI 3.1 document."""
     return jsonify(current_app.extensions["api_document"]())
 
 

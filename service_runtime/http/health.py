@@ -1,4 +1,4 @@
-"""The common part of all health checks: /livez, the words, and the HTTP status."""
+"""The common parts of the health checks: /livez, the status words, and the HTTP status."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol
@@ -12,22 +12,22 @@ from service_runtime.http.responses import json_response
 liveness_api = Blueprint("liveness", __name__)
 
 NOT_READY: Final = "Not ready"
-"""The title of the problem that /readyz answers."""
+"""The title of /readyz's problem response."""
 
 Word = Literal["ok", "unreachable"]
-"""unreachable: no work can be done with it now, for whatever reason."""
+"""unreachable: it cannot be used now, for any reason."""
 Status = Literal["ok", "attention", "degraded"]
-"""ok: all works; attention: a person should look, although requests are served; degraded: something is away."""
+"""ok: everything works; attention: a person should act, but requests are served; degraded: something is unavailable."""
 
 
 class LivenessResponse(BaseModel):
-    """The process serves."""
+    """The response of /livez: the process serves requests."""
 
     status: Literal["ok"] = "ok"
 
 
 class ReadyResponse(BaseModel):
-    """Work is possible now."""
+    """The response of /readyz when work is possible."""
 
     status: Literal["ok"] = "ok"
 
@@ -37,34 +37,34 @@ class WithStatus(Protocol):
 
     @property
     def status(self) -> Status:
-        """The whole report in one word."""
+        """The overall status."""
 
 
 class NeedsAttention(Protocol):
-    """A part that may have something for a person to look after."""
+    """A part that may need a person's attention."""
 
     def attention(self) -> list[str]:
-        """Returns what that is, each in one line with what to do."""
+        """Returns what needs attention, each point in one line with what to do."""
 
 
 @liveness_api.get("/livez")
 def get_liveness() -> Response:
-    """200 as long as the process serves. The check asks neither database nor broker: a new start would not bring them back."""
+    """Returns 200 while the process serves requests. Does not check database or broker: a restart would not fix them."""
     return json_response(LivenessResponse())
 
 
 def word(is_ok: bool) -> Word:
-    """Returns the health report's word for a part that answers or not."""
+    """Returns the status word of a part."""
     return "ok" if is_ok else "unreachable"
 
 
 def status_of(is_whole: bool, holding: Holding | None, attention: Sequence[str]) -> Status:
-    """Returns the status of a consumer, from its needs, its holds, and the tasks for a person."""
+    """Returns the status of a consuming service. `is_whole` is True if nothing that it needs is unavailable."""
     if not is_whole or (holding is not None and holding.is_outage):
         return "degraded"
     return "ok" if holding is None and not attention else "attention"
 
 
 def http_status(report: WithStatus) -> int:
-    """Returns 503 for a degraded report, else 200."""
+    """Returns 503 for a degraded report, otherwise 200."""
     return 503 if report.status == "degraded" else 200

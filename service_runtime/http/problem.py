@@ -1,4 +1,4 @@
-"""The HTTP answers to errors, as plain values without Flask, so that a service layer can name them beside its outcomes."""
+"""HTTP problems as plain values. The module does not import Flask, so that service layers can use it."""
 
 from dataclasses import dataclass
 
@@ -7,9 +7,9 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The answer to an error. `detail` replaces the error's own text, which is then only logged.
+    """The HTTP response to an error. `detail` replaces the error's text, which is then only logged.
 
-    A title other than the status's name has its own type, which /docs explains.
+    A title that differs from the status's standard phrase gets a problem type, which /docs explains.
     """
 
     status: int
@@ -18,14 +18,14 @@ class Problem:
 
     @property
     def has_type(self) -> bool:
-        """True if its type distinguishes it from other errors of the same status."""
+        """True if the problem has a type other than about:blank."""
         return self.title != HTTP_STATUS_CODES.get(self.status)
 
 
-class KnowsItsProblem(Exception):
-    """Base of the errors that define their own answers."""
+class ErrorWithProblem(Exception):
+    """Base class of errors that define their problem response."""
 
     @property
     def problem(self) -> Problem:
-        """The answer to the request with the error."""
+        """The problem response."""
         raise NotImplementedError

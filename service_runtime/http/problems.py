@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 problem bodies (application/problem+json). One table of a service maps its errors to status codes."""
+"""Answers errors with RFC 9457 problem bodies (application/problem+json). Each service maps its errors in one table."""
 
 import logging
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from flask import Flask, Response, json, request
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException, InternalServerError
 
-from service_runtime.http.problem import KnowsItsProblem, Problem
+from service_runtime.http.problem import ErrorWithProblem, Problem
 
 _RETRY_AFTER_S: Final = 5
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
-    """Answers each error of the application with a problem body; `problem_of` maps the service's own errors."""
+    """Registers error handlers that answer with problem bodies. `problem_of` maps the service's own errors."""
 
     def known(error: Exception) -> Response:
         problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
@@ -30,13 +30,13 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
     app.register_error_handler(ValidationError, _wrong_input)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
-    app.register_error_handler(KnowsItsProblem, lambda error: answer(error, error.problem))
+    app.register_error_handler(ErrorWithProblem, lambda error: answer(error, error.problem))
     for kind in problem_of:
         app.register_error_handler(kind, known)
 
 
 def anchor_of(title: str) -> str:
-    """Returns the anchor of the title in /docs."""
+    """Returns the anchor of a problem's title in /docs."""
     return "-".join(title.lower().split())
 
 
@@ -48,7 +48,7 @@ def problem_response(
     *,
     retry_after_s: int = _RETRY_AFTER_S,
 ) -> Response:
-    """Returns a problem body; `errors` name the wrong fields. A 503 says when to try again."""
+    """Returns a problem response. `errors` names the invalid fields. A 503 has Retry-After."""
     problem_type = f"/docs#{anchor_of(title)}" if Problem(status, title).has_type else "about:blank"
     body: dict[str, object] = {"type": problem_type, "title": title, "status": status, "detail": detail}
     if errors:
@@ -66,7 +66,7 @@ def _wrong_input(error: ValidationError) -> Response:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """Formats a location, such as items[0].price_cents."""
+    """Formats a field's location, such as items[0].price_cents."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 
@@ -80,4 +80,4 @@ def _http_error(error: HTTPException) -> Response:
 
 def _unexpected(error: Exception) -> Response:
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
-    return problem_response(500, InternalServerError().name, "something went wrong here; the log says more")
+    return problem_response(500, InternalServerError().name, "internal error; see the service's log")

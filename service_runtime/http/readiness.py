@@ -1,7 +1,7 @@
-"""Checks whether work is possible now: a thread asks each need, once a second at most.
+"""Checks whether work is possible now. A thread runs the check of each need, at most once a second.
 
-Callers wait two seconds at most, and share the answers of simultaneous checks. A hanging check stays one check, however often
-callers ask, and counts as a no until it ends.
+Callers wait at most two seconds, and share the result of a running check. A check that hangs is not started again, and counts as
+failed until it ends.
 """
 
 import threading
@@ -19,26 +19,26 @@ FOR_S: Final = 1.0
 
 
 class Needed(Protocol):
-    """A part without which no work is possible: a database, a broker."""
+    """A part that the work needs, such as a database or a broker."""
 
     def why_unready(self) -> str | None:
-        """Returns why the part cannot be used now, in one line; None if it can."""
+        """Returns the reason why the part cannot be used now, in one line; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A need of the work, and the advice if it is missing."""
+    """A part that the work needs, and the advice if it is missing."""
 
     name: str
-    """A word, as the health report has it: database, broker."""
+    """The name in the health report: database, broker."""
     needed: Needed
     to_do: str
-    """A sentence for the person who looks."""
+    """A sentence of advice for operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A missing need."""
+    """A need that is missing, with the reason."""
 
     name: str
     why: str
@@ -49,7 +49,7 @@ class Missing:
 
 
 class Readiness:
-    """Checks whether work is possible now; safe to use from several threads."""
+    """Checks whether work is possible now. Thread-safe."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class Readiness:
         within_s: float = WITHIN_S,
         for_s: float = FOR_S,
     ) -> None:
-        """An answer counts for `for_s`; callers wait `within_s` for it at most."""
+        """A result is cached for `for_s` seconds. Callers wait at most `within_s` seconds for one."""
         self._questions = [_Question(need, for_s, steady_s) for need in needs]
         self._within_s = within_s
         self._steady_s = steady_s
 
     def missing(self) -> tuple[Missing, ...]:
-        """Returns the missing needs; none if work is possible."""
+        """Returns the missing needs; empty if work is possible."""
         for question in self._questions:
             question.ask()
         end_s = self._steady_s() + self._within_s
@@ -74,13 +74,13 @@ class Readiness:
 
 
 def not_ready(missing: Sequence[Missing]) -> Response:
-    """Returns the problem body that names the missing needs with advice. Status 503."""
+    """Returns the 503 response that names the missing needs, with advice."""
     errors = [{"field": one.name, "message": one.why} for one in missing]
     return problem_response(503, NOT_READY, " ".join(map(str, missing)), errors)
 
 
 def word_of(name: str, missing: Sequence[Missing]) -> Word:
-    """Returns the health report's word for that need."""
+    """Returns the status word of the need in the health report."""
     return word(all(one.name != name for one in missing))
 
 
@@ -96,7 +96,7 @@ class _Question:
         self._why: str | None = None
 
     def ask(self) -> None:
-        """Starts a check, unless one runs already or the last answer still counts."""
+        """Starts a check, unless one is running or the last result is still valid."""
         with self._lock:
             still_counts = self._answered_s is not None and self._steady_s() - self._answered_s < self._for_s
             if self._is_asked or still_counts:
@@ -107,14 +107,14 @@ class _Question:
 
     def answer(self, wait_s: float, within_s: float) -> str | None:
         if not self._is_answered.wait(max(0.0, wait_s)):
-            return f"it does not answer within {within_s:g} s"
+            return f"no answer within {within_s:g} s"
         return self._why
 
     def _find_out(self) -> None:
         try:
             why = self.need.needed.why_unready()
         except Exception as error:
-            why = f"it cannot be asked: {error}"
+            why = f"the check failed: {error}"
         with self._lock:
             self._why, self._answered_s, self._is_asked = why, self._steady_s(), False
             self._is_answered.set()

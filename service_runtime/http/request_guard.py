@@ -1,4 +1,4 @@
-"""Rejects foreign requests before any code of the service."""
+"""Rejects requests with a foreign Host or Origin, or a wrong Content-Type, before they reach the routes."""
 
 from flask import Flask, Response, request
 from werkzeug.http import HTTP_STATUS_CODES
@@ -10,7 +10,7 @@ _JSON = "application/json"
 
 
 def guard_requests(app: Flask, hosts: KnownHosts) -> None:
-    """Answers only requests that name a known host, come from no other page, and carry JSON if they have a body."""
+    """Rejects requests with an unknown Host, requests from pages of other sites, and POST requests without JSON."""
 
     def turn_away() -> Response | None:
         refusal = hosts.refusal(
@@ -30,8 +30,8 @@ def guard_requests(app: Flask, hosts: KnownHosts) -> None:
 
 
 def _not_json(mimetype: str) -> Response:
-    """Returns the refusal of other types, which a form of any page may send without permission."""
-    detail = f"the body must be {_JSON}, by a Content-Type header that says so; this one is {mimetype or 'of no type'}"
+    """Returns the 415 response. Other types are rejected because a form of any page may send them."""
+    detail = f"Content-Type must be {_JSON}, not {mimetype or 'missing'}"
     response = problem_response(415, HTTP_STATUS_CODES[415], detail)
     response.headers["Accept-Post"] = _JSON
     return response

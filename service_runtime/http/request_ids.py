@@ -1,4 +1,4 @@
-"""Gives each request an id: its own X-Request-Id, or a new one. The answer and all its log lines carry it."""
+"""Assigns an id to each request: its X-Request-Id, or a new one. The response and all log lines contain it."""
 
 import re
 from collections.abc import Callable
@@ -15,7 +15,7 @@ _USABLE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def name_requests(app: Flask, new_uuid: Callable[[], UUID]) -> None:
-    """Gives requests their ids, before all other processing."""
+    """Assigns the ids before all other processing."""
 
     def begin() -> None:
         given = request.headers.get(HEADER, "")
@@ -23,7 +23,7 @@ def name_requests(app: Flask, new_uuid: Callable[[], UUID]) -> None:
         g.about_request = ExitStack()
         g.about_request.enter_context(logging_about(request_id=request_id))
 
-    def tell(response: Response) -> Response:
+    def add_header(response: Response) -> Response:
         request_id = current_ids().get("request_id")
         if request_id is not None:
             response.headers[HEADER] = request_id
@@ -35,5 +35,5 @@ def name_requests(app: Flask, new_uuid: Callable[[], UUID]) -> None:
             about.close()
 
     app.before_request(begin)
-    app.after_request(tell)
+    app.after_request(add_header)
     app.teardown_request(end)

@@ -1,9 +1,9 @@
-"""Answers in JSON, made from pydantic models."""
+"""JSON responses of pydantic models."""
 
 from flask import Response
 from pydantic import BaseModel
 
 
 def json_response(body: BaseModel, status: int = 200) -> Response:
-    """Returns the body as JSON, with this HTTP status."""
+    """Returns a JSON response with this HTTP status."""
     return Response(body.model_dump_json(), status=status, content_type="application/json")

@@ -1,4 +1,4 @@
-"""Limits who may change data over HTTP, and how often: an API key, and a rate for each caller. Both are off by default."""
+"""Restricts requests that change data, by an API key and a rate limit for each caller. Both are off by default."""
 
 import hmac
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ def _rate(text: str) -> str:
         try:
             limits.parse_many(text)
         except ValueError:
-            raise ValueError("a rate is expected, such as 100/minute or 10/second;1000/hour") from None
+            raise ValueError("not a rate; use a form such as 100/minute or 10/second;1000/hour") from None
     return text
 
 
 class WritingSettings(NamedSettings):
-    """Who may change something over HTTP, and how often."""
+    """The settings of the API key and the rate limit for requests that change data."""
 
     api_key_file: str = Field(
-        "", description="file that holds the key which requests that change something must bring; without it none is asked for"
+        "", description="file with the API key that requests which change data must send; default: no key is required"
     )
     write_rate: Annotated[str, AfterValidator(_rate)] = Field(
         "",
-        description="how often one caller may change something, 100/minute or 10/second;1000/hour; no limit unless given",
+        description="rate limit of each caller for requests that change data: 100/minute or 10/second;1000/hour; default: none",
     )
     _api_key: SecretStr = PrivateAttr(SecretStr(""))
 
@@ -49,34 +49,34 @@ class WritingSettings(NamedSettings):
 
 @dataclass(frozen=True, slots=True)
 class WriteGuard:
-    """The conditions for requests that change data. An empty key or rate sets none."""
+    """The conditions for requests that change data. An empty key or rate means no restriction."""
 
     api_key: str = ""
     rate: str = ""
 
     def lets_in(self, authorization: str) -> bool:
-        """Returns whether a request with this header may change data."""
+        """Returns True if a request with this Authorization header may change data."""
         return not self.api_key or brings_key(authorization, self.api_key)
 
 
 def brings_key(authorization: str, key: str) -> bool:
-    """Returns whether this header holds the key. The comparison's time says nothing about the key.
+    """Returns True if the header contains the key. Compares in constant time.
 
-    `authorization` is WSGI's: each byte of the header a character. The key is text, which clients send in UTF-8.
+    `authorization` is WSGI's string, with one character for each byte of the header. Clients send the key in UTF-8.
     """
     return hmac.compare_digest(authorization.encode("latin-1", "replace"), f"Bearer {key}".encode())
 
 
 def guard_writes(app: Flask, guard: WriteGuard) -> None:
-    """Answers 401 to changing requests without the key, and 429 to callers above the rate.
+    """Answers requests that change data with 401 if the key is missing, and with 429 if the caller exceeds the rate.
 
-    A caller is an address. Each process counts for itself, since its start.
+    A caller is an IP address. Each process counts separately, since its start.
     """
 
     def turn_away() -> Response | None:
         if request.method in _SAFE_METHODS or guard.lets_in(request.headers.get("Authorization", "")):
             return None
-        response = problem_response(401, "API key missing", "this needs the service's key, as `Authorization: Bearer KEY`")
+        response = problem_response(401, "API key missing", "send the service's API key as `Authorization: Bearer KEY`")
         response.headers["WWW-Authenticate"] = "Bearer"
         return response
 
@@ -87,7 +87,7 @@ def guard_writes(app: Flask, guard: WriteGuard) -> None:
 
 
 def _limit_rate(app: Flask, rate: str) -> None:
-    # Imported here: it takes 0.2 s, which a service without a rate saves at its start.
+    # Imported here because the import takes 0.2 s, which a service without a rate limit saves.
     from flask_limiter import Limiter
     from flask_limiter.util import get_remote_address
 

@@ -1,1 +1,1 @@
-"""A synchronous facade of the broker's client: a consumer in a thread, and a sender."""
+"""Synchronous interfaces to the broker's client: a consumer in a thread, and a sender."""

@@ -1,4 +1,4 @@
-"""The port to the event loop of a broker's client: where its coroutines run, and how threads wait for them."""
+"""The interface of the event loop on which a client runs, and by which threads wait for its coroutines."""
 
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar
@@ -7,16 +7,16 @@ T = TypeVar("T")
 
 
 class ClientLoop(Protocol):
-    """The event loop of one client; a process hands in `rocketmq_broker.client.EventLoopThread`."""
+    """The event loop of one client. In a process it is a `rocketmq_broker.client.EventLoopThread`."""
 
     def start(self) -> None:
         """Starts the loop."""
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Runs the coroutine on the loop, waits for its result in the calling thread, and raises its error.
+        """Runs the coroutine on the loop, and returns its result to the calling thread. Raises the coroutine's errors.
 
-        Cancels it after `timeout_s` and raises TimeoutError. Raises NotRunning unless the loop runs.
+        After `timeout_s` it cancels the coroutine and raises TimeoutError. Raises NotRunning if the loop is not running.
         """
 
     def stop(self) -> None:
-        """Ends the loop."""
+        """Stops the loop."""

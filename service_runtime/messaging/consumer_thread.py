@@ -1,4 +1,4 @@
-"""A push consumer behind the client's synchronous facade, with its own event loop in a thread."""
+"""A synchronous interface to a push consumer, which runs on an event loop in another thread."""
 
 import logging
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from service_runtime.messaging.client_loop import ClientLoop
 
 _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
-"""The time to leave the group, besides the wait for messages in work."""
+"""The time to leave the group, added to the wait for messages that are being processed."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 
@@ -17,12 +17,12 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerThread:
-    """Starts and stops a consumer, and reports on it, from any thread."""
+    """Starts, stops and monitors a push consumer. Thread-safe."""
 
     def __init__(self, consumer: PushConsumer, loop: ClientLoop, listener: MessageListener, tags: Mapping[str, str]) -> None:
-        """Lets `consumer`, which is new, subscribe to a tag of each topic. `listener` runs in the consumer's threads.
+        """Subscribes `consumer` to a tag of each topic. `listener` runs on the consumer's threads.
 
-        Neither the consumer nor `loop`, on which it will run, has been started.
+        Neither the consumer nor `loop`, on which it will run, may have been started.
         """
         for topic, tag in tags.items():
             consumer.subscribe(topic, tag)
@@ -31,12 +31,12 @@ class ConsumerThread:
         self._loop = loop
 
     def start(self) -> None:
-        """Joins the consumer group, and starts consuming. Raises ClientError."""
+        """Joins the consumer group and starts consuming. Raises ClientError."""
         self._loop.start()
         self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
 
     def stop(self, timeout_s: float) -> None:
-        """Leaves the group, after up to `timeout_s` for messages in work. The broker redelivers held messages."""
+        """Waits up to `timeout_s` for messages that are being processed, and leaves the group. Held messages are redelivered."""
         leaving_s = timeout_s + _FAREWELL_S
         try:
             self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)
@@ -45,7 +45,7 @@ class ConsumerThread:
         self._loop.stop()
 
     def why_unready(self) -> str | None:
-        """Returns why no message can come now, in one line; None if at least one broker answers."""
+        """Returns the reason why no message can arrive now, in one line; None if at least one broker answers."""
         try:
             is_connected = self._loop.run(self._consumer.is_connected_to_any(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
@@ -53,7 +53,7 @@ class ConsumerThread:
         return None if is_connected else "no broker answers this consumer"
 
     def progress(self) -> list[QueueProgress] | None:
-        """Returns the progress of each queue of the consumer; None if its event loop does not answer."""
+        """Returns the progress of each queue of the consumer, or None if its event loop does not answer."""
         try:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
@@ -65,12 +65,12 @@ class ConsumerThread:
         return self._consumer.group
 
     def count_dead_letters(self) -> int | None:
-        """Returns how many untreated dead letters the group has; None if the brokers do not answer."""
+        """Returns the number of unhandled dead letters of the group; None if the brokers do not answer."""
         try:
             return self._loop.run(self._consumer.count_dead_letters(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return None
 
     async def _progress(self) -> list[QueueProgress]:
-        """Returns the progress, on the event loop to which the queues belong."""
+        """Returns the progress. Runs on the event loop that owns the queues."""
         return self._consumer.progress

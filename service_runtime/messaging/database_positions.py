@@ -1,4 +1,4 @@
-"""A consumer's positions in its service's database, and what a person has to know when that database goes back in time."""
+"""Connects a consumer to the positions in its service's database, and reports when that database was reset to an older state."""
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,14 +15,14 @@ logger = logging.getLogger(__name__)
 
 
 class DatabasePositions(Generic[K]):
-    """The positions as a consumer of the broker's client needs them (`rocketmq_broker.client.ResultPositions`)."""
+    """Implements `rocketmq_broker.client.ResultPositions` with the service's database."""
 
     def __init__(
         self, positions: Positions[K], database: str, service: str, to_do: str, metrics: CollectorRegistry | None = None
     ) -> None:
-        """`database` names the database for people: "the credit database"; `service` begins the metric's name.
+        """`database` is the database's name in messages, such as "the credit database". `service` is the metric's prefix.
 
-        `to_do` says what a person has to do after a setback, without a full stop.
+        `to_do` is what an operator has to do after a setback, without a full stop.
         """
         self.positions = positions
         self._database = database
@@ -30,40 +30,40 @@ class DatabasePositions(Generic[K]):
         self._setbacks: dict[MessageQueue, Setback] = {}
         self._lacked = None
         if metrics is not None:
-            text = "Messages that were delivered again because the database went back in time."
+            text = "Messages that were redelivered because the database was reset to an older state."
             self._lacked = Counter(f"{service}_messages_lacked", text, registry=metrics)
 
     def read(self, queue: MessageQueue) -> int | None:
-        """Returns the queue's position; None without one. Raises DatabaseUnavailable."""
+        """Returns the queue's position, or None if it has none. Raises DatabaseUnavailable."""
         return self.positions.read(_name(queue))
 
     def save(self, offsets: Mapping[MessageQueue, int]) -> Mapping[MessageQueue, int | None]:
-        """Saves the positions (`Positions.save`)."""
+        """Saves the positions; see `Positions.save`."""
         queues = {_name(queue): queue for queue in offsets}
         lacking = self.positions.save({name: offsets[queue] for name, queue in queues.items()})
         return {queues[name]: position for name, position in lacking.items()}
 
     def known_until_ms(self) -> int | None:
-        """Returns a time until which all messages have their results. Raises DatabaseUnavailable."""
+        """Returns the time until which the results are complete. Raises DatabaseUnavailable."""
         return self.positions.known_until_ms()
 
     def forget(self, queue: MessageQueue) -> None:
-        """Drops what is known of a queue."""
+        """Forgets the saved position of a queue."""
         self.positions.forget(_name(queue))
 
     def begin_again(self, queue: MessageQueue) -> None:
-        """Lets the next `save` of a queue lower its position."""
+        """Allows the next `save` to lower the queue's position."""
         self.positions.begin_again(_name(queue))
 
     def forget_results(self) -> None:
-        """Drops what is known of results."""
+        """Forgets the acknowledged results."""
         self.positions.forget_results()
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
-        """Logs, counts and remembers queues whose messages are delivered again."""
+        """Logs, counts and stores the queues whose messages are redelivered."""
         for setback in setbacks:
             logger.error(
-                "%s went back in time: it lacks %d messages of %s, which come again from offset %d; %d of them have expired",
+                "%s was reset to an older state: it lacks %d messages of %s, redelivered from offset %d; %d of them have expired",
                 self._database, setback.consumed - setback.position, setback.queue, setback.position, setback.expired,
             )  # fmt: skip
             self._setbacks[setback.queue] = setback
@@ -71,19 +71,19 @@ class DatabasePositions(Generic[K]):
                 self._lacked.inc(setback.consumed - setback.position)
 
     def attention(self) -> list[str]:
-        """Returns what a person has to know, until the service starts again; empty if the database never went back."""
+        """Returns a line for operators, until the service restarts; empty if there was no setback."""
         setbacks = list(self._setbacks.values())
         if not setbacks:
             return []
         lacked = sum(setback.consumed - setback.position for setback in setbacks)
         expired = sum(setback.expired for setback in setbacks)
         is_new = all(setback.is_new_database for setback in setbacks)
-        what = "has no results at all, and" if is_new else "went back in time:"
-        again = f"{lacked - expired} are delivered again by themselves"
-        lost = f", and {expired} have expired at the broker: only `reconcile` finds their orders" if expired else ""
+        what = "has no results at all, and" if is_new else "was reset to an older state:"
+        again = f"{lacked - expired} are redelivered"
+        lost = f", and {expired} have expired at the broker; run `reconcile` to find their orders" if expired else ""
         return [
             f"{self._database} {what} it lacked {lacked} messages of {len(setbacks)} queues; {again}{lost}. {self._to_do}."
-            " A restart of the service ends this line: docs/services.md, A database that goes back"
+            " This line disappears when the service restarts. See docs/services.md, A database that goes back"
         ]
 
 

@@ -1,4 +1,4 @@
-"""Sends plain messages from any thread, behind the client's synchronous facade."""
+"""A synchronous interface to a producer of plain messages."""
 
 import logging
 from typing import Final
@@ -16,10 +16,10 @@ class NotSent(Exception):
 
 
 class SenderThread:
-    """A producer with its own event loop in a thread. Sending needs a broker; starting does not."""
+    """A producer that runs on an event loop in another thread. Thread-safe. `start` succeeds without a running broker."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int, loop: ClientLoop) -> None:
-        """`send_timeout_ms` bounds the broker's time to store a message. The producer runs on `loop`, which is not started."""
+        """`send_timeout_ms` is the time-out for storing a message. The producer runs on `loop`, which `start` starts."""
         self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
         self._loop = loop
 
@@ -37,7 +37,7 @@ class SenderThread:
         self._loop.stop()
 
     def send(self, message: Message) -> None:
-        """Sends the message; stored on return. Raises NotSent."""
+        """Sends the message, which is stored on return. Raises NotSent."""
         try:
             self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)
         except (ClientError, TimeoutError) as error:

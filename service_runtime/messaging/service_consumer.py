@@ -1,4 +1,4 @@
-"""The consumer of a service: by this project's client, or by Apache's where the settings name its endpoints."""
+"""Creates the consumer of a service, with this project's client or with Apache's."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 ServiceConsumer = ConsumerThread | ApacheConsumer
-"""A consumer of a service, by this project's client or by Apache's."""
+"""A consumer that uses this project's client, or Apache's."""
 
 
 def service_consumer(
@@ -26,13 +26,12 @@ def service_consumer(
     rpc_hook: RpcHook | None = None,
     results: ResultPositions | None = None,
 ) -> ServiceConsumer:
-    """Consumes messages that have a tag of these topics, starting at each queue's first message.
+    """Returns a consumer of messages with one tag of each topic, starting at the first message of each queue.
 
-    Calls `listener` in `threads` threads, with up to `batch_size` messages. It runs on `loop`; `rpc_hook` sees the pulls, and
-    `results` has the positions in the database of the listener's results.
-    With `grpc_endpoints` Apache's client takes its place, which pulls batch by batch, has no offsets that `results` could
-    save, and no use for `rpc_hook` and `loop`.
-    Without `max_reconsume_times` the client's own limit counts.
+    It calls `listener` on `threads` threads with up to `batch_size` messages. It runs on `loop`. `rpc_hook` is called for each
+    pull. `results` are the positions in the database of the listener's results.
+    With `grpc_endpoints` it uses Apache's client, which ignores `results`, `rpc_hook` and `loop`.
+    The default of `max_reconsume_times` is the client's.
     """
     if grpc_endpoints:
         return ApacheConsumer(

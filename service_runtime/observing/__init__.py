@@ -1,1 +1,1 @@
-"""Log lines, metrics and traces of a service."""
+"""The logs, metrics and traces of a service."""

@@ -1,8 +1,8 @@
-"""The ids of the current work: request, order and transaction, added to each of its log lines.
+"""Adds the ids of the current request, order and transaction to log lines.
 
     HTTP request ── X-Request-Id ──> message, property requestId ──> check-backs and consumers of every group
 
-So one id finds the lines of all services about one request.
+So one id finds the log lines of all services about a request.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 REQUEST_ID: Final = "requestId"
-"""The user property of a message that carries the id of the request."""
+"""The user property of a message that contains the request id."""
 _MAX_ID_LENGTH: Final = 100
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -20,7 +20,7 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("ids of log lines", default=_NO
 
 
 class Identified(Protocol):
-    """A message with the ids for log lines."""
+    """A message, from which the ids are taken."""
 
     @property
     def properties(self) -> Mapping[str, str]:
@@ -28,7 +28,7 @@ class Identified(Protocol):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The message's keys, the order id first."""
+        """The message's keys; the first one is the order id."""
 
     @property
     def transaction_id(self) -> str | None:
@@ -36,7 +36,7 @@ class Identified(Protocol):
 
 
 def current_ids() -> Mapping[str, str]:
-    """Returns the ids of the current work in this thread or task."""
+    """Returns the ids of the current context."""
     return _ids.get()
 
 
@@ -52,7 +52,7 @@ def logging_about(**ids: str | None) -> Iterator[None]:
 
 
 def logging_about_message(message: Identified) -> AbstractContextManager[None]:
-    """Adds request, order and transaction of a message to the log lines of the block."""
+    """Adds the request, order and transaction ids of a message to the log lines of the block."""
     return logging_about(
         request_id=message.properties.get(REQUEST_ID),
         order_id=next(iter(message.keys), None),
@@ -61,6 +61,6 @@ def logging_about_message(message: Identified) -> AbstractContextManager[None]:
 
 
 def request_properties() -> dict[str, str]:
-    """Returns the user properties that carry the current request in a message; none outside a request."""
+    """Returns the user property with the current request id; empty outside a request."""
     request_id = _ids.get().get("request_id")
     return {REQUEST_ID: request_id} if request_id else {}

@@ -1,6 +1,6 @@
-"""Log lines of the services with their ids: as text for people, or as JSON for a log store.
+"""Formats log lines with their ids, as text or as JSON.
 
-2026-11-22 12:36:00,000 WARNING order_service: the database did not take it [request_id=7f3a order_id=… transaction_id=…]
+2026-11-22 12:36:00,000 WARNING order_service: the database did not accept it [request_id=7f3a order_id=… transaction_id=…]
 {"time": "2026-11-22T12:36:00.000Z", "level": "WARNING", "logger": "order_service", "message": "…", "request_id": "7f3a"}
 """
 
@@ -16,20 +16,20 @@ LogFormat = Literal["text", "json"]
 
 
 class ContextFormatter(LineFormatter):
-    """A line of text that ends with the ids."""
+    """Formats a line of text that ends with the ids."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        """Returns the line with the ids."""
+        """Returns the line with the ids appended."""
         ids = " ".join(f"{name}={value}" for name, value in current_ids().items())
         line = super().formatMessage(record)
         return f"{line} [{ids}]" if ids else line
 
 
 class JsonFormatter(LineFormatter):
-    """A JSON object on one line, with a traceback as a value."""
+    """Formats a line as a JSON object. A traceback is one of its values."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the object."""
+        """Returns the JSON object in one line."""
         message, *traceback = super().format(record).split("\n")
         line: dict[str, object] = {
             "time": rfc3339(int(record.created * 1000)),
@@ -47,6 +47,6 @@ class JsonFormatter(LineFormatter):
 
 
 def set_log_format(log_format: LogFormat) -> None:
-    """Sets the format of all handlers of the process."""
+    """Sets the format of all log handlers of the process."""
     for handler in logging.getLogger().handlers:
         handler.setFormatter(JsonFormatter() if log_format == "json" else ContextFormatter())

@@ -1,4 +1,4 @@
-"""Metrics of a service for Prometheus: /metrics on its HTTP port, off unless the setting asks for it."""
+"""Prometheus metrics of a service at /metrics of its HTTP port. Off by default."""
 
 from collections.abc import Callable
 from typing import Final
@@ -10,13 +10,13 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
 _NO_ROUTE: Final = "none"
-"""The route of a request that asks for none of the service's: its path is the caller's, and there is no end of those."""
+"""The label of requests that match no route. Their paths are not used, because they are unbounded."""
 
 metrics_api = Blueprint("metrics", __name__)
 
 
 def new_metrics() -> CollectorRegistry:
-    """Returns a registry with figures of the process: CPU, memory, open files, garbage collection."""
+    """Returns a registry with the metrics of the process: CPU, memory, open files, garbage collection."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
@@ -24,10 +24,10 @@ def new_metrics() -> CollectorRegistry:
 
 
 def serve_metrics(app: Flask, registry: CollectorRegistry, now_s: Callable[[], float]) -> None:
-    """Adds /metrics to the application, and counts and times its requests by method, route and status."""
-    requests = Counter("http_requests", "Requests that were answered.", ["method", "route", "status"], registry=registry)
+    """Adds /metrics to the application. Counts and times requests by method, route and status."""
+    requests = Counter("http_requests", "Answered requests.", ["method", "route", "status"], registry=registry)
     durations = Histogram(
-        "http_request_duration_seconds", "From the request to its answer.", ["method", "route"], registry=registry
+        "http_request_duration_seconds", "Time from the request to its response.", ["method", "route"], registry=registry
     )
 
     def begin() -> None:
@@ -50,6 +50,6 @@ def serve_metrics(app: Flask, registry: CollectorRegistry, now_s: Callable[[], f
 
 @metrics_api.get("/metrics")
 def get_metrics() -> Response:
-    """Returns the metrics in Prometheus' text format."""
+    """Returns the metrics in Prometheus's text format."""
     registry: CollectorRegistry = current_app.extensions["metrics"]
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

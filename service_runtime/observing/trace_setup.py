@@ -1,7 +1,7 @@
-"""Switches OpenTelemetry traces on.
+"""Enables OpenTelemetry traces.
 
-OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT, set the receiver. The functions import the libraries: that
-takes half a second, which a service without traces saves at its start.
+OpenTelemetry's variables, such as OTEL_EXPORTER_OTLP_ENDPOINT, configure the exporter. The libraries are imported inside the
+functions, because that takes half a second, which a service without traces saves.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 
 def start_tracing(service: str) -> Callable[[], None]:
-    """Starts recording and sending spans. Returns a function that stops it, and sends the rest."""
+    """Starts recording and exporting spans. Returns a function that exports the rest and stops."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -34,10 +34,10 @@ def trace_requests(app: Flask) -> None:
 
 
 def trace_database(engine: Engine) -> None:
-    """Records a span for each statement, with its text but without its values."""
+    """Records a span for each SQL statement, with its text but without its values."""
     from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor
 
-    # The package asks for SQLAlchemy before 2.1, but works with it: tests/e2e/test_traces.py.
+    # The package requires SQLAlchemy < 2.1, but works with 2.1: see tests/e2e/test_traces.py.
     SQLAlchemyInstrumentor().instrument(engine=engine, skip_dep_check=True)
 
 

@@ -1,10 +1,10 @@
-"""OpenTelemetry traces, off by default: one trace from an HTTP request to its rows, over all services.
+"""OpenTelemetry traces across services, off by default: one trace from an HTTP request to the rows that it writes.
 
     POST /orders ── execute_local_transaction ── SQL of the order database
         └─ message, property traceparent ── a consumer's span ── Celery task ── SQL of the credit database
 
-A batch of messages belongs to several traces: its span continues the first message's, and links to the others. `trace_setup`
-switches traces on; until then this module does nothing.
+A batch of messages belongs to several traces: its span continues the first message's trace and links to the others. `trace_setup`
+enables traces; without it this module does nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ _NAME: Final = "service_runtime"
 
 
 class Carried(Protocol):
-    """A message that carries a trace."""
+    """A message that may carry a trace."""
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The message's properties, with `traceparent` if its sender was traced."""
+        """The message's properties; with `traceparent` if the sender was traced."""
 
 
 def carried_properties() -> dict[str, str]:
-    """Returns the user properties that carry the current request and the current trace in a message, if any."""
+    """Returns the user properties with the current request id and trace, if any."""
     carried = request_properties()
     if _is_on():
         propagate.inject(carried)
@@ -36,7 +36,7 @@ def carried_properties() -> dict[str, str]:
 
 @contextmanager
 def span_about(messages: Sequence[Carried], name: str) -> Iterator[None]:
-    """Opens a span that continues the first message's trace, and links to those of the others."""
+    """Opens a span that continues the first message's trace and links to the traces of the others."""
     if not _is_on():
         yield
         return
@@ -48,5 +48,5 @@ def span_about(messages: Sequence[Carried], name: str) -> Iterator[None]:
 
 
 def _is_on() -> bool:
-    """Returns whether spans are collected: unused spans cost time too."""
+    """Returns True if spans are exported. Otherwise creating them would waste time."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

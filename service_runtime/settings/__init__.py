@@ -1,1 +1,1 @@
-"""Settings of the services, with their secrets, hosts and name servers."""
+"""The settings of the services."""

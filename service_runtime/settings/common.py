@@ -1,4 +1,4 @@
-"""Settings of all our processes: their naming, and those that each service has."""
+"""The naming of settings, and the settings that all services share."""
 
 import inspect
 import ipaddress
@@ -16,30 +16,29 @@ from service_runtime.settings.secret_settings import secret_url
 def _host_names(text: str) -> str:
     for name in split_names(text):
         if not is_address(name) and host_of(name) != name:
-            raise ValueError(
-                f"{name!r} is no host name: names without http:// and without a port are expected, with commas between"
-            )
+            raise ValueError(f"invalid host name {name!r}; use comma-separated names without http:// and without a port")
     return text
 
 
 HostNames = Annotated[str, AfterValidator(_host_names)]
-"""Host names with commas between them."""
+"""Comma-separated host names."""
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:
-    """Returns the names of settings without an alias: `http_port` becomes ORDER_HTTP_PORT with the prefix ORDER."""
+    """Returns the generator of the settings' names: with the prefix ORDER, `http_port` becomes ORDER_HTTP_PORT."""
     return AliasGenerator(validation_alias=lambda field: f"{prefix}_{field.upper()}")
 
 
 class NamedSettings(BaseSettings):
-    """Base of the settings of a process. Each field has one name, its alias: ORDER_HTTP_PORT, and the flag --order-http-port.
+    """Base class of settings. Each field has one name, its alias: ORDER_HTTP_PORT, and the flag --order-http-port.
 
-    No other variable counts: neither a field's own name (a DATABASE_URL for another program) nor other letters (order_http_port).
+    Other variables are ignored: a field's own name (DATABASE_URL may be meant for another program) and other cases
+    (order_http_port).
     """
 
-    log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="log lines as text, or as JSON objects")
+    log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="format of log lines: text or json")
     traces_enabled: bool = Field(
-        False, validation_alias="TRACES_ENABLED", description="send OpenTelemetry traces where the OTEL_ variables say"
+        False, validation_alias="TRACES_ENABLED", description="send OpenTelemetry traces, configured by the OTEL_ variables"
     )
 
     model_config = SettingsConfigDict(
@@ -48,7 +47,7 @@ class NamedSettings(BaseSettings):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Removes the source's indentation from the class's docstring, which --help shows."""
+        """Removes the indentation from the class's docstring, which --help shows."""
         super().__pydantic_init_subclass__(**kwargs)
         cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
 
@@ -61,7 +60,7 @@ class NamedSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Reads flags first, then the environment, in exactly the documented letters."""
+        """Reads flags first, then environment variables, case-sensitively."""
         return init_settings, EnvSettingsSource(settings_cls, case_sensitive=True)
 
 
@@ -71,20 +70,20 @@ def _database_url(url: SecretStr) -> SecretStr:
 
 
 def _address(text: str) -> str:
-    """Returns a host name or an address, without a URL's brackets around an IPv6 address."""
+    """Returns a host name or an address. Removes the brackets around an IPv6 address."""
     host = text.strip().removeprefix("[").removesuffix("]")
     if ":" in host:
         try:
             ipaddress.ip_address(host.partition("%")[0])
         except ValueError:
-            raise ValueError("a host name or an address is expected, without http:// and without a port") from None
+            raise ValueError("not a host name or an address; use one without http:// and without a port") from None
     elif not host or not all(sign.isalnum() or sign in "-._" for sign in host):
-        raise ValueError("a host name or an address is expected; 0.0.0.0 and :: mean all addresses of the machine")
+        raise ValueError("not a host name or an address; use 0.0.0.0 or :: for all addresses of the machine")
     return host
 
 
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_database_url)]
-"""A database URL by the rule of `service_runtime.database.database_url`."""
+"""A database URL; see `service_runtime.database.database_url`."""
 
 HostAddress = Annotated[str, AfterValidator(_address)]
 """A host name or an IP address to listen on."""
@@ -92,22 +91,22 @@ HostAddress = Annotated[str, AfterValidator(_address)]
 
 HttpPort = Annotated[int, Field(ge=0, le=65535, description="port to listen on; 0 picks one")]
 
-HttpThreads = Annotated[int, Field(ge=8, le=512, description="requests that are worked on at once")]
+HttpThreads = Annotated[int, Field(ge=8, le=512, description="maximum number of requests processed at the same time")]
 
 
 class DatabaseSettings(NamedSettings):
-    """The place of a service's database, and the waits for it."""
+    """The URL of a service's database, and its time-outs."""
 
     database_url: DatabaseUrl = Field(description="sqlite:///path or postgresql://user:password@host/name")
     database_password_file: str = Field(
-        "", description="file that holds the password for the database URL, which holds none then"
+        "", description="file with the password for the database URL, which must not contain one then"
     )
-    database_start_timeout_s: float = Field(30.0, gt=0, le=86_400, description="how long to wait for the database at start")
+    database_start_timeout_s: float = Field(30.0, gt=0, le=86_400, description="time-out for the database at the start")
     migration_lock_wait_s: float = Field(
         600.0,
         gt=0,
         le=86_400,
-        description="how long to try again while others hold the locks that a migration needs, or migrate themselves",
+        description="time-out for the locks that a migration needs",
     )
 
     @model_validator(mode="after")
@@ -118,10 +117,10 @@ class DatabaseSettings(NamedSettings):
 
 
 class ServingDatabaseSettings(DatabaseSettings):
-    """The database of a process that serves, and may migrate it before."""
+    """The database settings of a process that serves, and may migrate the database first."""
 
     migrate_on_start: bool = Field(
-        True, description="bring the database to this version before serving; without it another version is an error"
+        True, description="migrate the database to this version before serving; if off, another version is an error"
     )
 
 
@@ -132,13 +131,13 @@ class HttpSettings(NamedSettings):
     http_port: HttpPort
     http_known_hosts: HostNames = Field(
         "",
-        description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
+        description="further host names of this service, beside localhost and its addresses: shop.example,api",
     )
     http_threads: HttpThreads
     metrics_enabled: bool = Field(False, description="serve metrics for Prometheus at /metrics")
-    stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")
+    stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="grace period for running requests after SIGTERM")
 
     @property
     def known_hosts(self) -> KnownHosts:
-        """The names that requests may use for the service."""
+        """The host names that requests may use for the service."""
         return KnownHosts.of(self.http_host, self.http_known_hosts)

@@ -1,4 +1,4 @@
-"""The settings of all services that serve and consume, and those of their migrations."""
+"""The settings of services that serve and consume, and of their migrations."""
 
 from types import new_class
 from typing import Annotated, Any, TypeVar
@@ -24,7 +24,7 @@ def _endpoints(text: str) -> str:
     for part in text.split(";") if text else ():
         host, _, port = part.rpartition(":")
         if not host or ":" in host or "/" in host or not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65_535):
-            raise ValueError(f"{part!r}: host:port;host:port is expected, with names or IPv4 addresses and without http://")
+            raise ValueError(f"invalid endpoint {part!r}; use host:port;host:port with names or IPv4 addresses, without http://")
     return text
 
 
@@ -36,23 +36,23 @@ class ServiceSettings(ServingDatabaseSettings, HttpSettings):
     )
     grpc_endpoints: Annotated[str, AfterValidator(_endpoints)] = Field(
         "",
-        description="gRPC address of the broker or of Apache's proxies, host:port;host:port: Apache's own Python client sends "
-        "and consumes orders then; none unless given",
+        description="gRPC endpoints of the broker or of Apache's proxies, host:port;host:port; if given, Apache's Python client "
+        "sends and consumes orders; default: none",
     )
 
 
 def database_at(path: str) -> Any:
-    """Returns the field `database_url`, whose default is a SQLite file with this path."""
+    """Returns the field `database_url`. Its default is a SQLite file with this path."""
     url = f"sqlite:///{path}"
-    return Field(SecretStr(url), description=f"sqlite:///path or postgresql://user:password@host/name; {url} unless given")
+    return Field(SecretStr(url), description=f"sqlite:///path or postgresql://user:password@host/name; default: {url}")
 
 
 def migration_settings(database_settings: type[D], program: str) -> type[D]:
-    """Returns the settings of `python -m PROGRAM migrate`: those of the database, with the command's --help."""
+    """Returns the settings class of `python -m PROGRAM migrate`: the database's settings, with the command's --help."""
     database = program.replace("_service", " database")
-    text = f"""Brings the {database} to the version that this program needs, says what it did, and ends.
+    text = f"""Migrate the {database} to this program's version, print the result, and exit.
 
-    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
+    Exit status: 0 if the database has that version, 1 if it could not be migrated, 2 for an invalid setting.
     """
     config = SettingsConfigDict(cli_prog_name=f"python -m {program} migrate")
     namespace = {"__doc__": text, "__module__": database_settings.__module__, "model_config": config}

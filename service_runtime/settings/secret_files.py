@@ -1,52 +1,52 @@
-"""Passwords from files, as Docker and Kubernetes provide secrets, inserted into the URLs that lack them.
+"""Inserts passwords from files, as Docker and Kubernetes provide secrets, into URLs.
 
-Everybody who may inspect the container sees an environment variable; and a password in a URL must be escaped, which people
-forget. So a variable NAME_URL holds no password, and NAME_PASSWORD_FILE names its file.
+Anyone who may inspect the container can read its environment variables, and a password in a URL must be escaped, which is easily
+forgotten. So NAME_URL contains no password, and NAME_PASSWORD_FILE is the path of its file.
 """
 
 from pathlib import Path
 from urllib.parse import quote, urlsplit, urlunsplit
 
-_LONGEST = 4096
+_MAX_BYTES = 4096
 
 
 class SecretUnusable(ValueError):
-    """The password cannot be read, or the URL has no place for it. The text contains neither."""
+    """The password cannot be read or inserted into the URL. The text contains neither of them."""
 
     def __init__(self, text: str) -> None:
-        # A path may hold bytes that are no UTF-8; pydantic accepts no error whose text cannot be encoded.
+        # A path may contain bytes that are not UTF-8, and pydantic requires error texts that can be encoded.
         super().__init__(text.encode(errors="backslashreplace").decode())
 
 
 def url_with_password(url: str, password_file: str | Path | None) -> str:
-    """Returns the URL with the file's password, escaped; without a file the unchanged URL. Raises SecretUnusable."""
+    """Returns the URL with the file's password, escaped. Without a file returns the URL unchanged. Raises SecretUnusable."""
     if not password_file:
         return url
     password = read_secret(password_file)
     try:
         parts = urlsplit(url)
     except ValueError:
-        raise SecretUnusable("the URL cannot be read") from None
+        raise SecretUnusable("invalid URL") from None
     user, _, host = parts.netloc.rpartition("@")
     if not host:
-        raise SecretUnusable("the URL names no host, so there is nobody to tell a password")
+        raise SecretUnusable("the URL has no host, so it cannot have a password")
     if ":" in user:
-        raise SecretUnusable("the URL holds a password already: take it out there, or do without the file")
+        raise SecretUnusable("the URL already contains a password; remove it there, or do not set the file")
     return urlunsplit(parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}"))
 
 
 def read_secret(path: str | Path) -> str:
-    """Returns the file's content without its last line end. Raises SecretUnusable."""
+    """Returns the file's content without the final newline. Raises SecretUnusable."""
     try:
         with Path(path).open("rb") as file:
-            content = file.read(_LONGEST + 1)
+            content = file.read(_MAX_BYTES + 1)
         secret = content.decode().removesuffix("\n").removesuffix("\r")
     except OSError as error:
-        raise SecretUnusable(f"{path} cannot be read: {error.strerror}") from None
+        raise SecretUnusable(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SecretUnusable(f"{path} is not text in UTF-8") from None
+        raise SecretUnusable(f"{path} is not UTF-8 text") from None
     if not secret:
         raise SecretUnusable(f"{path} is empty")
-    if len(content) > _LONGEST or "\n" in secret:
-        raise SecretUnusable(f"{path} is no password: one line of at most {_LONGEST} bytes is expected")
+    if len(content) > _MAX_BYTES or "\n" in secret:
+        raise SecretUnusable(f"{path} must contain one line of at most {_MAX_BYTES} bytes")
     return secret

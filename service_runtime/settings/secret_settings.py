@@ -1,4 +1,4 @@
-"""Passwords from files for settings: kept in a value that hides itself. Each error names the variable."""
+"""Reads passwords from files for settings, as pydantic secrets. Each error begins with the variable's name."""
 
 from pydantic import SecretStr
 
@@ -6,7 +6,7 @@ from service_runtime.settings.secret_files import SecretUnusable, read_secret, u
 
 
 def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
-    """Calls `url_with_password` for the variable `name`, which begins the text of a SecretUnusable."""
+    """Calls `url_with_password`. Raises SecretUnusable with a text that begins with the variable `name`."""
     try:
         return SecretStr(url_with_password(url.get_secret_value(), password_file))
     except SecretUnusable as error:
@@ -14,7 +14,7 @@ def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
 
 
 def secret_of(path: str, name: str) -> SecretStr:
-    """Returns the file's content, empty without a path. The variable `name` begins the text of a SecretUnusable."""
+    """Returns the file's content, or an empty secret without a path. Raises SecretUnusable; its text begins with `name`."""
     try:
         return SecretStr(read_secret(path) if path else "")
     except SecretUnusable as error:

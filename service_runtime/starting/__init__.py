@@ -1,1 +1,1 @@
-"""The start of a service's process, and its messages about failures."""
+"""The start of a service's process, and its error messages."""

@@ -1,4 +1,4 @@
-"""A service's database by its settings: opened for serving, or only migrated."""
+"""Opens or migrates a service's database by its settings."""
 
 from sqlalchemy import Engine
 
@@ -8,15 +8,12 @@ from service_runtime.settings.common import DatabaseSettings, ServingDatabaseSet
 
 
 def open_to_serve(settings: ServingDatabaseSettings, migrations: str) -> Engine:
-    """Opens a database that answers and has the tables of this version. Raises DatabaseUnusable."""
+    """Opens the database; migrates it first if the setting `migrate_on_start` is on. Raises DatabaseUnusable."""
     return open_migrated(settings, migrations, is_migrated=settings.migrate_on_start)
 
 
 def open_migrated(settings: DatabaseSettings, migrations: str, *, is_migrated: bool = False) -> Engine:
-    """Opens a database that answers and has the tables of this version; migrates it only if `is_migrated`.
-
-    Raises DatabaseUnusable.
-    """
+    """Opens a database with this version's tables. Migrates it first only if `is_migrated`. Raises DatabaseUnusable."""
     return open_database(
         settings.database_url.get_secret_value(),
         migrations=migrations,

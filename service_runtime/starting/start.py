@@ -1,4 +1,4 @@
-"""The start of a process: its settings, its log, its message if it cannot start, and its end by signals."""
+"""Starts a process: reads its settings, sets up its log, prints why it cannot start, and handles signals."""
 
 import logging
 import os
@@ -29,23 +29,23 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Command(Generic[S]):
-    """A command that does some work and ends, instead of serving: its settings, and the work."""
+    """A command that does some work and exits instead of serving."""
 
     settings_class: type[S]
     work: Callable[[S], None]
-    if_told_to_stop: int = 0
+    status_if_stopped: int = 0
     """The exit status for a signal before the work has set its handlers."""
 
     def run(self, program: str, arguments: Sequence[str]) -> int:
-        """Runs the command, and returns the exit status of `run_program`."""
-        return run_program(program, self.settings_class, self.work, arguments, if_told_to_stop=self.if_told_to_stop)
+        """Runs the command. Returns the exit status of `run_program`."""
+        return run_program(program, self.settings_class, self.work, arguments, status_if_stopped=self.status_if_stopped)
 
 
 _NO_MORE: Final[Mapping[str, Command[Any]]] = MappingProxyType({})
 
 
 class CannotStart(Exception):
-    """The reason why a process does not start, in one line."""
+    """The process cannot start. The text is the reason, in one line."""
 
 
 def run_service(
@@ -56,30 +56,30 @@ def run_service(
     migrate: Callable[[M], None],
     more: Mapping[str, Command[Any]] = _NO_MORE,
 ) -> int:
-    """Serves for `python -m PROGRAM`, migrates for `python -m PROGRAM migrate`. Returns the exit status of `run_program`.
+    """Runs `python -m PROGRAM`, which serves, `python -m PROGRAM migrate`, or one of the commands in `more`, by name.
 
-    `more` are the program's other commands, by name.
+    Returns the exit status of `run_program`.
     """
     arguments = sys.argv[1:]
-    commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate, if_told_to_stop=130), **more}
+    commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate, status_if_stopped=130), **more}
     if arguments and arguments[0] in commands:
         return commands[arguments[0]].run(f"{program} {arguments[0]}", arguments[1:])
     return run_program(program, settings_class, serve, arguments)
 
 
 def run_program(
-    program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str], *, if_told_to_stop: int = 0
+    program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str], *, status_if_stopped: int = 0
 ) -> int:
-    """Reads the settings and does the work. Returns the process's exit status.
+    """Reads the settings and calls `work` with them. Returns the exit status.
 
-    0 after the work, 1 if it failed, 2 for a wrong setting, `if_told_to_stop` for a signal before `work` has set its handlers.
-    The reason is a line on stderr.
+    The status is 0 on success, 1 on failure, 2 for an invalid setting, and `status_if_stopped` for a signal before `work` has set
+    its handlers. The reason is printed as one line on stderr.
     """
     try:
         interrupt_on_signals()
         return _run(program, settings_class, work, arguments)
     except KeyboardInterrupt:
-        return say(program, "told to stop while it started", if_told_to_stop)
+        return say(program, "stopped by a signal during the start", status_if_stopped)
 
 
 def _run(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
@@ -98,10 +98,10 @@ def _run(program: str, settings_class: type[S], work: Callable[[S], None], argum
 
 
 def exempt_loopback_from_proxies(environment: MutableMapping[str, str]) -> None:
-    """Adds this machine's loopback to NO_PROXY: no proxy can reach it.
+    """Adds the loopback addresses to NO_PROXY, because a proxy cannot reach them.
 
-    The libraries that send traces (requests) and speak gRPC follow HTTP_PROXY and its like. Both spellings are set: gRPC reads
-    only the lower-case one, and of programs that read both some prefer the one, some the other.
+    The libraries for traces (requests) and gRPC use HTTP_PROXY and similar variables. Both spellings are set: gRPC reads only the
+    lower-case one, and programs that read both differ in which one they prefer.
     """
     given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     names = [name.strip() for name in given.split(",") if name.strip()]
@@ -111,22 +111,22 @@ def exempt_loopback_from_proxies(environment: MutableMapping[str, str]) -> None:
 
 
 def log_to_stderr() -> None:
-    """Logs from INFO up, without the libraries' lines on each step, task and attempt."""
+    """Logs from level INFO to stderr, without the libraries' lines about each step, task and retry."""
     rocketmq_broker.logs.log_to_stderr(logging.INFO)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    # It would log each retry without naming the work.
+    # stamina logs each retry without the name of the operation.
     logging.getLogger("stamina").setLevel(logging.ERROR)
 
 
 def say(program: str, message: str, status: int) -> int:
-    """Prints one line, and returns the exit status."""
+    """Prints one line to stderr and returns `status`."""
     print(printable(f"{program}: {message}"), file=sys.stderr)
     return status
 
 
 def first_error(error: ValidationError) -> str:
-    """Describes the first wrong setting without its value, which may be a secret."""
+    """Returns the text about the first invalid setting, without its value, which may be a secret."""
     wrong = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in wrong["loc"])
     message = wrong["msg"].removeprefix("Value error, ")
@@ -134,7 +134,7 @@ def first_error(error: ValidationError) -> str:
 
 
 class _Interrupting:
-    """The handler of signals during the start. It remembers the signal: a library may swallow the interruption."""
+    """The signal handler during the start. It stores the signal, because a library may swallow KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -145,9 +145,9 @@ class _Interrupting:
 
 
 def interrupt_on_signals() -> None:
-    """Lets SIGTERM and SIGINT raise KeyboardInterrupt; main thread only.
+    """Makes SIGTERM and SIGINT raise KeyboardInterrupt. Call it on the main thread.
 
-    The first process of a container ignores SIGTERM without a handler.
+    Without a handler the first process of a container ignores SIGTERM.
     """
     interrupting = _Interrupting()
     for number in STOP_SIGNALS:
@@ -155,7 +155,7 @@ def interrupt_on_signals() -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """Returns an event that SIGTERM and SIGINT set, also one that came during the start; main thread only."""
+    """Returns an event that SIGTERM and SIGINT set, also if they came during the start. Call it on the main thread."""
     handler = signal.getsignal(signal.SIGTERM)
     stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
 

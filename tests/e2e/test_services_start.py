@@ -95,7 +95,7 @@ def test_a_service_that_waits_for_its_database_stops_on_sigterm(environment: dic
     process.start()
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(timeout_s=30) == 0
-    assert "order_service: told to stop while it started" in process.output()
+    assert "order_service: stopped by a signal during the start" in process.output()
 
 
 def ready_url(process: Process) -> str:

@@ -1,4 +1,4 @@
-"""The ledger of credits, and the balances."""
+"""Creates the tables for the ledger of credits and the balances."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Makes both tables."""
+    """Creates both tables."""
     op.create_table(
         "credits",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True, autoincrement=True),

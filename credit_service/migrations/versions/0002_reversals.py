@@ -1,4 +1,4 @@
-"""Adds a kind to entries, `credit` or `reversal`: unique together with the order, which alone was unique before."""
+"""Adds the kind of entries, `credit` or `reversal`. The unique key becomes order and kind; it was the order alone."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,23 +14,23 @@ _COLUMNS = "id, order_id, customer, points, amount_cents, message_id, transactio
 
 
 def upgrade() -> None:
-    """Loses nothing: each existing entry becomes a credit."""
+    """Adds the column and replaces the unique key. Existing entries become credits."""
     kind = sa.Column("kind", sa.String(16), nullable=False, server_default="credit")
     if op.get_bind().dialect.name == "sqlite":
         _make_credits_anew(kind, sa.UniqueConstraint("order_id", "kind", name=_KEY))
         return
     op.add_column("credits", kind)
-    # The index is built first, while the ledger can still be read; the statement that locks the table takes no time.
+    # The index is built first, while the ledger can still be read. The statements that lock the table then take no time.
     op.create_index(_KEY, "credits", ["order_id", "kind"], unique=True)
     op.execute(f"ALTER TABLE credits ADD CONSTRAINT {_KEY} UNIQUE USING INDEX {_KEY}")
     op.drop_constraint(_KEY_BEFORE, "credits")
 
 
 def downgrade() -> None:
-    """Fails without changes if the ledger has reversals: version 0001 would take each for a credit."""
+    """Restores the old key. Fails without changes if there are reversals, which version 0001 would read as credits."""
     reversals = op.get_bind().scalar(sa.text("SELECT count(*) FROM credits WHERE kind <> 'credit'"))
     if reversals:
-        raise ValueError(f"the ledger has {reversals} reversals, which revision {down_revision} does not know")
+        raise ValueError(f"cannot downgrade to {down_revision}: the ledger has {reversals} reversals")
     if op.get_bind().dialect.name == "sqlite":
         _make_credits_anew(sa.UniqueConstraint("order_id"))
         return
@@ -40,7 +40,7 @@ def downgrade() -> None:
 
 
 def _make_credits_anew(*new: sa.Column[str] | sa.UniqueConstraint) -> None:
-    """Copies the rows into a new table, with their ids: SQLite cannot drop a constraint."""
+    """Copies the rows, with their ids, into a new table, because SQLite cannot drop a constraint."""
     op.create_table(
         "credits_anew",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True),

@@ -1,1 +1,1 @@
-"""The steps, one module each."""
+"""The migrations, one module each."""

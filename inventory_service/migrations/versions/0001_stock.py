@@ -1,4 +1,4 @@
-"""The stock, the shipments, and the quantities taken from stock for each."""
+"""Creates the tables for the stock, the shipments, and the quantities taken from stock for each shipment."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Makes the three tables."""
+    """Creates the three tables."""
     op.create_table(
         "stock",
         sa.Column("article", sa.String(200), primary_key=True),

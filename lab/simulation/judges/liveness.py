@@ -125,7 +125,7 @@ def _accounts(books: WorldBooks) -> dict[str, _Account]:
 
 def _wanted(state: str, is_announced: bool) -> tuple[EntryKind, ...]:
     """Returns the entries that the state of an order demands. Only an announced order can be cancelled in the ledger."""
-    if OrderState(state).is_told:
+    if OrderState(state).is_published:
         return (EntryKind.CREDIT,)
     if state == OrderState.CANCELLED and is_announced:
         return (EntryKind.CREDIT, EntryKind.REVERSAL)

@@ -233,7 +233,7 @@ class Shadow:
         if problem is not None:
             return problem
         if not answer.is_replay and is_above_limit:
-            return "its total is above the limit"
+            return "its total exceeds the limit"
         if not answer.is_replay and not may_be_absent:
             return "the order was placed before, and is placed again"
         if answer.is_replay and not sent.open.before & EXISTING and not sent.open.has_rival:

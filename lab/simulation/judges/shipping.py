@@ -36,8 +36,8 @@ def shipping_violations(books: WorldBooks, lists: BrokerLists) -> list[Violation
                 found[order_id] = f"the order is {state}, and has no shipment"
         elif order_id not in announced:
             found[order_id] = f"the order is {state}, was never announced, and its shipment is {shipment['state']}"
-        elif shipment["state"] not in (_WHILE_IT_STANDS if state.is_told else _AFTER_ITS_END):
-            if order_id not in (undone if state.is_told else named):
+        elif shipment["state"] not in (_WHILE_IT_STANDS if state.is_published else _AFTER_ITS_END):
+            if order_id not in (undone if state.is_published else named):
                 found[order_id] = f"the order is {state}, and its shipment is {shipment['state']}"
         elif problem := _problem(shipment, wanted.get(order_id, {}), taken.get(order_id, {})):
             found[order_id] = problem

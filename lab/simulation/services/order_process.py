@@ -25,7 +25,7 @@ from order_service.service_layer.transaction_listener import transaction_listene
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from service_runtime.http.problem import KnowsItsProblem
+from service_runtime.http.problem import ErrorWithProblem
 
 
 def _nothing() -> None:
@@ -98,7 +98,7 @@ class OrderProcess:
         """Answers a request, in a thread of the process, by the rules of `order_service.entrypoints.http`."""
         try:
             return self._done(request)
-        except KnowsItsProblem as error:
+        except ErrorWithProblem as error:
             return ServiceAnswer(error.problem.status, text=str(error))
         except tuple(PROBLEM_OF) as error:
             problem = next(found for kind, found in PROBLEM_OF.items() if isinstance(error, kind))

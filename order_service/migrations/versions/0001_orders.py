@@ -1,4 +1,4 @@
-"""Orders, their items, and the states of their transactions."""
+"""Creates the tables for orders, their items, and the states of their transactions."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _RowId = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
-    """Makes the three tables."""
+    """Creates the three tables."""
     op.create_table(
         "orders",
         sa.Column("id", _RowId, primary_key=True, autoincrement=True),

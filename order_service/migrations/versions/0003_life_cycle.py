@@ -1,4 +1,4 @@
-"""Adds states to orders, which may be paid later, cancelled or expired, and kinds to transactions: `order`, `cancellation`."""
+"""Adds the state of orders, which may be paid later, cancelled or expired, and the kind of transactions."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _NEW_OF_ORDERS = ("pay_until_ms", "paid_at_ms", "ended_at_ms")
 
 
 def upgrade() -> None:
-    """Loses nothing: each existing order becomes PLACED, and each transaction one of an order. No table is rewritten."""
+    """Adds the columns. Existing orders become PLACED, existing transactions `order`. No table is rewritten."""
     op.add_column("orders", sa.Column("state", sa.String(16), nullable=False, server_default="PLACED"))
     for name in _NEW_OF_ORDERS:
         op.add_column("orders", sa.Column(name, sa.BigInteger(), nullable=True))
@@ -21,11 +21,11 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Fails without changes if an order has a state that version 0002 does not know."""
+    """Drops the columns. Fails without changes if an order has a state that version 0002 does not have."""
     known = "state = 'PLACED' AND pay_until_ms IS NULL"
     others = op.get_bind().scalar(sa.text(f"SELECT count(*) FROM orders WHERE NOT ({known})"))
     if others:
-        raise ValueError(f"{others} orders are paid later, cancelled or expired, which revision {down_revision} does not know")
+        raise ValueError(f"cannot downgrade to {down_revision}: {others} orders are paid later, cancelled or expired")
     op.drop_column("transactions", "kind")
     for name in ("ended_because", *reversed(_NEW_OF_ORDERS), "state"):
         op.drop_column("orders", name)

@@ -1,4 +1,4 @@
-"""Adds the database's id, and rows that tell an old copy: epochs of processes, and adoptions."""
+"""Adds the database's id, and the tables that reveal an old copy: `epochs` and `adoptions`."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Makes three tables, and the id: random, and the same in each later copy of the database."""
+    """Creates three tables and a random id, which later copies of the database share."""
     identity = op.create_table(
         "database_identity",
         sa.Column("database_id", sa.String(32), primary_key=True),
@@ -35,6 +35,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drops the three tables. Half messages with witnesses are then decided without them."""
+    """Drops the three tables. Witnesses in half messages are then ignored."""
     for name in ("adoptions", "epochs", "database_identity"):
         op.drop_table(name)

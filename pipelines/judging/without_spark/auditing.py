@@ -1,4 +1,4 @@
-"""The findings about a few thousand orders, from rows and records that were read before."""
+"""Finds inconsistencies in rows and records that are in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 @dataclass(frozen=True, slots=True)
 class RecordsOfBroker:
-    """One broker's commit log, and how far the consumer group of the credits has come."""
+    """The commit log of one broker, and the offsets of the consumer group that writes the credits."""
 
     records: Sequence[LogRecord | Damage] = ()
     progress: Progress = field(default_factory=dict)
@@ -26,10 +26,10 @@ class RecordsOfBroker:
 def audited(
     tables: TableRows, logs: Sequence[RecordsOfBroker], cut_off: CutOff, route: Route | None = None
 ) -> list[dict[str, Any]]:
-    """Returns a row for each order, each record that names none, and each customer with a wrong balance.
+    """Returns a row for each order, each record without an order, and each customer with a wrong balance.
 
-    Each has finding, cause, order_id, transaction_id and customer; orders have all columns of `history` as well. The logs must be
-    whole since the first order.
+    Each row has finding, cause, order_id, transaction_id and customer. Rows of orders also have all columns of `history`. The
+    logs must be complete since the first order.
     """
     route = route or Route()
     events: list[Event] = [*tables.events()]
@@ -40,7 +40,7 @@ def audited(
 
 
 def with_names(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row with the columns of `judge.FINDING_COLUMNS` that name its transaction, customer and currency."""
+    """Returns the row with transaction_id, customer and currency set as in `judge.FINDING_COLUMNS`."""
     transactions = ("transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed")
     customers = ("customer", "credited_customer", "message_customer")
     return (

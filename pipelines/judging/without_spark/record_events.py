@@ -1,4 +1,4 @@
-"""Events of one broker's records; `pipelines.judging.log_events` says the same of DataFrames."""
+"""Builds events from records in memory. `pipelines.judging.log_events` does the same with DataFrames."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _SAID_OF_CANCELLATION_AS: Final = {
 
 
 Row = dict[str, Any]
-"""A record by the columns of `rocketmq_commitlog`, and its `role` for the route."""
+"""A record with the columns of `rocketmq_commitlog`, and its `role` for the route."""
 
 
 def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields an event for each record of the route and each damaged stretch. Op messages only decide half messages."""
+    """Yields an event for each record of the route and each damaged part. Op messages only decide half messages."""
     return events_of_rows(_columns(list(found)), route, progress)
 
 
 def events_of_rows(records: Iterable[Row], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields the same events for records that are rows already."""
+    """Yields the events of records that are rows."""
     rows = [{**row, "role": role} for row in records if (role := _role(row, route)) is not None]
     decided = {offset for row in rows if row["role"] == "op" for offset in _numbers(row["decided_queue_offsets"])}
     for row in rows:
@@ -90,7 +90,7 @@ def _numbers(texts: str | None) -> Iterator[int]:
 
 
 def _is_consumed(row: Row, progress: Progress) -> bool | None:
-    """Returns whether the consumer group has acknowledged the record; None if it is unknown."""
+    """Returns True if the consumer group has acknowledged the record; None if it is unknown."""
     offsets = progress.get(row["topic"])
     return None if offsets is None else row["queue_offset"] < offsets.get(row["queue_id"], 0)
 
@@ -130,9 +130,9 @@ def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None
 
 
 def _delivery(row: Row, said: Row, key: str | None) -> Row:
-    """Returns what a delivered message says, twice: so among several messages a different one cannot hide behind the others."""
-    told = {column: said.get(name) for name, column in _SAID_AS.items()}
-    told |= {"message_transaction_id": row["unique_key"], "message_items": _marks(said)}
+    """Returns the columns of a delivered message, with minima and maxima so that differing messages are found."""
+    columns = {column: said.get(name) for name, column in _SAID_AS.items()}
+    columns |= {"message_transaction_id": row["unique_key"], "message_items": _marks(said)}
     times = {"delivered_at_ms": row["stored_at_ms"], "born_at_ms": row["born_at_ms"]}
     return {
         "deliveries": 1,
@@ -140,34 +140,34 @@ def _delivery(row: Row, said: Row, key: str | None) -> Row:
         "misnamed": int(said.get("order_id") != key),
         "unreadable": int(not _is_readable(said, REQUIRED)),
         "without_items": int(said.get("items") is None and (said.get("version") or 0) >= _ITEMS_SINCE_VERSION),
-        **_twice(told | times),
+        **_twice(columns | times),
     }
 
 
 def _cancellation(row: Row, said: Row, key: str | None) -> Row:
-    """Returns what the message of a cancellation says, twice."""
-    told = {column: said.get(name) for name, column in _SAID_OF_CANCELLATION_AS.items()}
+    """Returns the columns of the message of a cancellation, with minima and maxima."""
+    columns = {column: said.get(name) for name, column in _SAID_OF_CANCELLATION_AS.items()}
     return {
         "cancel_deliveries": 1,
         "cancel_commits": int(row["kind"] == RecordKind.COMMITTED),
         "cancel_misnamed": int(said.get("order_id") != key),
         "cancel_unreadable": int(not _is_readable(said, REQUIRED_OF_CANCELLATION)),
         "cancel_delivered_at_ms": row["stored_at_ms"],
-        **_twice(told | {"cancel_message_id": row["unique_key"], "cancel_born_at_ms": row["born_at_ms"]}),
+        **_twice(columns | {"cancel_message_id": row["unique_key"], "cancel_born_at_ms": row["born_at_ms"]}),
     }
 
 
-def _twice(told: Row) -> Row:
-    return {**told, **{f"last_{name}": value for name, value in told.items()}}
+def _twice(columns: Row) -> Row:
+    return {**columns, **{f"last_{name}": value for name, value in columns.items()}}
 
 
 def _is_readable(said: Row, required: Sequence[str]) -> bool:
-    """Returns whether a consumer understands the body."""
+    """Returns True if consumers can read the body."""
     return all(said.get(name) is not None for name in required) and said.get("version", 1) >= 1
 
 
 def _said(body: bytes | None) -> Row:
-    """Returns the fields of the body that are of their types; none unless it is one JSON object."""
+    """Returns the fields of the body with the right types; empty if it is not a JSON object."""
     try:
         read = json.loads((body or b"").decode(errors="replace"), parse_constant=_refused)
     except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def _said(body: bytes | None) -> Row:
 
 
 def _text(value: Any) -> str | None:
-    """Returns the value as Spark reads a field of text: another JSON value is its own text."""
+    """Returns the value like Spark reads a string field: other JSON values become their JSON text."""
     return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -189,22 +189,22 @@ def _number(value: Any, bits: int) -> int | None:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _marks(said: Row) -> int | None:
-    """Returns the sum of the marks of all lines; None for a body without lines, as in version 1."""
+    """Returns the sum of the hashes of all items; None for a body without items, as in version 1."""
     return None if "items" not in said else sum(map(_mark, said["items"]))
 
 
 def _mark(item: Any) -> int:
-    """Returns the mark of a line; a line of another shape has one that no line of an order has."""
+    """Returns the hash of an item. A malformed item gets a hash that no item of an order has."""
     fields = item if isinstance(item, dict) else {}
     return mark_of_item(_text(fields.get("name")), _number(fields.get("quantity"), 64))
 
 
 def _unnamed(row: Row) -> str:
-    """Returns the name of a record that names no order. That of a stretch is as `log_gaps.name_of_stretch` makes it."""
+    """Returns the name of a record without an order. For a part of the log it is that of `log_gaps.name_of_stretch`."""
     if row["role"] not in ("damage", "gap"):
         return row["unique_key"] or f"at {row['commit_log_offset']}"
     again = "later" if row["stored_at_ms"] is None else f"at {row['stored_at_ms']} ms"

@@ -1,4 +1,4 @@
-"""Judges events by the rules' SQL in SQLite."""
+"""Judges events with the SQL of the rules in SQLite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
 
 Event = Mapping[str, object]
-"""Columns of `history.EVENT_COLUMNS`; those that are left out are NULL."""
+"""Columns of `history.EVENT_COLUMNS`. Missing ones are NULL."""
 
 
 def judge(
@@ -24,9 +24,10 @@ def judge(
     query: str = "SELECT * FROM judged",
     repairs: rules.KnownRepairs | None = None,
 ) -> list[dict[str, Any]]:
-    """Returns the judged histories, one for each order. `log_begins_ms` and `repairs`: see `rules.facts`.
+    """Returns the judged histories, one for each order.
 
-    `markers` are the ids of transactions with a ROLLED_BACK marker. `query` selects from the table `judged`.
+    See `rules.facts` for `log_begins_ms` and `repairs`. `markers` are the ids of transactions with a ROLLED_BACK marker. `query`
+    selects from the table `judged`.
     """
     return _rows(f"{_judged(cut_off, log_begins_ms, repairs)} {query}", events, markers)
 
@@ -50,9 +51,9 @@ def _rows(query: str, events: Iterable[Event], markers: Iterable[str]) -> list[d
 
 @lru_cache(maxsize=16)
 def _judged(cut_off: CutOff, log_begins_ms: int | None, repairs: rules.KnownRepairs | None) -> str:
-    """Returns the steps up to the table `judged`.
+    """Returns the WITH clause that ends with the table `judged`.
 
-    Each step is materialized: SQLite would write the rules out again wherever a later step names their outcome.
+    Each step is materialized. Otherwise SQLite would evaluate the rules again wherever a later step uses their result.
     """
     marked = {name: f"(SELECT COUNT(*) FROM markers WHERE marked_transaction_id = {sql})" for name, sql in rules.MARKED.items()}
     steps = {

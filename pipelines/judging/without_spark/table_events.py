@@ -1,4 +1,4 @@
-"""Events of the two databases' rows; `pipelines.judging.table_events` says the same of DataFrames."""
+"""Builds events from rows in memory. `pipelines.judging.table_events` does the same with DataFrames."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.table_events import CENTS_PER_POINT, CURRENCY_LETTERS, MAX_QUANTITY
 
 Row = Mapping[str, Any]
-"""A row of a table by the names of its columns."""
+"""A row of a table by column name."""
 _CURRENCY: Final = re.compile(f"[A-Z]{{{CURRENCY_LETTERS}}}")
 _MARK_BYTES: Final = 5
-"""Marks of some million items add up without an overflow."""
+"""The sum of the hashes of millions of items does not overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ class TableRows:
     balances: tuple[Row, ...] = ()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yields an event for each row; those of balances and of ROLLED_BACK markers say nothing of an order."""
+        """Yields an event for each row, except balances and ROLLED_BACK markers."""
         yield from map(_order_event, self.orders)
         yield from map(_item_event, self.order_items)
         yield from (_transaction_event(row) for row in self.transactions if not _is_marker(row))
         yield from map(_credit_event, self.credits)
 
     def markers(self) -> list[str]:
-        """Returns the ids of transactions that were rolled back without naming their order."""
+        """Returns the ids of transactions with a ROLLED_BACK row without an order."""
         return [row["transaction_id"] for row in self.transactions if _is_marker(row)]
 
     def balance_findings(self) -> list[dict[str, Any]]:
-        """Returns a finding for each customer whose balance is not the sum of the entries."""
+        """Returns a finding for each customer whose balance differs from the sum of the entries."""
         sums = Counter[str]()
         for row in self.credits:
             sums[row["customer"]] += row["points"]
@@ -69,7 +69,7 @@ class TableRows:
 
 
 def mark_of_item(name: str | None, quantity: int | None) -> int:
-    """Returns a number for an article and its quantity. Lists with equal sums of marks have the same lines, in any order."""
+    """Returns a hash of an article and its quantity. Lists with equal sums of hashes have the same items, in any sequence."""
     return int.from_bytes(blake2b(f"{quantity} {name}".encode(), digest_size=_MARK_BYTES).digest())
 
 

@@ -1,1 +1,1 @@
-"""Tables by ADBC, readable with any values in their columns."""
+"""Reads database tables with ADBC, whatever values their columns contain."""

@@ -1,4 +1,4 @@
-"""Reads tables as Arrow batches through ADBC: the only module that accesses databases."""
+"""Reads tables as Arrow batches with ADBC. Only this module accesses databases."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from pipelines.sources.databases.key_ranges import KeyRange, Since
 
 BATCH_ROWS = 65_536
-"""SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
+"""SQLite's driver infers column types from the first batch, so it should be long."""
 
 MAX_UNREADABLE = 1_000
-"""The most rows of a table that are listed one by one: more of them are one mistake, and not a thousand."""
+"""The maximum number of rows of a table that are listed one by one. More of them are probably a single mistake."""
 
 ROWID = "rowid"
-"""The number that SQLite gives each row of a table that was not made WITHOUT ROWID."""
+"""SQLite's id of each row, except in tables that were created WITHOUT ROWID."""
 
 SQLITE_BUSY_TIMEOUT_MS = 10_000
 
 _HEADER_BYTES, _WAL_BYTE, _WAL = 20, 18, b"\x02\x02"
-_READ_AS_OWNER = "run this as the user of the services, or copy the file with its -wal into a folder of your own"
+_READ_AS_OWNER = "run this as the user of the services, or copy the file and its -wal to another folder"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_table(address: DatabaseAddress, table: str, columns: Sequence[str]) -> None:
-    """Checks that the table can be read and has these columns. Raises UnreadableDatabase."""
+    """Raises UnreadableDatabase if the table cannot be read or lacks one of these columns."""
     with _cursor(address) as cursor:
         cursor.execute(f"{_select(table, columns)} WHERE 1 = 0")
         cursor.fetchall()
 
 
 def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | None = None) -> tuple[int | None, int | None]:
-    """Returns the lowest and the highest key of a table, or of its new rows; None and None without rows.
+    """Returns the lowest and the highest key of a table, or of its new rows; (None, None) without rows.
 
     Raises UnreadableDatabase.
     """
@@ -55,7 +55,7 @@ def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | No
 
 
 def is_whole_key(address: DatabaseAddress, table: str, key: str) -> bool:
-    """Returns whether each row has a whole number in this column, which can divide the table; a view has no rowid.
+    """Returns True if each row has an integer in this column, so that it can partition the table. A view has no rowid.
 
     Raises UnreadableDatabase.
     """
@@ -79,9 +79,9 @@ def is_whole_key(address: DatabaseAddress, table: str, key: str) -> bool:
         return bool(cursor.fetchone() == (0,))
 
 
-def count_rows(address: DatabaseAddress, table: str, most: int) -> int:
-    """Returns the number of rows, or `most` if there are more. Raises UnreadableDatabase."""
-    counted = f"SELECT COUNT(*) AS rows FROM (SELECT 1 FROM {_plain(table)} LIMIT {most:d}) AS counted"
+def count_rows(address: DatabaseAddress, table: str, limit: int) -> int:
+    """Returns the number of rows, but at most `limit`. Raises UnreadableDatabase."""
+    counted = f"SELECT COUNT(*) AS rows FROM (SELECT 1 FROM {_plain(table)} LIMIT {limit:d}) AS counted"
     return int(read_query(address, counted)["rows"][0].as_py())
 
 
@@ -100,10 +100,10 @@ def read_columns(
     nullable: Sequence[str] = (),
     since: Since | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Yields these columns of a table, of one range of its key, or of its new rows. Raises UnreadableDatabase.
+    """Yields these columns of a table, of a range of its key, or of its new rows. Raises UnreadableDatabase.
 
-    `columns` have the wanted types. A value of another type is read as NULL, or as text that says so. NULL is read as "" in the
-    text columns of `nullable`.
+    `columns` maps names to types. A value of another type is read as NULL, or as the text "(unreadable)". NULL is read as "" in
+    the text columns of `nullable`.
     """
     with _cursor(address) as cursor:
         known = _known_columns(cursor, address, table, columns)
@@ -119,7 +119,7 @@ def read_columns(
 def read_unreadable(
     address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
 ) -> list[str]:
-    """Returns the values of unwanted types, each with table, row and column; the first MAX_UNREADABLE rows.
+    """Returns the values of wrong types with table, row and column, of the first MAX_UNREADABLE rows.
 
     Raises UnreadableDatabase.
     """
@@ -140,24 +140,24 @@ def read_unreadable(
                 for name, condition in wrong.items()
             ]
             cursor.execute(
-                f"SELECT {row} AS place, {' || '.join(parts)} AS told FROM {_plain(table)} "
+                f"SELECT {row} AS place, {' || '.join(parts)} AS problems FROM {_plain(table)} "
                 f"WHERE {' OR '.join(wrong.values())} LIMIT {MAX_UNREADABLE}"
             )
             for one in cursor.fetch_arrow_table().to_pylist():
-                found.append(f"{table} row {one['place']}: {one['told'].removeprefix('; ')}")
+                found.append(f"{table} row {one['place']}: {one['problems'].removeprefix('; ')}")
         if driver is Driver.SQLITE:
             found += _invalid_text(cursor, table, row, texts(columns))
         return found[:MAX_UNREADABLE]
 
 
 def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """Returns the columns whose values always have the wanted type. Raises UnreadableDatabase."""
+    """Returns the columns whose type guarantees the right values. Raises UnreadableDatabase."""
     with _cursor(address) as cursor:
         return _known_columns(cursor, address, table, columns)
 
 
 def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> list[str]:
-    """Finds SQLite's text that is no UTF-8. Arrow looks at each text, in half of the time that a GLOB over its bytes takes."""
+    """Finds text in SQLite that is not UTF-8. Arrow checks each text, twice as fast as a GLOB over its bytes."""
     blobs = [f"CASE WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE x'' END AS {name}" for name in map(_plain, names)]
     cursor.execute(f"SELECT {row} AS place, {', '.join(blobs)} FROM {_plain(table)}")
     found = []
@@ -169,12 +169,12 @@ def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> li
             except pyarrow.ArrowInvalid:
                 for place, value in zip(batch.column("place").to_pylist(), column.to_pylist(), strict=True):
                     if value.decode(errors="replace").encode() != value:
-                        found.append(f"{table} row {place}: {name}: no UTF-8: {value[:40]!r}")
+                        found.append(f"{table} row {place}: {name}: not UTF-8: {value[:40]!r}")
     return found
 
 
 def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """Returns the columns whose values always have the wanted type. SQLite guarantees that of none."""
+    """Returns the columns whose type guarantees the right values. SQLite has no such columns."""
     if address.driver is Driver.SQLITE:
         return frozenset()
     cursor.execute(f"{_select(table, list(columns))} WHERE 1 = 0")
@@ -183,7 +183,7 @@ def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: M
 
 
 def _never_null(cursor: Any, table: str) -> frozenset[str]:
-    """Returns the columns declared NOT NULL in PostgreSQL."""
+    """Returns PostgreSQL's columns that are declared NOT NULL."""
     cursor.execute(f"SELECT attname FROM pg_attribute WHERE attrelid = '{_plain(table)}'::regclass AND attnotnull")
     return frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
 
@@ -209,9 +209,9 @@ def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | 
 
 
 def _plain(name: str) -> str:
-    """Returns a name that needs no quotes; SQLite would read an unknown quoted name as a string."""
+    """Returns a name that needs no quotes, because SQLite reads an unknown quoted name as a string. Raises UnreadableDatabase."""
     if not _PLAIN_NAME.fullmatch(name):
-        raise UnreadableDatabase(f"{name!r} is no plain name of a table or column")
+        raise UnreadableDatabase(f"invalid name of a table or column: {name!r}")
     return name
 
 
@@ -229,10 +229,10 @@ def _cursor(address: DatabaseAddress) -> Iterator[Any]:
 
 
 def _connect(address: DatabaseAddress) -> Connection:
-    """Connects. On PostgreSQL all statements of a cursor are one transaction.
+    """Connects. On PostgreSQL all statements of a cursor are in one transaction.
 
-    A PgBouncer that pools transactions may send each other statement to another session: there the driver's query, which it
-    describes and runs by two requests, is that of another reader.
+    Otherwise a PgBouncer in transaction pooling mode could send each statement to another session, while the driver describes and
+    runs a query with two requests.
     """
     if address.driver is Driver.POSTGRESQL:
         connection: Connection = adbc_driver_postgresql.dbapi.connect(address.uri, autocommit=False)
@@ -242,28 +242,28 @@ def _connect(address: DatabaseAddress) -> Connection:
 
 
 def _how_to_open(path: Path) -> str:
-    """Returns what the URI of a SQLite file needs more. Raises OSError, and UnreadableDatabase if this user cannot read it.
+    """Returns the additional URI parameters of a SQLite file. Raises OSError, and UnreadableDatabase if it is not readable.
 
-    A file in WAL mode is read by an index beside it, which SQLite makes. Where this user may make none, and no process
-    has the file open, it is read as one that does not change.
+    A file in WAL mode needs an index file (-shm) beside it. If this user cannot create one, and no process has the file open, it
+    is opened as immutable.
     """
     if not path.is_file():
-        raise UnreadableDatabase(f"database {path}: there is no such file")
+        raise UnreadableDatabase(f"database {path}: no such file")
     try:
         with path.open("rb") as file:
             is_wal = file.read(_HEADER_BYTES)[_WAL_BYTE:] == _WAL
     except PermissionError:
-        raise UnreadableDatabase(f"database {path}: this user may not read it: {_READ_AS_OWNER}") from None
+        raise UnreadableDatabase(f"database {path}: permission denied; {_READ_AS_OWNER}") from None
     wal, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
     if not is_wal or os.access(path.parent, os.W_OK) or (os.access(wal, os.R_OK) and os.access(index, os.R_OK)):
         return ""
     if wal.exists():
-        reason = "it is in use, or was not closed, and this user may write no index (-shm) beside it"
-        raise UnreadableDatabase(f"database {path}: {reason}: {_READ_AS_OWNER}")
+        reason = "it is in use, or was not closed, and this user cannot create the index (-shm) beside it"
+        raise UnreadableDatabase(f"database {path}: {reason}; {_READ_AS_OWNER}")
     return "&immutable=1"
 
 
 def _said(error: Exception) -> str:
-    """Returns the driver's message, without the query and the status code."""
+    """Returns the driver's message without the query and the status code."""
     text = str(error).partition("\nquery:")[0]
     return re.sub(r"^[A-Z_]+: ", "", text.strip())

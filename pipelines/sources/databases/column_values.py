@@ -1,8 +1,8 @@
-"""Reads values of a table in their columns' types, even if the database accepted other values.
+"""Reads values in the types of their columns, even if the database contains other values.
 
-SQLite stores any value in any column: 0.6 or '12abc' in one of integers, bytes in one of text. PostgreSQL's columns can be
-altered: `numeric` has decimals, NaN and numbers beyond bigint. Such a value must not stop the reading of all others. It is read
-as NULL in place of a number, and as words that equal nothing else in place of text; and it is reported with table and row.
+SQLite stores any value in any column: 0.6 or '12abc' in an integer column, bytes in a text column. PostgreSQL's columns can be
+altered: `numeric` allows decimals, NaN and numbers beyond bigint. Such a value must not prevent reading the others. It is read as
+NULL instead of a number, and as a unique text instead of text, and it is reported with table and row.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 
 def is_plain(wanted: str, found: pyarrow.DataType) -> bool:
-    """Returns whether PostgreSQL's column can only hold values of the wanted type, or NULL."""
+    """Returns True if a PostgreSQL column can only contain values of the wanted type, or NULL."""
     is_text = pyarrow.types.is_string(found) or pyarrow.types.is_large_string(found)
     return bool(pyarrow.types.is_integer(found) if wanted == NUMBER else is_text)
 
 
 def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, is_nullable: bool, is_known: bool = False) -> str:
-    """Returns the SQL of the value. `row` is SQL that names its row, if any; `is_known` means that the column has no other type.
+    """Returns the SQL of the value. `row` is the SQL of its row's name. `is_known` is True if the column's type guarantees it.
 
-    Nullable text is read as "" for NULL: SQLite's driver would take a column that begins with many NULLs for integers.
+    In nullable text columns NULL is read as "", because SQLite's driver infers integers for a column that begins with many NULLs.
     """
     if wanted == NUMBER:
-        # PostgreSQL shifts an integer of 4 bytes by 32 bits not at all: all whole numbers are read as wide ones.
+        # All integers are read as bigint, because PostgreSQL cannot shift a 4-byte integer by 32 bits.
         return f"CAST({name} AS bigint)" if is_known else f"CASE WHEN {_is_number(driver, name)} THEN {_number(driver, name)} END"
     otherwise = f"'{UNREADABLE}'" if row is None else f"'{UNREADABLE} in row ' || {row}"
     text = name if is_known or driver is Driver.SQLITE else f"CAST({name} AS text)"
@@ -42,7 +42,7 @@ def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, 
 
 
 def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_known: bool = False) -> str:
-    """Returns the SQL of whether the value cannot be read."""
+    """Returns the SQL condition that the value cannot be read."""
     if wanted == NUMBER:
         is_read = f"{name} IS NOT NULL" if is_known else _is_number(driver, name)
     else:
@@ -52,19 +52,19 @@ def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_
 
 
 def shown(driver: Driver, name: str) -> str:
-    """Returns the SQL of the value's appearance."""
+    """Returns the SQL of the value for people, shortened."""
     if driver is Driver.SQLITE:
         return f"typeof({name}) || ' ' || substr(quote({name}), 1, {_MAX_SHOWN_LENGTH})"
     return f"COALESCE(left(CAST({name} AS text), {_MAX_SHOWN_LENGTH}), 'NULL')"
 
 
 def texts(columns: Mapping[str, str]) -> Sequence[str]:
-    """Returns the columns of text."""
+    """Returns the names of the text columns."""
     return [name for name, kind in columns.items() if kind != NUMBER]
 
 
 def with_valid_text(column: pyarrow.Array) -> pyarrow.Array:
-    """Returns the column with a replacement character for each byte that is no UTF-8: SQLite checks no text."""
+    """Returns the column with invalid UTF-8 replaced. SQLite does not validate text."""
     if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
         return column
     try:

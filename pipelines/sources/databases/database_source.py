@@ -1,13 +1,13 @@
-"""A Spark data source for tables: Arrow batches by ADBC, one task for each range of the primary key.
+"""A Spark data source for tables, which reads Arrow batches with ADBC, in one task for each range of the primary key.
 
     spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
 
-The schema selects the columns: other columns never leave the database. A value of another type than its column's is NULL, or text
-that says that it cannot be read. The option `nullable` names the columns that may be NULL. (Spark could pass filters itself, but
-starts one more Python process for each table to ask.) One task reads a table without an integer key (no option `key`).
+The schema selects the columns; others are not read. A value that does not have its column's type is NULL, or the text
+"(unreadable)". The option `nullable` lists the columns that may be NULL. Filters are not pushed down, because Spark would start
+another Python process for each table. A table without an integer key (no option `key`) is read by one task.
 
-Executors unpickle these classes by name, so this package must be importable there: installed beside pyspark, pyarrow and the
-ADBC drivers, or sent along with --py-files.
+Executors unpickle these classes by name, so the package must be importable there: installed with pyspark, pyarrow and the ADBC
+drivers, or sent with --py-files.
 """
 
 from __future__ import annotations
@@ -28,20 +28,23 @@ from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
 
 MANY_RANGES: Final = 10
-"""So many ranges are worth a count of the rows first."""
+"""With more ranges than this the rows are counted first."""
 
 
 @dataclass
 class TablePartition(InputPartition):
-    """The part of a table that one task reads: a range of keys, everything (no range), or nothing."""
+    """The part of a table that one task reads: a range of keys, all rows (None), or nothing."""
 
     keys: KeyRange | None = None
     is_empty: bool = False
 
 
 class TableSource(DataSource):
-    """The format `adbc`. Options: those of DatabaseAddress, and `table`; optional: `key`, `rowsPerRange`, `nullable`,
-    and `sinceColumn` with `since`: only rows in which that column is greater."""
+    """The format `adbc`.
+
+    Options: those of DatabaseAddress, and `table`. Optional: `key`, `rowsPerRange`, `nullable`, and `sinceColumn` with `since`,
+    which select the rows in which that column is greater.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -49,7 +52,7 @@ class TableSource(DataSource):
         return "adbc"
 
     def reader(self, schema: StructType) -> TableReader:
-        """Returns a reader of the columns in the schema."""
+        """Returns a reader for the columns of the schema."""
         return TableReader(
             DatabaseAddress.from_options(self.options),
             self.options["table"],
@@ -62,7 +65,7 @@ class TableSource(DataSource):
 
 
 class TableReader(DataSourceReader):
-    """Plans the ranges on the driver, and reads one of them in each task."""
+    """Plans the ranges on the driver, and reads one range in each task."""
 
     def __init__(
         self,
@@ -74,9 +77,9 @@ class TableReader(DataSourceReader):
         nullable: Sequence[str] = (),
         since: Since | None = None,
     ) -> None:
-        """`key` is the integer column that divides the table; `nullable` names the columns that may be NULL.
+        """`key` is the integer column that partitions the table. `nullable` are the columns that may be NULL.
 
-        `since` selects the rows; without it all rows are read.
+        `since` selects new rows; None selects all.
         """
         self._since = since
         self._address = address
@@ -87,7 +90,7 @@ class TableReader(DataSourceReader):
         self._nullable = nullable
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the present ranges of keys; one for few rows, however far apart their keys are."""
+        """Returns the ranges of keys. Few rows are one range, even if their keys are far apart."""
         if self._key is None:
             return [TablePartition()]
         lowest, highest = key_bounds(self._address, self._table, self._key, self._since)
@@ -116,7 +119,7 @@ class TableReader(DataSourceReader):
 
 
 def _as(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, nullable: Sequence[str]) -> pyarrow.RecordBatch:
-    """Casts the batch to the types promised to Spark; drivers choose their own. "" in a nullable column becomes NULL again."""
+    """Casts the batch from the driver's types to the schema's. "" in a nullable column becomes NULL."""
     arrays = [with_valid_text(column).cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
     for index, field in enumerate(schema):
         if field.name in nullable and pyarrow.types.is_string(field.type):

@@ -1,4 +1,4 @@
-"""Database URLs, parsed by the services' rule, as addresses for ADBC's drivers.
+"""Converts database URLs, in the services' format, into addresses for ADBC's drivers.
 
 sqlite:///data/orders.db             -> file:/current/directory/data/orders.db?mode=ro
 postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10&client_encoding=UTF8   (the secret apart)
@@ -18,7 +18,7 @@ CONNECT_TIMEOUT_S: Final = 10
 
 
 def parse_database_url(url: str) -> DatabaseAddress:
-    """Returns the address of a database URL. Raises UnusableDatabaseUrl, whose text does not repeat the URL."""
+    """Returns the address of a database URL. Raises UnusableDatabaseUrl; its text does not contain the URL."""
     try:
         path = sqlite_path(url)
         return _postgresql(url) if path is None else _sqlite(Path(path).absolute())
@@ -31,8 +31,8 @@ def _sqlite(path: Path) -> DatabaseAddress:
 
 
 def _postgresql(url: str) -> DatabaseAddress:
-    """Converts the URL to libpq's keywords with SQLAlchemy's dialect, as the services do. Raises UnusableUrl."""
-    # Imported here: it needs SQLAlchemy, whose import books in SQLite save.
+    """Converts the URL into libpq's keywords with SQLAlchemy's dialect, like the services. Raises UnusableUrl."""
+    # Imported here because it imports SQLAlchemy, which books in SQLite do not need.
     from service_runtime.database.database_url import parse_database_url as parsed_by_services
 
     parsed = parsed_by_services(url)
@@ -42,10 +42,10 @@ def _postgresql(url: str) -> DatabaseAddress:
     database, password = parameters.pop("dbname", ""), parameters.pop("password", "")
     parameters.setdefault("connect_timeout", str(CONNECT_TIMEOUT_S))
     parameters["client_encoding"] = (
-        "UTF8"  # Arrow's text is UTF-8, whatever the database has or the shell says (PGCLIENTENCODING)
+        "UTF8"  # Arrow's text is UTF-8, independent of the database's encoding and of PGCLIENTENCODING
     )
     if "," in host or host.startswith("/"):
-        # Several hosts, or the folder of a socket, have no room before the path.
+        # Several hosts, or the folder of a socket, cannot be in the URI's host part.
         parameters |= {"host": host} | ({"port": port} if port else {})
         place = ""
     else:

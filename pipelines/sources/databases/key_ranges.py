@@ -1,4 +1,4 @@
-"""Divides a table into ranges of its integer primary key, so that many tasks read it in small parts."""
+"""Divides a table into ranges of its integer primary key, which are read by separate tasks."""
 
 from dataclasses import dataclass
 
@@ -16,16 +16,16 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The new rows of a table: those in which this integer column is greater."""
+    """Selects the rows in which an integer column is greater than a value."""
 
     column: str
     value: int
 
 
 def split_keys(lowest: int | None, highest: int | None, rows_per_range: int = ROWS_PER_RANGE) -> list[KeyRange]:
-    """Returns ranges that together cover the keys from `lowest` to `highest` once; none for an empty table.
+    """Returns disjoint ranges that cover the keys from `lowest` to `highest`; empty for an empty table.
 
-    A range holds at most `rows_per_range` rows, unless sparse keys would need more than MAX_RANGES ranges.
+    A range has at most `rows_per_range` rows, unless that would need more than MAX_RANGES ranges.
     """
     if lowest is None or highest is None:
         return []

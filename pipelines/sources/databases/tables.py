@@ -1,4 +1,4 @@
-"""The services' tables as DataFrames, with only the columns of the reconciliation."""
+"""Reads the services' tables as DataFrames, with the columns that the reconciliation needs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from pipelines.sources.reading import Reading
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table to read: its integer key, if it has one, and the columns wanted with their Spark types."""
+    """A table: its integer key, if it has one, and the columns to read with their Spark types."""
 
     name: str
     key: str | None
     columns: dict[str, str]
     nullable: tuple[str, ...] = ()
-    """Columns that may be NULL."""
+    """The columns that may be NULL."""
 
     def key_at(self, address: DatabaseAddress) -> str | None:
-        """Returns the column of whole numbers that identifies its rows in this database; None if it has none.
+        """Returns the integer column that identifies the rows in this database, or None.
 
         Raises UnreadableDatabase.
         """
@@ -84,9 +84,9 @@ _WRONG_BALANCES: Final = """
     GROUP BY customer
     HAVING SUM(balances) <> 1
         OR (SUM(points_high) - SUM(balance_high)) * 4294967296.0 + (SUM(points_low) - SUM(balance_low)) <> 0"""
-"""Customers whose balance is not the sum of their entries. One statement sees both tables at one moment, so a running system is
-never reported falsely: the credit service changes both in one database transaction. Numbers are added up in two halves, because
-the sum of two that are read may be one that no column holds."""
+"""Customers whose balance is not the sum of their entries. One statement reads a consistent snapshot of both tables, which the
+credit service changes in one database transaction, so that a running system is never reported falsely. Numbers are summed in two
+halves, because a sum may exceed 64 bits."""
 
 _GREATEST: Final = 2**63 - 1
 
@@ -96,17 +96,17 @@ _QUOTE = "'"
 
 
 def check_tables(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> None:
-    """Checks that all needed tables can be read. Raises UnreadableDatabase."""
+    """Raises UnreadableDatabase if a table cannot be read."""
     for address, table in _all_tables(order_database, credit_database):
         check_table(address, table.name, [*([table.key] if table.key else []), *table.columns])
 
 
 def read_unreadable_values(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> list[str]:
-    """Returns the values of all tables that differ from their column's type, each with its place. Raises UnreadableDatabase."""
+    """Returns the values of all tables that do not have their column's type, with their places. Raises UnreadableDatabase."""
     return [
-        told
+        value
         for address, table in _all_tables(order_database, credit_database)
-        for told in read_unreadable(address, table.name, table.columns, table.key_at(address), table.nullable)
+        for value in read_unreadable(address, table.name, table.columns, table.key_at(address), table.nullable)
     ]
 
 
@@ -115,9 +115,9 @@ def _all_tables(order_database: DatabaseAddress, credit_database: DatabaseAddres
 
 
 def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: Since | None = None) -> DataFrame:
-    """Returns the table as a DataFrame, or its rows selected by `since`.
+    """Returns the table as a DataFrame, or only the rows that `since` selects.
 
-    Raises UnreadableDatabase, or Spark does when the DataFrame is used.
+    Raises UnreadableDatabase, also later through Spark.
     """
     options = options_of(address, table)
     if since is None:
@@ -127,7 +127,7 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: 
 
 
 def options_of(address: DatabaseAddress, table: Table) -> dict[str, str]:
-    """Returns the options of TableSource that read the table."""
+    """Returns the options of TableSource for the table."""
     options = address.to_options() | {"table": table.name}
     if key := table.key_at(address):
         options["key"] = key
@@ -137,9 +137,9 @@ def options_of(address: DatabaseAddress, table: Table) -> dict[str, str]:
 
 
 def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, also: Iterable[str] = ()) -> pyarrow.Table:
-    """Returns customer, points, balance and number of balance rows of each wrong balance. Raises UnreadableDatabase.
+    """Returns customer, points, balance and the number of balance rows for each wrong balance. Raises UnreadableDatabase.
 
-    `since_id` limits the search to customers with newer credits, and those in `also`.
+    `since_id` limits the search to customers with newer credits and the ones in `also`.
     """
     chosen = ""
     if since_id is not None:
@@ -169,12 +169,12 @@ def _wrong_balance(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sum(high: Any, low: Any) -> int:
-    """Joins two halves of a number; the nearest one in the column's range."""
+    """Joins the two halves of a number, clamped to the range of the column."""
     return max(-_GREATEST - 1, min(int(high) * 2**32 + int(low), _GREATEST))
 
 
 def read_markers(address: DatabaseAddress) -> pyarrow.Table:
-    """Returns the transactions rolled back without naming their order: marked_transaction_id, markers (1).
+    """Returns the markers: ROLLED_BACK rows without an order. Columns: marked_transaction_id, markers (1).
 
     Raises UnreadableDatabase.
     """
@@ -184,5 +184,5 @@ def read_markers(address: DatabaseAddress) -> pyarrow.Table:
 
 
 def count_markers(address: DatabaseAddress) -> int:
-    """Returns how many transaction rows name no order. Raises UnreadableDatabase."""
+    """Returns the number of transaction rows without an order. Raises UnreadableDatabase."""
     return int(read_query(address, "SELECT COUNT(*) AS markers FROM transactions WHERE order_id IS NULL")[0][0].as_py())

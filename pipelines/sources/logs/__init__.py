@@ -1,1 +1,1 @@
-"""The messages of a broker: from the files of its store, or pulled from its queues."""
+"""Reads the messages of a broker from the files of its store, or by pulling its queues."""

@@ -1,4 +1,4 @@
-"""A consumer group's offsets in a broker's consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
+"""Reads a consumer group's offsets from a broker's consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FILE = Path("config") / "consumerOffset.json"
 
 
 def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-    """Returns the group's next queue offset in each queue of the topic; None if the store has no readable file.
+    """Returns the group's next offset in each queue of the topic, or None if the store has no readable file.
 
-    A missing queue was not consumed yet. The file is at most some seconds old, and offsets only grow.
+    A queue that is not in the result has not been consumed. The file is a few seconds old at most.
     """
     for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
         try:
@@ -30,10 +30,10 @@ def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mappi
 
 
 def consumer_offsets_in(content: bytes, consumer_group: str, topic: str) -> Mapping[int, int]:
-    """Returns the group's next queue offset in each queue of the topic, from the file's content.
+    """Returns the group's next offset in each queue of the topic, from the file's content.
 
     Raises UnreadableJson, msgspec.DecodeError, ValueError, AttributeError.
     """
-    told: Any = msgspec.json.decode(standard_json(content))
-    offsets = (told.get("offsetTable") or {}).get(f"{topic}@{consumer_group}", {})
+    document: Any = msgspec.json.decode(standard_json(content))
+    offsets = (document.get("offsetTable") or {}).get(f"{topic}@{consumer_group}", {})
     return {int(queue_id): int(offset) for queue_id, offset in offsets.items()}

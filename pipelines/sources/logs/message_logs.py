@@ -1,4 +1,4 @@
-"""The source of one broker's messages: its store's files, or the broker itself (`pulled_log`)."""
+"""The interface of a broker's messages, and its implementation for the files of a store. `pulled_log` has the other one."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ COLUMNS: Final = {
     "decided_queue_offsets": "string",
     "body": "binary",
 }
-"""What the reconciliation reads of each record."""
+"""The columns of a record that the reconciliation reads."""
 
 
 class MessageLog(Protocol):
     """The messages of one broker. All methods raise UnreadableStore."""
 
     def check(self) -> None:
-        """Checks that it can be read."""
+        """Raises UnreadableStore if the messages cannot be read."""
 
     def is_small(self) -> bool:
-        """Returns whether one process reads it in a few seconds."""
+        """Returns True if one process can read the messages in a few seconds."""
 
     def records(self, reading: Reading) -> DataFrame:
-        """Returns one row for each record, with COLUMNS; Spark may raise when the rows are used."""
+        """Returns one row with COLUMNS for each record. Spark may raise errors when the rows are used."""
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-        """Returns the group's next queue offset in each queue of the topic; None if it is unknown."""
+        """Returns the group's next offset in each queue of the topic, or None if it is unknown."""
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the time since which this topic has all its messages: 0 if none has expired."""
+        """Returns the time since which the topic is complete: 0 if no message has expired."""
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns the queues of which the group has consumed more than the log holds, each in words; none if that is unknown."""
+        """Returns a line for each queue whose consumed offset is beyond the log's end; empty if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,15 @@ class StoreLog:
     store: Path
 
     def check(self) -> None:
-        """Checks that the store has segments."""
+        """Raises UnreadableStore if the store has no segments."""
         segments(self.store)
 
     def is_small(self) -> bool:
-        """Returns whether the log is short enough for one process."""
+        """Returns True if one process can read the log."""
         left = MAX_SMALL_LOG_BYTES
         for part in split_log(self.store):
             length = part.end - part.start
-            # A copied file has lost the hole behind its last record: it may be small nevertheless.
+            # A segment that was copied without its hole may have many trailing zeros.
             left -= length if length <= left else _without_zeros(part)
             if left < 0:
                 return False
@@ -87,16 +87,16 @@ class StoreLog:
         return read_records(reading, self.store)
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-        """Returns the group's offsets in the store's file."""
+        """Returns the group's offsets from the store's file."""
         return read_consumer_offsets(self.store, consumer_group, topic)
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the first record's store time; 0 if the log still begins at offset 0."""
+        """Returns the first record's store time, or 0 if the log begins at offset 0."""
         oldest = first_record(self.store)
         return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns the queues of which the group has consumed more than the log holds, each in words."""
+        """Returns a line for each queue whose consumed offset is beyond the log's end."""
         if not any(offsets for offsets in progress.values()) or any(self.begins_ms(topic) for topic in progress):
             return []
         ends = {topic: queue_ends(self.store, topic) for topic in progress}
@@ -107,7 +107,7 @@ class StoreLog:
         ]
         if not behind or not (self.is_small() or all(ends[topic] is not None for topic in behind)):
             return []
-        # Consume queues lie a little behind the log, or are missing: the records behind them count, too.
+        # Consume queues lag behind the log, or are missing, so the later records are read too.
         known = 0 if any(ends[topic] is None for topic in behind) else known_end(self.store)
         last = Counter[tuple[str, int]]({(topic, q): end for topic in behind for q, end in (ends[topic] or {}).items()})
         for part in split_log(self.store, from_offset=known):
@@ -124,7 +124,7 @@ class StoreLog:
 
 
 def _without_zeros(part: LogRange) -> int:
-    """Returns the length of a range without the zeros at its end. Raises UnreadableStore."""
+    """Returns the length of a range without trailing zeros. Raises UnreadableStore."""
     try:
         with open(part.segment, "rb", opener=regular_only) as file:
             for begin in range(part.start + (part.end - part.start - 1) // _BLOCK * _BLOCK, part.start - 1, -_BLOCK):
@@ -137,13 +137,13 @@ def _without_zeros(part: LogRange) -> int:
 
 
 def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:
-    """Returns each record of a store's commit log, starting at a commit log offset.
+    """Returns the records of a store's commit log, starting at a commit log offset.
 
-    Raises UnreadableStore, or Spark does when the DataFrame is used.
+    Raises UnreadableStore, also later through Spark.
     """
     return reading.frame(CommitLogSource, options_of_store(store, from_offset), COLUMNS)
 
 
 def options_of_store(store: Path, from_offset: int = 0) -> dict[str, str]:
-    """Returns the options of CommitLogSource that read the store, starting at a commit log offset."""
+    """Returns the options of CommitLogSource for the store, starting at a commit log offset."""
     return {"store": str(store.absolute()), "fromOffset": str(from_offset)}

@@ -1,4 +1,4 @@
-"""The messages of one broker, by pulls. It imports the client, which books without `--broker` do not need."""
+"""Reads the messages of a broker by pulling them. Imports the client, which books without `--broker` do not need."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from rocketmq_commitlog.record_columns import RecordKind
 
 MAX_SMALL_MESSAGES: Final = 100_000
 NOWHERE: Final = -1
-"""The commit log offset of a record that stands for several that cannot be pulled."""
+"""The commit log offset of a record that represents several records that cannot be pulled."""
 
-_TOLD_AT_ONCE: Final = 1000
+_PER_RECORD: Final = 1000
 _OF_TRANSACTIONS: Final = (topics.HALF_TOPIC, topics.OP_HALF_TOPIC)
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerLog:
-    """The messages that a broker returns to pulls of its queues."""
+    """The messages in the queues of a broker."""
 
     address: str
     """HOST:PORT"""
 
     def check(self) -> None:
-        """Checks that the broker lists its queues."""
+        """Raises UnreadableStore if the broker does not list its queues."""
         queue_ranges(self.address)
 
     def is_small(self) -> bool:
-        """Returns whether the queues hold few enough messages for one process."""
+        """Returns True if one process can pull all messages."""
         return sum(part.end - part.first for part in queue_ranges(self.address)) <= MAX_SMALL_MESSAGES
 
     def records(self, reading: Reading) -> DataFrame:
-        """Returns the pulled records, and op messages for decisions without a record."""
+        """Returns the pulled records, and op messages for decisions whose record cannot be pulled."""
         pulled = reading.frame(PulledLogSource, {"brokerAddr": self.address}, COLUMNS)
         decided = decided_without_record(self.address)
-        told = [",".join(map(str, decided[start : start + _TOLD_AT_ONCE])) for start in range(0, len(decided), _TOLD_AT_ONCE)]
-        if not told:
+        groups = [",".join(map(str, decided[start : start + _PER_RECORD])) for start in range(0, len(decided), _PER_RECORD)]
+        if not groups:
             return pulled
         op_messages = reading.spark.createDataFrame(
-            [(NOWHERE, RecordKind.OP.value, offsets) for offsets in told],
+            [(NOWHERE, RecordKind.OP.value, offsets) for offsets in groups],
             "commit_log_offset bigint, kind string, decided_queue_offsets string",
         )
         return reading.together(pulled.unionByName(op_messages, allowMissingColumns=True))
@@ -56,9 +56,9 @@ class BrokerLog:
         return consumer_offsets(self.address, consumer_group, topic)
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns nothing: a broker lets no group's offset go beyond its queue's end."""
+        """Returns an empty list: a broker does not accept offsets beyond the end of a queue."""
         return []
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the first store time of the topic and of half messages."""
+        """Returns the time since which the topic and the half messages are complete."""
         return first_stored_ms(self.address, (topic, *_OF_TRANSACTIONS))

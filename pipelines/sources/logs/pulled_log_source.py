@@ -1,10 +1,10 @@
-"""A Spark data source that pulls a broker's messages by queue offsets: for commit logs without a path.
+"""A Spark data source that pulls a broker's messages by queue offset, for stores that are not accessible as files.
 
     spark.read.format("rocketmq_pull").option("brokerAddr", "10.0.0.7:10911").schema("topic string, unique_key string").load()
 
-Its columns are those of `rocketmq_commitlog`. It sees the messages of the queues: damage in the middle of the log, which no queue
-points to, stays hidden. A skipped queue offset is a gap. Each executor must reach the broker, with the settings ROCKETMQ_* if it
-requires an account.
+Its columns are those of `rocketmq_commitlog`. It reads the messages in the queues, so it does not find damage in the log that no
+queue points to. A skipped queue offset is a gap. Each executor must be able to connect to the broker, with the settings
+ROCKETMQ_* if it requires an account.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from rocketmq_commitlog.record_batches import record_batches
 
 @dataclass
 class QueuePartition(InputPartition):
-    """The range of a queue that one task pulls; None: nothing."""
+    """The range of a queue that one task pulls; None for nothing."""
 
     part: QueueRange | None = None
 
 
 class PulledLogSource(DataSource):
-    """The format `rocketmq_pull`. Options: `brokerAddr`; optional: `topics`, separated by commas, and `rangeMessages`."""
+    """The format `rocketmq_pull`. Options: `brokerAddr`. Optional: `topics`, comma-separated, and `rangeMessages`."""
 
     @classmethod
     def name(cls) -> str:
@@ -39,23 +39,23 @@ class PulledLogSource(DataSource):
         return "rocketmq_pull"
 
     def reader(self, schema: StructType) -> PulledLogReader:
-        """Returns a reader of the columns in the schema."""
+        """Returns a reader for the columns of the schema."""
         topics = tuple(filter(None, self.options.get("topics", "").split(",")))
         return PulledLogReader(self.options["brokerAddr"], topics, schema, int(self.options.get("rangeMessages", RANGE_MESSAGES)))
 
 
 class PulledLogReader(DataSourceReader):
-    """Plans the ranges on the driver, and pulls one of them in each task."""
+    """Plans the ranges on the driver, and pulls one range in each task."""
 
     def __init__(self, address: str, topics: Sequence[str], schema: StructType, range_messages: int) -> None:
-        """`topics` selects topics; empty for all."""
+        """`topics` selects topics; an empty sequence selects all."""
         self._address = address
         self._topics = topics
         self._schema = schema
         self._range_messages = range_messages
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the present ranges. Raises UnreadableStore."""
+        """Returns the ranges of all queues. Raises UnreadableStore."""
         ranges = queue_ranges(self._address, self._topics, self._range_messages)
         return [QueuePartition(part) for part in ranges] or [QueuePartition()]
 
@@ -67,7 +67,7 @@ class PulledLogReader(DataSourceReader):
 
 
 def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[LogRecord | Damage]:
-    """Yields the records of a range, and a gap for skipped queue offsets: the broker has lost their messages."""
+    """Yields the records of a range, and a gap for skipped queue offsets, whose messages the broker has lost."""
     expected, ends = part.first, 0
     for record in chain.from_iterable(pages):
         if record.queue_offset > expected:
@@ -80,7 +80,7 @@ def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[Lo
 
 
 def _found(record: Record) -> LogRecord | Damage:
-    """Converts the record as a scan of the commit log does."""
+    """Converts the record like a scan of the commit log."""
     if not record.is_intact:
         return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
     return LogRecord(

@@ -1,4 +1,4 @@
-"""A broker's messages, queue by queue, by the requests of rocketmq_broker.admin: Apache's brokers answer them as well."""
+"""Pulls a broker's messages queue by queue, with the requests of rocketmq_broker.admin. Apache's brokers support them too."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rocketmq_commitlog.errors import UnreadableStore
 
 RANGE_MESSAGES: Final = 100_000
 _PULL_MESSAGES: Final = 1024
-"""A broker answers with fewer, as its own settings say."""
+"""The maximum of a request. A broker may return fewer messages, depending on its settings."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRange:
-    """Messages of one queue, from the queue offset `first` up to `end`."""
+    """Messages of a queue, from the queue offset `first` (inclusive) to `end` (exclusive)."""
 
     topic: str
     queue_id: int
@@ -33,7 +33,7 @@ class QueueRange:
 
 
 def queue_ranges(address: str, names: Sequence[str] = (), range_messages: int = RANGE_MESSAGES) -> list[QueueRange]:
-    """Returns ranges that together cover the broker's present messages, in the topics of these names or in all.
+    """Returns ranges that cover the broker's messages, in the topics with these names or in all.
 
     Raises UnreadableStore.
     """
@@ -64,7 +64,7 @@ def pull(address: str, part: QueueRange) -> Iterator[list[Record]]:
 
 
 def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-    """Returns the group's next queue offset in each queue of the topic; None if the broker refuses.
+    """Returns the group's next offset in each queue of the topic, or None if the broker refuses the request.
 
     Raises UnreadableStore.
     """
@@ -80,9 +80,9 @@ def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[i
 
 
 def decided_without_record(address: str) -> range:
-    """Returns the queue offsets of decided half messages, at a broker that hides its op messages, as Apache's do.
+    """Returns the queue offsets of decided half messages, for brokers that hide their op messages, like Apache's.
 
-    The offset of the broker's own group is at the first undecided half message. Raises UnreadableStore.
+    The offset of the broker's system group is that of the first undecided half message. Raises UnreadableStore.
     """
 
     async def ask(broker: BrokerRequests) -> range:
@@ -98,7 +98,7 @@ def decided_without_record(address: str) -> range:
 
 
 def first_stored_ms(address: str, names: Sequence[str]) -> int:
-    """Returns the time since which these topics have all their messages: 0 if none has expired. Raises UnreadableStore."""
+    """Returns the time since which these topics are complete: 0 if no message has expired. Raises UnreadableStore."""
 
     async def ask(broker: BrokerRequests) -> int:
         begins_ms = 0
@@ -125,7 +125,7 @@ async def _pages(address: str, part: QueueRange) -> AsyncGenerator[list[Record]]
             wanted = min(_PULL_MESSAGES, part.end - offset)
             records, next_offset = await broker.pull(part.topic, part.queue_id, offset, wanted)
             if next_offset <= offset:
-                raise CannotAsk(f"broker {address} has lost queue offset {offset} of {part.topic}, queue {part.queue_id}")
+                raise CannotAsk(f"broker {address} lacks queue offset {offset} of {part.topic}, queue {part.queue_id}")
             offset = next_offset
             yield [record for record in records if record.queue_offset < part.end]
 

@@ -158,11 +158,11 @@ ALL_IS_WELL = {
 }
 
 
-MEANWHILE = "Orders wait at the broker meanwhile, and none is lost."
-OF_BROKER = f"broker: the broker is away. Look at name server and broker with rocketmq-admin doctor. {MEANWHILE}"
-OF_REDIS = f"workers: Redis cannot be asked: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
+MEANWHILE = "Until then orders wait at the broker, and none is lost."
+OF_BROKER = f"broker: the broker is away. Run rocketmq-admin doctor to check name server and broker. {MEANWHILE}"
+OF_REDIS = f"workers: Redis does not answer: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
 OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
-OF_TASKS = f"workers: no worker takes the tasks that wait. Start Redis, or a credit_service.worker. {MEANWHILE}"
+OF_TASKS = f"workers: no worker takes the waiting tasks. Start Redis, or a credit_service.worker. {MEANWHILE}"
 
 
 def holding(cause: HoldCause, orders: int = 40) -> Holding:
@@ -222,8 +222,8 @@ def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskCli
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
     missing = [
-        "orders: 40 are held, for 61 s now: Redis is away. Each is tried again until it works. "
-        "Orders wait at the broker meanwhile, and none is lost."
+        "orders: 40 are held, for 61 s now: Redis is away. Each is retried until it succeeds. "
+        "Until then orders wait at the broker, and none is lost."
     ]
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held, "missing": missing})
     answer = client.get("/readyz")

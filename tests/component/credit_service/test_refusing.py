@@ -7,7 +7,7 @@ import pytest
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import CreditOutcome
 from credit_service.service_layer.order_listener import CreditingListener
-from credit_service.service_layer.refusing import RefusalNotTold, Refusing
+from credit_service.service_layer.refusing import RefusalNotReported, Refusing
 from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
@@ -21,17 +21,17 @@ FAILS: dict[str, CreditOutcome | None] = {"1": None}
 
 
 @dataclass(slots=True)
-class Teller:
-    """Remembers what it told; fails as often as it is said to."""
+class Reporter:
+    """Records reports; the first `failures` calls fail."""
 
     failures: int = 0
-    told: list[tuple[str, str]] = field(default_factory=list)
+    reported: list[tuple[str, str]] = field(default_factory=list)
 
-    def tell(self, order_id: str, reason: str) -> None:
+    def report(self, order_id: str, reason: str) -> None:
         if self.failures:
             self.failures -= 1
-            raise RefusalNotTold("the broker is away")
-        self.told.append((order_id, reason))
+            raise RefusalNotReported("the broker is away")
+        self.reported.append((order_id, reason))
 
 
 def no_hold(_: ConsumeContext, __: float) -> None:
@@ -43,21 +43,21 @@ def delivered(times: int, order_id: str = "1") -> MessageExt:
 
 
 def test_an_order_whose_task_fails_is_refused_at_its_last_delivery_and_not_before(sqlite_ledger: Ledger) -> None:
-    teller, context = Teller(), a_context()
-    listener = CreditingListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, teller, MOST, no_hold))
+    reporter, context = Reporter(), a_context()
+    listener = CreditingListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, reporter, MOST, no_hold))
     listener([delivered(MOST - 1)], context)
-    assert (context.postponed, teller.told) == ({0: None}, [])
+    assert (context.postponed, reporter.reported) == ({0: None}, [])
     last = a_context()
     assert listener([delivered(MOST)], last) is ConsumeStatus.CONSUME_SUCCESS
-    assert (last.postponed, teller.told) == ({}, [("1", "its task failed at each of 17 deliveries")])
+    assert (last.postponed, reporter.reported) == ({}, [("1", "its task failed at each of 17 deliveries")])
     assert [entry.amount_cents for entry in sqlite_ledger.find_order("1")] == [0, 0]
 
 
 def test_an_order_that_the_ledger_does_not_take_is_refused_at_once(sqlite_ledger: Ledger) -> None:
-    teller, context = Teller(), a_context()
+    reporter, context = Reporter(), a_context()
     crediting = CreditingInMemory({"1": CreditOutcome.IMPOSSIBLE})
-    CreditingListener(crediting, Refusing(sqlite_ledger, teller, MOST, no_hold))([delivered(0)], context)
-    assert (context.postponed, teller.told) == ({}, [("1", "the ledger does not take it")])
+    CreditingListener(crediting, Refusing(sqlite_ledger, reporter, MOST, no_hold))([delivered(0)], context)
+    assert (context.postponed, reporter.reported) == ({}, [("1", "the ledger does not accept it")])
 
 
 def test_without_the_setting_both_go_the_way_of_the_dead_letters() -> None:
@@ -68,10 +68,10 @@ def test_without_the_setting_both_go_the_way_of_the_dead_letters() -> None:
 
 def test_a_service_that_died_before_it_told_tells_after_the_redelivery(sqlite_ledger: Ledger) -> None:
     sqlite_ledger.annul(a_credit("1"))
-    teller, context = Teller(), a_context()
+    reporter, context = Reporter(), a_context()
     crediting = CreditingInMemory({"1": CreditOutcome.REFUSED})
-    CreditingListener(crediting, Refusing(sqlite_ledger, teller, MOST, no_hold))([delivered(3)], context)
-    assert (context.postponed, teller.told) == ({}, [("1", "it was refused before")])
+    CreditingListener(crediting, Refusing(sqlite_ledger, reporter, MOST, no_hold))([delivered(3)], context)
+    assert (context.postponed, reporter.reported) == ({}, [("1", "it was refused before")])
 
 
 def test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing(sqlite_ledger: Ledger) -> None:
@@ -83,21 +83,21 @@ def test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing(sq
                 raise DatabaseUnavailable("away")
             return sqlite_ledger.annul(a_credit("1"))
 
-    teller, context = Teller(failures=1), a_context()
-    refusing = Refusing(LedgerThatIsAwayOnce(), teller, MOST, lambda _, seconds: pauses.append(seconds))
+    reporter, context = Reporter(failures=1), a_context()
+    refusing = Refusing(LedgerThatIsAwayOnce(), reporter, MOST, lambda _, seconds: pauses.append(seconds))
     CreditingListener(CreditingInMemory(FAILS), refusing)([delivered(MOST)], context)
-    assert (pauses, context.postponed, len(teller.told)) == ([0.5, 1.0], {}, 1)
+    assert (pauses, context.postponed, len(reporter.reported)) == ([0.5, 1.0], {}, 1)
 
 
 def test_what_cannot_be_refused_goes_to_the_dead_letters_for_a_person(sqlite_ledger: Ledger) -> None:
     sqlite_ledger.credit([a_credit("1", amount_cents=100)])
-    teller, context = Teller(), a_context()
-    refusing = Refusing(sqlite_ledger, teller, MOST, no_hold)
+    reporter, context = Reporter(), a_context()
+    refusing = Refusing(sqlite_ledger, reporter, MOST, no_hold)
     crediting = CreditingInMemory({"1": CreditOutcome.IMPOSSIBLE, "2": CreditOutcome.CONFLICTING})
     CreditingListener(crediting, refusing)(
         [replace(delivered(0), queue_offset=1), replace(delivered(0, "2"), queue_offset=2)], context
     )
-    assert (context.postponed, teller.told) == ({1: -1, 2: -1}, [])
+    assert (context.postponed, reporter.reported) == ({1: -1, 2: -1}, [])
 
 
 def test_a_reversal_is_never_refused(sqlite_ledger: Ledger) -> None:
@@ -105,6 +105,6 @@ def test_a_reversal_is_never_refused(sqlite_ledger: Ledger) -> None:
         version=1, order_id="1", customer="ada", total_cents=2599, currency="EUR", cancelled_at_ms=1, reason="by the customer"
     )
     message = replace(delivered(MOST), topic=order_cancelled.TOPIC, body=body.encode())
-    teller, context = Teller(), a_context()
-    CreditingListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, teller, MOST, no_hold))([message], context)
-    assert (context.postponed, teller.told) == ({0: None}, [])
+    reporter, context = Reporter(), a_context()
+    CreditingListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, reporter, MOST, no_hold))([message], context)
+    assert (context.postponed, reporter.reported) == ({0: None}, [])

@@ -70,7 +70,7 @@ def check_says(monkeypatch: pytest.MonkeyPatch, found: list[LivingWorker] | Exce
 
 def test_a_check_of_a_living_worker_succeeds(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert check_says(monkeypatch, [a_worker("one", heard_s_ago=2)]) == 0
-    heard = f"worker one (process {os.getpid()}) was heard 2.0 s ago, up for 60 s, "
+    heard = f"worker one (process {os.getpid()}) sent a heartbeat 2.0 s ago, up for 60 s, "
     assert capsys.readouterr().out == f"{heard}has taken no task yet\n"
     assert check_says(monkeypatch, [a_worker("one", heard_s_ago=2, tasks_taken=7, taken_s_ago=12.3, takes_none_for_s=0)]) == 0
     assert capsys.readouterr().out == f"{heard}has taken 7 tasks, the last one 12 s ago\n"
@@ -81,16 +81,16 @@ def test_a_worker_that_takes_none_of_the_tasks_that_wait_fails_its_check_althoug
 ) -> None:
     assert check_says(monkeypatch, [a_worker("one", tasks_taken=7, taken_s_ago=95, takes_none_for_s=TAKES_NONE_AFTER_S)]) == 1
     said = capsys.readouterr().err
-    assert said.endswith(f"worker one (process {os.getpid()}) takes no task, although some have waited for 40 s\n")
+    assert said.endswith(f"worker one (process {os.getpid()}) has taken none of the tasks that wait, for 40 s\n")
     assert check_says(monkeypatch, [a_worker("one", tasks_taken=7, taken_s_ago=39, takes_none_for_s=TAKES_NONE_AFTER_S - 1)]) == 0
 
 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        ([a_worker("two")], "no worker named one"),
-        ([], "no worker named one"),
-        (RedisError("refused"), "Redis cannot be asked: refused"),
+        ([a_worker("two")], "no heartbeat of a worker named one"),
+        ([], "no heartbeat of a worker named one"),
+        (RedisError("refused"), "Redis does not answer: refused"),
     ],
 )
 def test_a_check_without_that_worker_or_without_redis_fails_in_one_line(

@@ -11,7 +11,7 @@ from demo.scenarios.service_logs import LOOKED_AT_BYTES, MAX_LINES, ServiceLogs
 
 LINE = (
     "2026-01-31 12:00:00,042 ERROR credit_service.service_layer.order_listener: [order_id=o1] "
-    "message M1 goes to the dead letters, it is no order: total_cents: Field required"
+    "message M1 goes to the dead letters, its body is invalid: total_cents: Field required"
 )
 
 

@@ -100,7 +100,7 @@ def test_health_and_readiness_name_what_is_missing(client: FlaskClient, broker: 
     assert (health.status_code, health.json["broker"], health.json["database"]) == (503, "unreachable", "ok")
     assert (ready.status_code, ready.json["title"]) == (503, "Not ready")
     assert ready.json["errors"] == [{"field": "broker", "message": "the broker is away"}]
-    assert "Messages wait at the broker meanwhile." in ready.json["detail"]
+    assert "Until then messages wait at the broker." in ready.json["detail"]
 
 
 def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:

@@ -15,7 +15,7 @@ from service_runtime.database.engine import create_database_engine
 from service_runtime.failing.holds import HoldCause, Holds
 from service_runtime.failing.refusals import Doubts
 from tests.component.inventory_service.conftest import a_context, cancelled, created
-from tests.component.inventory_service.test_order_listener import Teller
+from tests.component.inventory_service.test_order_listener import Reporter
 from tests.database_rules import rules, service_url
 
 RULED_S = 300.0
@@ -38,7 +38,7 @@ class Warehouse:
     def __post_init__(self) -> None:
         self.holds = Holds(now_s=lambda: self.now_s)
         doubts = Doubts(self.holds, self.threads, lambda: self.now_s)
-        self.listener = ShippingListener(self.stock_room, Teller(), doubts, self._hold)
+        self.listener = ShippingListener(self.stock_room, Reporter(), doubts, self._hold)
 
     def consume(self, message: MessageExt) -> ConsumeContext:
         context = a_context()

@@ -154,7 +154,7 @@ def test_an_empty_database_decides_nothing_of_another_one(original: SqlOrderStor
     empty = SqlOrderStore(empty_engine, World(wall_ns=lambda: clock() * 1_000_000))
     witness = original.witness()
     assert empty.witness().database_id != witness.database_id
-    with pytest.raises(HistoryDoubted, match=f"name the order database {witness.database_id}, and this one is [0-9a-f]{{32}}"):
+    with pytest.raises(HistoryDoubted, match=f"name the order database {witness.database_id}, but this one is [0-9a-f]{{32}}"):
         empty.settle("transaction-1", "order-1", witness=witness)
     with pytest.raises(HistoryDoubted):
         empty.witness()

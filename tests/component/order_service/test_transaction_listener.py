@@ -46,7 +46,7 @@ def test_an_order_above_the_limit_rolls_back_and_stays_so(
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
     assert attempt.progress.outcome is Outcome.REFUSED
-    assert attempt.progress.reason.endswith(f"is above the limit of {ORDER_LIMIT_CENTS // 100:,}.00")
+    assert attempt.progress.reason.endswith(f"exceeds the limit of {ORDER_LIMIT_CENTS // 100:,}.00")
     assert sqlite_store.find_order("order-1") is None
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
@@ -131,7 +131,7 @@ def test_check_back_in_an_old_copy_is_unknown_until_the_copy_holds_what_the_half
     answers = [listener.check_local_transaction(question) for _ in range(2)]
     assert answers == [UNKNOWN, UNKNOWN]
     assert sqlite_store.find_transaction("transaction-1") is None
-    assert "check-back of transaction transaction-1 has to wait for the right database: this order database" in caplog.text
+    assert "transaction-1 is answered UNKNOWN, this may be an old copy: this order database" in caplog.text
     with sqlite_engine.begin() as connection:
         connection.execute(text("INSERT INTO epochs VALUES (:epoch_id, :started_at_ms, :renewed_at_ms)"), epochs[0]._asdict())
     sqlite_store.store_order(an_order(), "transaction-1")

@@ -89,4 +89,4 @@ def test_a_broker_that_is_away_says_nothing(backup: Path, rocketmq: SyncRocketMQ
     rocketmq.crash()
     with closing(Service(backup, namesrv_addr)) as service:
         assert service.store.history_doubt() is None
-    assert "is not compared with the newest messages" in caplog.text
+    assert "could not compare the order database with the newest messages" in caplog.text

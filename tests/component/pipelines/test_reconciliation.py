@@ -13,7 +13,7 @@ import pytest
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
-from pipelines.judging.log_gaps import gaps_told
+from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.totals import SUMMED, Money, Tolerance
 from pipelines.message_report import LoggedTransactions, MessageReport, TopicCount
 from pipelines.reconciliation import Books, ReconciliationOutcome, log_begins_ms
@@ -83,7 +83,7 @@ def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(judge: Judge, 
     judged = {row["order_id"]: row["finding"] for row in outcome.rows if row["order_id"] is not None} | dict.fromkeys(hidden)
     assert hidden
     assert {found for found in judged.values() if found} == {Finding.MISSING_CREDIT}
-    assert gaps_told(outcome.rows) == [f"the log has a gap from 6,000 to 12,000: {len(hidden)} transactions cannot be judged"]
+    assert gap_lines(outcome.rows) == [f"the log has a gap from 6,000 to 12,000: {len(hidden)} transactions cannot be judged"]
     assert not Tolerance().is_consistent(outcome.totals)
     assert {total.finding: total.count for total in outcome.totals}[Finding.LOG_GAP] == 1
 
@@ -98,7 +98,7 @@ def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(judge: Jud
     books.log.damage(end, bytes(torn - end))
     outcome = run(judge, shop, tmp_path / "out", books.log.store)
     assert found(outcome) == {"b": (Finding.NOT_JUDGED, None)}
-    assert gaps_told(outcome.rows) == [f"the log has a gap from {end:,} to {torn:,}: 1 transaction cannot be judged"]
+    assert gap_lines(outcome.rows) == [f"the log has a gap from {end:,} to {torn:,}: 1 transaction cannot be judged"]
 
 
 def test_several_brokers_stores_are_one_history(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from pipelines.embedded import reconcile_embedded
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
-from pipelines.telling.report import repairs_believed
+from pipelines.reporting.report import unchecked_repairs
 from tests.component.pipelines.conftest import Judge
 from tests.component.pipelines.strange_books import (
     ALL,
@@ -31,13 +31,13 @@ def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path
     outcome = reconcile_embedded(replace(written(tmp_path), read_repairs=None), CUT_OFF, str(tmp_path / "out"))
     found = {row["order_id"]: row["finding"] for row in outcome.rows}
     assert [name for name in OF_REPAIRS if IDS[name] in found] == []
-    believed = repairs_believed(outcome.totals, is_audited=False)
+    believed = unchecked_repairs(outcome.totals, is_audited=False)
     right = [name for name in RIGHT if "by a repair" in name]
     assert believed == (
         f"{len(OF_REPAIRS) + len(right)} orders are healthy by repairs, which are believed: "
         "no audit file was given (--audit PLAN.audit.jsonl)"
     )
-    assert repairs_believed(outcome.totals, is_audited=True) is None
+    assert unchecked_repairs(outcome.totals, is_audited=True) is None
 
 
 def test_the_corpus_is_as_large_as_it_says() -> None:

@@ -87,7 +87,7 @@ def test_a_migration_says_where_it_came_from_and_where_it_is(service: SampleServ
     assert (first, nothing, second) == (Migrated(None, "0001"), Migrated("0001", "0001"), Migrated("0001", "0002"))
     assert [str(done) for done in (first, nothing, second)] == [
         "migrated from no tables to revision 0001",
-        "the tables are at revision 0001 already: nothing to do",
+        "the tables are already at revision 0001",
         "migrated from revision 0001 to revision 0002",
     ]
 
@@ -129,7 +129,7 @@ def test_locks_that_are_never_given_are_said_in_one_line(service: SampleService,
     engine = create_database_engine(database_url)
     with engine.connect() as reader:
         _read(reader)
-        with pytest.raises(DatabaseUnusable, match=r"others held it for 0\.1 s: canceling statement due to lock timeout"):
+        with pytest.raises(DatabaseUnusable, match=r"others have locked for 0\.1 s: canceling statement due to lock timeout"):
             migrate_database(database_url, migrations=service.migrations, start_timeout_s=5, lock_wait_s=0.1)
     engine.dispose()
 
@@ -181,14 +181,14 @@ def test_a_database_of_a_newer_version_is_left_alone(service: SampleService, dat
     service.add_step("ALTER TABLE things ADD COLUMN name TEXT")
     migrate_database(database_url, migrations=service.migrations, start_timeout_s=5)
     service.remove_last_step()
-    with pytest.raises(DatabaseUnusable, match=f"at revision 0002, of a newer version of {service.name}"):
+    with pytest.raises(DatabaseUnusable, match=f"at revision 0002 of a newer {service.name}"):
         open_database(database_url, migrations=service.migrations, start_timeout_s=5)
 
 
 def test_a_service_that_may_not_migrate_says_what_to_run(service: SampleService, database_url: str) -> None:
     asked = {"migrations": service.migrations, "start_timeout_s": 5, "is_migrated": False}
     with pytest.raises(
-        DatabaseUnusable, match=f"no tables yet, and revision 0001 is needed: run python -m {service.name} migrate"
+        DatabaseUnusable, match=f"no tables yet, but revision 0001 is required: run python -m {service.name} migrate"
     ):
         open_database(database_url, **asked)  # type: ignore[arg-type]
     migrate_database(database_url, migrations=service.migrations, start_timeout_s=5)
@@ -202,7 +202,7 @@ def test_the_database_of_another_service_is_refused(service: SampleService, data
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE other_service_version (version_num VARCHAR(32))"))
     engine.dispose()
-    with pytest.raises(DatabaseUnusable, match=f"holds the tables of other_service: {service.name} needs a database of its own"):
+    with pytest.raises(DatabaseUnusable, match=f"contains the tables of other_service; {service.name} needs a separate database"):
         open_database(database_url, migrations=service.migrations, start_timeout_s=5, is_migrated=is_migrated)
 
 
@@ -213,7 +213,7 @@ def test_rows_that_would_lose_what_they_refer_to_undo_the_migration(service: Sam
         connection.execute(text("INSERT INTO things VALUES (1)"))
         connection.execute(text("INSERT INTO parts VALUES (1)"))
     service.add_step("DELETE FROM things")
-    with pytest.raises(DatabaseUnusable, match="would leave 1 rows without what they refer to"):
+    with pytest.raises(DatabaseUnusable, match="would leave 1 rows with broken foreign keys"):
         migrate(engine, service.migrations)
     with engine.begin() as connection:
         assert connection.scalar(text("SELECT count(*) FROM things")) == 1

@@ -9,7 +9,7 @@ import pytest
 from deploy.scripts.chromium import find_chromium
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
-from pipelines.telling.page.page import write_page
+from pipelines.reporting.page.page import write_page
 from tests.unit.pipelines.page.rows import AS_OF_MS, MINUTE_MS, matched, outcome, row
 
 BROWSER = find_chromium()

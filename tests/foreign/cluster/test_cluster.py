@@ -20,10 +20,10 @@ from demo.processes import Processes, prints
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books, reconcile
+from pipelines.reporting.json_report import as_json
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.spark import class_archive
-from pipelines.telling.json_report import as_json
 from rocketmq_broker.client import Producer
 from rocketmq_broker.message import Message
 from tests.conftest import BrokerProcess

@@ -102,7 +102,7 @@ def test_a_password_file_that_is_not_there_is_one_line(server: str, tmp_path: Pa
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "could not tell: CREDIT_DATABASE_PASSWORD_FILE: absent cannot be read: No such file or directory\n",
+        "could not tell: CREDIT_DATABASE_PASSWORD_FILE: cannot read absent: No such file or directory\n",
     )
 
 

@@ -34,7 +34,7 @@ def test_a_database_that_lacks_letters_is_refused_before_it_is_migrated(encoding
     for work in (migrate_database, open_database):
         with pytest.raises(DatabaseUnusable) as refused:
             work(url, migrations=MIGRATIONS, start_timeout_s=60)
-        assert f": its encoding is {encoding}, and UTF8 is needed" in str(refused.value)
+        assert f"the database's encoding is {encoding}, but UTF8 is required" in str(refused.value)
         assert "\n" not in str(refused.value)
     with psycopg.connect(url.replace("+psycopg", "")) as connection:
         assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
@@ -68,7 +68,7 @@ def test_a_sqlite_that_is_too_old_is_one_sentence_before_a_file_is_made(tmp_path
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
     monkeypatch.setattr("sqlite3.sqlite_version", "3.26.0")
     for work in (migrate_database, open_database):
-        with pytest.raises(DatabaseUnusable, match=r"^this Python has SQLite 3\.26\.0, and 3\.35\.0 or newer is needed: "):
+        with pytest.raises(DatabaseUnusable, match=r"^this Python has SQLite 3\.26\.0, but 3\.35\.0 or newer is required; "):
             work(f"sqlite:///{tmp_path}/orders.db", migrations=MIGRATIONS, start_timeout_s=60)
     assert list(tmp_path.iterdir()) == []
 

@@ -22,4 +22,4 @@ def test_nothing_leads_out_of_the_end() -> None:
 
 def test_no_order_that_was_told_expires() -> None:
     """Its consumers have its message: only a second one can take it back."""
-    assert [next_state(state, OrderEvent.EXPIRE) for state in OrderState if state.is_told] == [None, None]
+    assert [next_state(state, OrderEvent.EXPIRE) for state in OrderState if state.is_published] == [None, None]

@@ -35,5 +35,5 @@ def test_a_failure_says_what_is_known_and_how_it_is_answered(outcome: Outcome) -
 
 
 def test_what_was_done_is_no_failure() -> None:
-    with pytest.raises(ValueError, match="STORED is no failure"):
+    with pytest.raises(ValueError, match="outcome STORED is not a failure"):
         TransactionFailed(Outcome.STORED)

@@ -5,13 +5,13 @@ from rich.console import Console
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import FindingTotal, Money, Tolerance
-from pipelines.telling.report import (
+from pipelines.reporting.report import (
     classes_without_findings,
     explanations,
     findings_table,
-    repairs_believed,
-    times_told,
-    verdict_told,
+    times_text,
+    unchecked_repairs,
+    verdict_text,
 )
 
 ALL_FAIL = Tolerance()
@@ -66,9 +66,9 @@ def test_a_cause_of_some_is_told_with_its_count_and_one_of_all_without() -> None
 def test_repairs_that_are_believed_are_told_unless_an_audit_was_read() -> None:
     found = totals(matched=MATCHED, reversed=FindingTotal(Finding.REVERSED, 12, causes=((Cause.REPAIRED, 1),)))
     told = "1 order is healthy by a repair, which is believed: no audit file was given (--audit PLAN.audit.jsonl)"
-    assert repairs_believed(found, is_audited=False) == told
-    assert repairs_believed(found, is_audited=True) is None
-    assert repairs_believed(totals(matched=MATCHED), is_audited=False) is None
+    assert unchecked_repairs(found, is_audited=False) == told
+    assert unchecked_repairs(found, is_audited=True) is None
+    assert unchecked_repairs(totals(matched=MATCHED), is_audited=False) is None
 
 
 def test_the_other_classes_are_one_line() -> None:
@@ -85,18 +85,18 @@ def test_what_fails_is_explained_with_its_causes() -> None:
 
 
 def test_consistent_books_are_told_with_their_numbers() -> None:
-    verdict = verdict_told(totals(matched=MATCHED), ALL_FAIL)
+    verdict = verdict_text(totals(matched=MATCHED), ALL_FAIL)
     assert verdict == "consistent: 1,380 orders, 1,380 credits, 0 lost, 0 doubled"
 
 
 def test_young_orders_count_as_orders() -> None:
     young = FindingTotal(Finding.IN_FLIGHT, 2, order_count=2)
-    verdict = verdict_told(totals(matched=MATCHED, in_flight=young), ALL_FAIL)
+    verdict = verdict_text(totals(matched=MATCHED, in_flight=young), ALL_FAIL)
     assert verdict == "consistent: 1,382 orders, 1,380 credits, 0 lost, 0 doubled"
 
 
 def test_everything_that_is_wrong_is_in_the_verdict() -> None:
-    told = verdict_told(
+    told = verdict_text(
         totals(
             matched=MATCHED,
             missing_credit=FindingTotal(Finding.MISSING_CREDIT, 1, order_count=1),
@@ -111,9 +111,9 @@ def test_everything_that_is_wrong_is_in_the_verdict() -> None:
 
 def test_what_is_allowed_is_not_in_the_verdict() -> None:
     overdue = FindingTotal(Finding.OVERDUE, 2, order_count=2)
-    told = verdict_told(totals(overdue=overdue), Tolerance(frozenset({Finding.OVERDUE})))
+    told = verdict_text(totals(overdue=overdue), Tolerance(frozenset({Finding.OVERDUE})))
     assert told == "consistent: 2 orders, 0 credits, 0 lost, 0 doubled"
 
 
 def test_the_start_and_the_comparison_are_timed_apart() -> None:
-    assert times_told(9.14, 28.27) == "Spark started in 9.1 s, and compared in 28.3 s."
+    assert times_text(9.14, 28.27) == "Spark started in 9.1 s, and compared in 28.3 s."

@@ -9,7 +9,7 @@ from pipelines.commands.verdict import Verdict, exit_with
 from pipelines.errors import UnreadableDatabase
 from pipelines.judging.classes import Finding
 from pipelines.judging.totals import FindingTotal, Tolerance
-from pipelines.telling.report import age, amount
+from pipelines.reporting.report import age, amount
 
 WORKER_TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed: Traceback (most recent call last):
   File "pipelines/adbc.py", line 79, in _cursor

@@ -65,7 +65,7 @@ def test_a_question_that_hangs_is_asked_once_and_counts_as_no() -> None:
     hanging, other = Asked(lambda: None if goes_on.wait(30) else "late"), Asked()
     ready = readiness(hanging, other, within_s=0.01)
     for _ in range(3):
-        assert [(one.name, one.why) for one in ready.missing()] == [("need 0", "it does not answer within 0.01 s")]
+        assert [(one.name, one.why) for one in ready.missing()] == [("need 0", "no answer within 0.01 s")]
     assert hanging.times == 1
     goes_on.set()
 
@@ -76,6 +76,6 @@ def test_a_mistake_of_ours_counts_as_no_and_is_asked_again() -> None:
 
     one, clock = Asked(fail), Clock()
     ready = readiness(one, clock=clock)
-    assert [missing.why for missing in ready.missing()] == ["it cannot be asked: division by zero"]
+    assert [missing.why for missing in ready.missing()] == ["the check failed: division by zero"]
     one.answer, clock.now_s = lambda: None, 1.0
     assert ready.missing() == ()

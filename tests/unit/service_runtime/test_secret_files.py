@@ -45,10 +45,10 @@ def test_without_a_file_the_url_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("sqlite:///data/orders.db", "names no host"),
-        ("nonsense", "names no host"),
-        ("postgresql+psycopg://orders:another@db/orders", "holds a password already"),
-        ("postgresql+psycopg://orders@[/orders", "cannot be read"),
+        ("sqlite:///data/orders.db", "has no host"),
+        ("nonsense", "has no host"),
+        ("postgresql+psycopg://orders:another@db/orders", "already contains a password"),
+        ("postgresql+psycopg://orders@[/orders", "invalid URL"),
     ],
 )
 def test_a_url_without_a_place_for_the_password_is_refused(url: str, sentence: str, secret: Path) -> None:
@@ -69,9 +69,9 @@ def test_the_line_end_is_no_part_of_a_secret(content: bytes, tmp_path: Path) -> 
     [
         (b"", "is empty"),
         (b"\n", "is empty"),
-        (b"\xff", "not text in UTF-8"),
-        (b"a\nb", "is no password"),
-        (b"x" * 5000, "is no password"),
+        (b"\xff", "is not UTF-8 text"),
+        (b"a\nb", "must contain one line"),
+        (b"x" * 5000, "must contain one line"),
     ],
 )
 def test_a_file_that_holds_no_password_is_refused(content: bytes, sentence: str, tmp_path: Path) -> None:
@@ -81,13 +81,13 @@ def test_a_file_that_holds_no_password_is_refused(content: bytes, sentence: str,
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SecretUnusable, match="absent cannot be read: No such file or directory"):
+    with pytest.raises(SecretUnusable, match=r"cannot read .*absent: No such file or directory"):
         read_secret(tmp_path / "absent")
-    with pytest.raises(SecretUnusable, match="cannot be read: Is a directory"):
+    with pytest.raises(SecretUnusable, match=r"cannot read .*: Is a directory"):
         read_secret(tmp_path)
 
 
 def test_a_path_that_is_no_utf_8_is_named_with_its_bytes_escaped() -> None:
-    with pytest.raises(SecretUnusable, match=r"^/nowhere/.*udc80 cannot be read: No such file or directory$") as refused:
+    with pytest.raises(SecretUnusable, match=r"^cannot read /nowhere/.*udc80: No such file or directory$") as refused:
         read_secret("/nowhere/\udc80")
     assert str(refused.value).encode()

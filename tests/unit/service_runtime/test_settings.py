@@ -86,14 +86,14 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("settings", "name", "value", "words"),
     [
-        (orders.OrderSettings, "ORDER_DATABASE_URL", "orders.db", "the database URL cannot be read"),
-        (orders.MigrationSettings, "ORDER_DATABASE_URL", "mysql://ann:s3cret@db/x", "kind 'mysql'"),
+        (orders.OrderSettings, "ORDER_DATABASE_URL", "orders.db", "invalid database URL"),
+        (orders.MigrationSettings, "ORDER_DATABASE_URL", "mysql://ann:s3cret@db/x", "unsupported database 'mysql'"),
         (credits.WorkerSettings, "CREDIT_DATABASE_URL", "postgresql://ann:s3@cret@db/x", "more than one @"),
         (credits.CreditSettings, "CREDIT_DATABASE_URL", "sqlite://s3cret.db", "three slashes"),
-        (orders.OrderSettings, "ORDER_HTTP_HOST", "", "a host name or an address is expected"),
+        (orders.OrderSettings, "ORDER_HTTP_HOST", "", "not a host name or an address"),
         (orders.OrderSettings, "ORDER_HTTP_HOST", "http://localhost", "without http://"),
         (credits.CreditSettings, "CREDIT_HTTP_HOST", "localhost:8081", "without a port"),
-        (credits.CreditSettings, "CREDIT_HTTP_HOST", "local host", "a host name or an address is expected"),
+        (credits.CreditSettings, "CREDIT_HTTP_HOST", "local host", "not a host name or an address"),
         (orders.OrderSettings, "ORDER_HTTP_PORT", "http", "valid integer"),
         (orders.OrderSettings, "ORDER_HTTP_PORT", "65536", "less than or equal to 65535"),
         (credits.CreditSettings, "CREDIT_HTTP_PORT", "-1", "greater than or equal to 0"),
@@ -106,12 +106,12 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
         (credits.CreditSettings, "NAMESRV_ADDR", "a:0", "expected host:port"),
         (credits.CreditSettings, "REDIS_URL", "http://:s3cret@localhost", "redis://"),
         (credits.WorkerSettings, "REDIS_URL", "redis://:s3cret@localhost:port", "redis://"),
-        (orders.OrderSettings, "FAILPOINTS", "explode", "'explode' is no failpoint"),
+        (orders.OrderSettings, "FAILPOINTS", "explode", "invalid failpoint 'explode'"),
         (orders.OrderSettings, "ORDER_SEND_TIMEOUT_MS", "3s", "valid integer"),
         (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "http://localhost:8081", "without http://"),
-        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "a:8081;", "host:port;host:port is expected"),
+        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "a:8081;", "use host:port;host:port"),
         (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "[::1]:8081", "names or IPv4 addresses"),
-        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "localhost:0", "host:port;host:port is expected"),
+        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "localhost:0", "use host:port;host:port"),
         (orders.OrderSettings, "ORDER_DATABASE_START_TIMEOUT_S", "nan", "less than or equal to 86400"),
         (credits.CreditSettings, "CREDIT_TASK_TIMEOUT_S", "inf", "less than or equal to 3600"),
         (orders.OrderSettings, "ORDER_STOP_TIMEOUT_S", "inf", "less than or equal to 3600"),
@@ -138,5 +138,5 @@ def test_orders_being_placed_leave_threads_for_other_requests(monkeypatch: pytes
     with pytest.raises(ValidationError) as raised:
         orders.OrderSettings()
     assert first_error(raised.value) == (
-        "ORDER_PLACING_MAX: 3 of 8 threads (ORDER_HTTP_THREADS) leave too few for other requests: 2 are possible"
+        "ORDER_PLACING_MAX is 3, but with ORDER_HTTP_THREADS=8 the maximum is 2: other requests need threads too"
     )

@@ -72,7 +72,7 @@ def _roll_back_without_a_marker(patches: Patches) -> None:
 
 def _store_in_two_steps(patches: Patches) -> None:
     def store_order(self: Any, order: Order, transaction_id: str) -> None:
-        state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
+        state = TransactionState.COMMITTED if order.state.is_published else TransactionState.PENDING
         with order_store._unless_key_taken(), self._sessions.writing() as session:
             for table, rows in order_store.rows_of(order):
                 session.execute(table.insert(), list(rows))

@@ -98,7 +98,7 @@ def _tell_the_refusal_first(patches: Patches) -> None:
     target = "credit_service.service_layer.refusing:Refusing._refuse"
 
     def _refuse(self: Any, credit: Credit, reason: str) -> bool:
-        self.teller.tell(credit.order_id, reason)
+        self.reporter.report(credit.order_id, reason)
         is_closed: bool = self.ledger.annul(credit)
         return is_closed
 

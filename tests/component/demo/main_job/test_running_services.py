@@ -28,7 +28,7 @@ def test_a_password_comes_from_its_file(tmp_path: Path) -> None:
 
 
 def test_a_password_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(DemoError, match="ORDER_DATABASE_PASSWORD_FILE: /absent cannot be read: No such file or directory"):
+    with pytest.raises(DemoError, match="ORDER_DATABASE_PASSWORD_FILE: cannot read /absent: No such file or directory"):
         services_of({**DATABASES, "ORDER_DATABASE_PASSWORD_FILE": "/absent"})
 
 

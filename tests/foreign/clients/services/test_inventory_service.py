@@ -18,7 +18,7 @@ from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from tests.component.inventory_service.conftest import created, migrations, sqlite_stock_room
-from tests.component.inventory_service.test_order_listener import Teller
+from tests.component.inventory_service.test_order_listener import Reporter
 from tests.waiting import wait_until
 
 __all__ = ["migrations", "sqlite_stock_room"]
@@ -36,8 +36,8 @@ def test_orders_are_shipped_and_a_shortage_that_cannot_be_told_holds_its_message
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))  # the client writes its log there
     sqlite_stock_room.set_stock("tea", 3)
-    teller = Teller(failures=1)
-    listener = ShippingListener(sqlite_stock_room, teller, Doubts(Holds(now_s=time.monotonic), 2, time.monotonic))
+    reporter = Reporter(failures=1)
+    listener = ShippingListener(sqlite_stock_room, reporter, Doubts(Holds(now_s=time.monotonic), 2, time.monotonic))
     endpoints = str(rocketmq.grpc_endpoint)
     consumer = order_consumer(listener, namesrv_addr="127.0.0.1:1", grpc_endpoints=endpoints, threads=2, loop=EventLoopThread())
     consumer.start()
@@ -46,7 +46,7 @@ def test_orders_are_shipped_and_a_shortage_that_cannot_be_told_holds_its_message
         body = created(order_id, {"tea": 2}).body
         producer.send(Message.of(order_created.TOPIC, body, tags=order_created.TAG))
         rocketmq.wait_until(lambda: sqlite_stock_room.find_shipment(order_id), what="the shipment")  # noqa: B023
-    wait_until(lambda: bool(teller.told))
+    wait_until(lambda: bool(reporter.reported))
     consumer.stop(10)
     states = [shipment.state for shipment in map(sqlite_stock_room.find_shipment, ("1", "2")) if shipment is not None]
-    assert (states, teller.told) == ([ShipmentState.SHIPPED, ShipmentState.SHORT], [("2", "tea")])
+    assert (states, reporter.reported) == ([ShipmentState.SHIPPED, ShipmentState.SHORT], [("2", "tea")])

@@ -2,7 +2,7 @@
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import LATENCY_STEPS, latency_ms
-from pipelines.telling.page.contents import (
+from pipelines.reporting.page.contents import (
     MAX_PERIODS,
     CauseSum,
     Period,

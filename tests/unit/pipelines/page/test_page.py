@@ -8,7 +8,7 @@ import pytest
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
-from pipelines.telling.page.page import page_of, write_page
+from pipelines.reporting.page.page import page_of, write_page
 from tests.unit.pipelines.page.rows import AS_OF_MS, matched, outcome, row
 
 CUT_OFF = CutOff(AS_OF_MS)

@@ -5,10 +5,10 @@ from types import MappingProxyType
 
 from order_messages.order_created import OrderCreated
 from pipelines.repair.message_again import REPAIR, body_of, contradiction, message_again, names_order
-from pipelines.repair.plan import Action, OrderSaid, RepairStep
+from pipelines.repair.plan import Action, OrderFields, RepairStep
 from rocketmq_broker.message import Message, properties
 
-ORDER = OrderSaid("o", "ada", 1250, "EUR", 5)
+ORDER = OrderFields("o", "ada", 1250, "EUR", 5)
 
 
 def step(*, to_group_only: bool = False) -> RepairStep:

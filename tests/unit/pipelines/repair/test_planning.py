@@ -10,7 +10,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.judge import FINDING_COLUMNS
 from pipelines.judging.log_events import Route
-from pipelines.repair.plan import Action, OrderSaid, RepairPlan, read_plan, write_plan
+from pipelines.repair.plan import Action, OrderFields, RepairPlan, read_plan, write_plan
 from pipelines.repair.planning import ADVICE, REMEDIES, plan_of, remedy_of
 
 ROUTE = Route()
@@ -82,7 +82,7 @@ def test_what_other_groups_have_had_goes_to_the_one_group_alone() -> None:
     unheard = found(Finding.MISSING_CREDIT, Cause.ROLLED_BACK, order_id="p")
     steps = plan_of([consumed, unheard], ROUTE, 77).steps
     assert [(step.subject, step.to_group_only) for step in steps] == [("o", True), ("p", False)]
-    assert steps[0].order == OrderSaid("o", "ada", 1250, "EUR", 1_700_000_000_000)
+    assert steps[0].order == OrderFields("o", "ada", 1250, "EUR", 1_700_000_000_000)
 
 
 def test_balances_are_rebuilt_after_all_reversals() -> None:
@@ -99,7 +99,7 @@ def test_the_evidence_is_what_the_witnesses_say() -> None:
     (step,) = plan_of([found(Finding.MISSING_CREDIT, Cause.DISCARDED, half_at_ms=0, discarded_at_ms=60_000)], ROUTE, 77).steps
     assert step.evidence == [
         "missing_credit: an order without a credit, although its transaction is COMMITTED",
-        "cause discarded: check-back was given up: python -m rocketmq_broker.admin resume",
+        "cause discarded: the broker gave up check-backs; run python -m rocketmq_broker.admin resume",
         "order database: 1 row, 1250 cents EUR, customer ada, 2023-11-14 22:13:20 UTC",
         "transaction T-o",
         "half message stored 1970-01-01 00:00:00 UTC",

@@ -13,15 +13,15 @@ from pipelines.errors import StateUnusable, UnreadableDatabase
 from pipelines.increments.marks import Marks, next_marks
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_gaps import gaps_told
+from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
+from pipelines.reporting.report import verdict_text
 from pipelines.sources.databases.database_source import TablePartition, TableSource
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import ORDERS, check_tables, options_of
 from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import schema_of
-from pipelines.telling.report import verdict_told
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
@@ -169,7 +169,7 @@ def test_offsets_beyond_an_empty_log_are_told(shop: ShopDatabases, tmp_path: Pat
     books = books_of(shop, store)
     outcome = reconcile_embedded(books, CutOff(NOW_MS), str(tmp_path / "out"))
     assert [row["finding"] for row in outcome.rows] == [Finding.LOG_GAP]
-    assert gaps_told(outcome.rows) == [
+    assert gap_lines(outcome.rows) == [
         "the log has lost the end of orders, queue 0: 41 consumed, 0 in the log: 0 transactions cannot be judged"
     ]
 
@@ -188,7 +188,7 @@ def test_a_log_whose_queues_lie_behind_it_has_lost_nothing(shop: ShopDatabases, 
 
 def test_empty_books_say_that_there_is_nothing_to_compare(shop: ShopDatabases, tmp_path: Path) -> None:
     outcome = reconcile_embedded(books_of(shop), CutOff(NOW_MS), str(tmp_path / "out"))
-    assert verdict_told(outcome.totals, Tolerance()) == (
+    assert verdict_text(outcome.totals, Tolerance()) == (
         "consistent: there is nothing to compare: no order, no credit, no message"
     )
 

@@ -12,7 +12,7 @@ from pipelines.reconciliation import Books
 from pipelines.sources.databases.adbc import BATCH_ROWS
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
-from pipelines.telling.report import told_by_place
+from pipelines.reporting.report import faults_without_order
 from tests.component.pipelines.conftest import Judge, ShopDatabases
 
 ODD = (0.6, "12abc", b"\x00\xff", 9.3e18, float("inf"), None)
@@ -114,8 +114,8 @@ def test_one_odd_value_of_each_kind_hides_no_other_finding(judge: Judge, shop: S
     assert totals[Finding.UNREADABLE_VALUE] == 2 * len(odd) + 3
     assert totals[Finding.BALANCE_MISMATCH] == 1
     assert not Tolerance().is_consistent(outcome.totals)
-    assert told_by_place(outcome.rows)[0] == "unreadable value: balances row 1: points: real 21.9"
-    assert told_by_place(outcome.rows)[-1] == "8 more unreadable values"
+    assert faults_without_order(outcome.rows)[0] == "unreadable value: balances row 1: points: real 21.9"
+    assert faults_without_order(outcome.rows)[-1] == "8 more unreadable values"
 
 
 def test_points_that_add_up_to_more_than_a_column_holds_are_one_wrong_balance(shop: ShopDatabases) -> None:

@@ -1,4 +1,4 @@
-"""The content of the page as values: counts over time, latencies, ages, causes with money, and each break with its timeline."""
+"""The data of the HTML report: counts over time, latencies, ages, causes with money, and each break with its timeline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The orders placed in a period of time, and their findings."""
+    """The numbers of orders that were placed in a period, by finding."""
 
     begins_ms: int
     healthy: int
@@ -45,7 +45,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class CauseSum:
-    """The number of findings of a class for one cause, and the money at stake by currency."""
+    """The number of findings with one class and cause, and the money at stake by currency."""
 
     finding: Finding
     cause: Cause | None
@@ -55,7 +55,7 @@ class CauseSum:
 
 @dataclass(frozen=True, slots=True)
 class OrderStep:
-    """A recorded step of an order. `after_ms` counts from the first step."""
+    """A recorded step of an order. `after_ms` is the time since the first step."""
 
     at_ms: int
     after_ms: int
@@ -82,9 +82,9 @@ class BreakShown:
 
 
 def periods_of(rows: Iterable[Row]) -> list[Period]:
-    """Returns counts by the times of orders, in some MAX_PERIODS periods of equal length, including empty ones.
+    """Returns the counts by the times of orders, in about MAX_PERIODS periods of equal length, including empty ones.
 
-    If the times are further apart than any history can be, it returns only periods with orders.
+    If the times are implausibly far apart, returns only periods with orders.
     """
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for row in rows:
@@ -103,7 +103,7 @@ def periods_of(rows: Iterable[Row]) -> list[Period]:
 
 
 def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
-    """Returns percentiles of the time from order to credit: (percent, milliseconds), right to a fifth; empty without credits."""
+    """Returns percentiles of the time from order to credit: (percent, milliseconds), accurate to 20 %; empty without credits."""
     counts: Counter[int] = Counter()
     for row in rows:
         if row["latency_step"] is not None:
@@ -112,7 +112,7 @@ def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
 
 
 def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
-    """Counts orders on their way by their age: (at most so many seconds, count), and None for older ones."""
+    """Returns the numbers of orders on their way by age, as (maximum seconds, count). None stands for older ones."""
     counts: Counter[int | None] = Counter()
     for row in rows:
         if row["finding"] in (Finding.IN_FLIGHT, Finding.OVERDUE):
@@ -122,7 +122,7 @@ def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
 
 
 def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
-    """Returns the findings by class and cause, the dearest and then the most frequent first."""
+    """Returns the findings by class and cause, sorted by money at stake and count, highest first."""
     grouped: dict[tuple[Finding, Cause | None], list[Row]] = defaultdict(list)
     for row in rows:
         if row["finding"] not in SUMMED:
@@ -131,11 +131,11 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
     return sorted(sums, key=lambda found: (-sum(cents for _, cents in found.at_stake_cents), -found.count, found.finding))
 
 
-def breaks_of(rows: Iterable[Row], most: int = MAX_BREAKS) -> tuple[list[BreakShown], int]:
-    """Returns the first breaks by class and order id, those of healthy classes last; and the number of all."""
-    told = [row for row in rows if row["finding"] not in SUMMED]
-    told.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
-    return [_break(row) for row in told[:most]], len(told)
+def breaks_of(rows: Iterable[Row], max_breaks: int = MAX_BREAKS) -> tuple[list[BreakShown], int]:
+    """Returns the first breaks by class and order id, with healthy classes last, and the total number of breaks."""
+    breaks = [row for row in rows if row["finding"] not in SUMMED]
+    breaks.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
+    return [_break(row) for row in breaks[:max_breaks]], len(breaks)
 
 
 def _all_or_some(begins: Collection[int], width: int) -> Iterable[int]:

@@ -1,4 +1,4 @@
-"""The outcome of a reconciliation as JSON, for machines."""
+"""Formats the outcome of a reconciliation as JSON."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def as_json(
     compare_s: float,
     is_audited: bool = False,
 ) -> str:
-    """Returns one object: the verdict, its moment, Spark's times, each class with findings, and the gaps of the log.
+    """Returns a JSON object with the verdict, its time, Spark's times, each class with findings, and the gaps of the log.
 
-    `is_audited` says whether audit files of repairs were read.
+    `is_audited` is True if audit files of repairs were read.
     """
     totals = outcome.totals
-    told = msgspec.json.encode(
+    encoded = msgspec.json.encode(
         {
             "is_consistent": tolerance.is_consistent(totals),
             "as_of_ms": cut_off.as_of_ms,
@@ -51,7 +51,7 @@ def as_json(
             ],
         }
     )
-    return visible_json(told.decode())
+    return visible_json(encoded.decode())
 
 
 def _finding(total: FindingTotal, tolerance: Tolerance) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The page itself: one file without other files, network or scripts."""
+"""Renders the HTML report: a single file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import ReconciliationOutcome
-from pipelines.telling.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
-from pipelines.telling.report import age, amount, title, told_by_place, verdict_told
+from pipelines.reporting.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
+from pipelines.reporting.report import age, amount, faults_without_order, title, verdict_text
 from rocketmq_broker.message.text.printable import visible_name
 
 
 def write_page(path: Path, outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
-    """Writes the page for its owner's eyes, and replaces an older one. Raises UnwritableOutput."""
+    """Writes the report atomically. Only its owner can read it. Raises UnwritableOutput."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.new")
@@ -34,17 +34,17 @@ def write_page(path: Path, outcome: ReconciliationOutcome, cut_off: CutOff, tole
 
 
 def page_of(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> str:
-    """Returns the page as HTML. Escapes text of the books."""
+    """Returns the report as HTML. Escapes text from the books."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)
-    template = environment.from_string(files("pipelines.telling.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))
+    template = environment.from_string(files("pipelines.reporting.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))
     breaks, count = breaks_of(outcome.rows)
     return template.render(
         as_of_ms=cut_off.as_of_ms,
         cut_off=cut_off,
         is_consistent=tolerance.is_consistent(outcome.totals),
-        verdict=verdict_told(outcome.totals, tolerance),
-        places=told_by_place(outcome.rows),
+        verdict=verdict_text(outcome.totals, tolerance),
+        places=faults_without_order(outcome.rows),
         totals=[total for total in outcome.totals if total.count],
         tolerance=tolerance,
         periods=periods_of(outcome.rows),

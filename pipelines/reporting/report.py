@@ -1,4 +1,4 @@
-"""The findings on the screen: a table, the meaning of each class, and the verdict in one line."""
+"""Formats the findings for the screen: a table, the meaning of each class, and the verdict in one line."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rich.text import Text
 
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_gaps import gaps_told
+from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.totals import FindingTotal, Money, Tolerance
 from rocketmq_broker.message.text.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
 MAX_WIDTH: Final = 10_000
-_VALUES_TOLD: Final = 5
-_AGE_TOLD: Final = (Finding.IN_FLIGHT, Finding.OVERDUE)
+_VALUES_SHOWN: Final = 5
+_AGE_SHOWN: Final = (Finding.IN_FLIGHT, Finding.OVERDUE)
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> Table:
-    """Returns a table of each class with findings: count, amounts by currency, causes and some order ids."""
+    """Returns a table of the classes with findings: count, amounts by currency, causes, and some order ids."""
     found = [total for total in totals if total.count]
     columns = [_titles(found), _counts(found), _amounts(found, "order"), _amounts(found, "credit")]
     columns += [column for column in (_all_causes(found, cut_off), _order_ids(found)) if any(column[1:])]
@@ -51,9 +51,9 @@ def _amounts(found: Sequence[FindingTotal], whose: Literal["order", "credit"]) -
 
 
 def _amounts_of(total: FindingTotal, whose: Literal["order", "credit"]) -> list[str]:
-    """Returns an amount for each currency with money; at least one."""
-    told = [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
-    return [amount(money.order_cents if whose == "order" else money.credit_cents, money.currency) for money in told]
+    """Returns the amount for each currency; at least one amount."""
+    shown = [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
+    return [amount(money.order_cents if whose == "order" else money.credit_cents, money.currency) for money in shown]
 
 
 def _all_causes(found: Sequence[FindingTotal], cut_off: CutOff) -> list[str]:
@@ -65,39 +65,39 @@ def _order_ids(found: Sequence[FindingTotal]) -> list[str]:
 
 
 def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[str]:
-    """Explains each class that makes the books wrong, and its causes."""
-    told = [total for total in totals if tolerance.fails(total)]
-    causes = dict.fromkeys(cause for total in told for cause, _ in total.causes)
-    return [f"{title(total.finding)}: {MEANINGS[total.finding]}" for total in told] + [
+    """Returns the meaning of each failing class and of its causes."""
+    shown = [total for total in totals if tolerance.fails(total)]
+    causes = dict.fromkeys(cause for total in shown for cause, _ in total.causes)
+    return [f"{title(total.finding)}: {MEANINGS[total.finding]}" for total in shown] + [
         f"  {title(cause)}: {CAUSES[cause]}" for cause in causes
     ]
 
 
-def told_by_place(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns the faults that belong to no order, by place: gaps of the log, and the first values of tables."""
+def faults_without_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Returns a line for each fault that belongs to no order: gaps of the log, and the first unreadable values of tables."""
     values = sorted(row["transaction_id"] for row in rows if row["finding"] == Finding.UNREADABLE_VALUE)
-    told = [f"{title(Finding.UNREADABLE_VALUE)}: {visible_name(value)}" for value in values[:_VALUES_TOLD]]
-    more = [f"{len(values) - _VALUES_TOLD:,} more unreadable values"] if len(values) > _VALUES_TOLD else []
-    return gaps_told(rows) + told + more
+    shown = [f"{title(Finding.UNREADABLE_VALUE)}: {visible_name(value)}" for value in values[:_VALUES_SHOWN]]
+    more = [f"{len(values) - _VALUES_SHOWN:,} more unreadable values"] if len(values) > _VALUES_SHOWN else []
+    return gap_lines(rows) + shown + more
 
 
 def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:
-    """Counts the classes without findings; None if each has findings."""
+    """Returns a line with the number of classes without findings, or None if all have findings."""
     count = sum(not total.count for total in totals)
     return f"{count} other classes: none" if count else None
 
 
-def repairs_believed(totals: Sequence[FindingTotal], *, is_audited: bool) -> str | None:
-    """Returns that repairs were believed, if there are any and no audit was read; else None."""
+def unchecked_repairs(totals: Sequence[FindingTotal], *, is_audited: bool) -> str | None:
+    """Returns a line about repairs that were accepted without an audit file, or None if there are none."""
     count = sum(total.repaired_count for total in totals)
     if not count or is_audited:
         return None
-    told = "1 order is healthy by a repair, which is" if count == 1 else f"{count:,} orders are healthy by repairs, which are"
-    return f"{told} believed: no audit file was given (--audit PLAN.audit.jsonl)"
+    repaired = "1 repaired order was" if count == 1 else f"{count:,} repaired orders were"
+    return f"{repaired} accepted unchecked: no audit file was given (--audit PLAN.audit.jsonl)"
 
 
-def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
-    """Returns the verdict in one line: the numbers of orders and credits, and of those lost, doubled or otherwise wrong."""
+def verdict_text(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
+    """Returns the verdict in one line, with the numbers of orders, credits, lost, doubled and otherwise wrong orders."""
     orders, credits = sum(total.order_count for total in totals), sum(total.credit_count for total in totals)
     count_of = {total.finding: total.count for total in totals}
     lost, doubled = (count_of.get(finding, 0) for finding in _IN_THE_VERDICT)
@@ -107,20 +107,20 @@ def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
         if tolerance.fails(total) and total.finding not in _IN_THE_VERDICT
     ]
     if not any(total.count for total in totals):
-        return "consistent: there is nothing to compare: no order, no credit, no message"
+        return "consistent: nothing to compare: no order, no credit, no message"
     verdict = "consistent" if tolerance.is_consistent(totals) else "inconsistent"
     return f"{verdict}: {orders:,} orders, {credits:,} credits, {lost:,} lost, {doubled:,} doubled{''.join(others)}"
 
 
-def times_told(start_s: float | None, compare_s: float) -> str:
-    """Returns the times for Spark's start, which does not depend on the orders (None: without Spark), and for the comparison."""
+def times_text(start_s: float | None, compare_s: float) -> str:
+    """Returns a line with the times of Spark's start (None without Spark) and of the comparison."""
     if start_s is None:
         return f"SQLite compared in {compare_s:.1f} s, without Spark."
     return f"Spark started in {start_s:.1f} s, and compared in {compare_s:.1f} s."
 
 
 def title(name: Finding | Cause) -> str:
-    """Formats a class or cause for people."""
+    """Formats a class or a cause for people."""
     return name.value.replace("_", " ")
 
 
@@ -131,7 +131,7 @@ def amount(cents: int, currency: str = "") -> str:
 
 
 def age(milliseconds: int) -> str:
-    """Formats a duration in its greatest unit, rounded down."""
+    """Formats a duration in its largest unit, rounded down."""
     seconds = max(milliseconds, 0) // 1000
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
     return f"{seconds // size} {unit}"
@@ -139,10 +139,10 @@ def age(milliseconds: int) -> str:
 
 def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
     is_of_all = total.causes[:1] == ((total.causes[0][0], total.count),) if total.causes else True
-    told = [title(cause) if is_of_all else f"{count:,} {title(cause)}" for cause, count in total.causes]
-    if total.finding in _AGE_TOLD and total.oldest_ms is not None:
-        told.append(f"oldest {age(cut_off.as_of_ms - total.oldest_ms)}")
-    return told
+    shown = [title(cause) if is_of_all else f"{count:,} {title(cause)}" for cause, count in total.causes]
+    if total.finding in _AGE_SHOWN and total.oldest_ms is not None:
+        shown.append(f"oldest {age(cut_off.as_of_ms - total.oldest_ms)}")
+    return shown
 
 
 def _utc(milliseconds: int) -> str:
@@ -150,11 +150,11 @@ def _utc(milliseconds: int) -> str:
 
 
 def screen() -> Console:
-    """Returns the standard output; where it is no terminal, lines are as long as they need: a program or a file reads them."""
+    """Returns the console for standard output. Lines are not wrapped if it is not a terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=MAX_WIDTH)
 
 
 def say(line: str) -> None:
-    """Prints one line unwrapped, and escapes foreign control characters."""
+    """Prints one line without wrapping. Escapes control characters."""
     Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)

@@ -1,1 +1,0 @@
-"""Reports of a reconciliation on the screen, as JSON and as a page."""

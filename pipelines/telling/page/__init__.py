@@ -1,1 +1,0 @@
-"""The reconciliation as one HTML page: its content as values, and the page itself."""
