@@ -43,7 +43,7 @@ def test_repairs_are_held_to_their_audits(shop: ShopDatabases, tmp_path: Path, b
 
     believing = reconciled(shop, books, tmp_path)
     assert believing.exit_code == 0, believing.output
-    assert "2 orders are healthy by repairs, which are believed: no audit file was given" in believing.output
+    assert "2 repaired orders were accepted unchecked: no audit file was given" in believing.output
     assert json.loads(reconciled(shop, books, tmp_path, "--json").stdout)["repairs_believed"] == 2
 
     first = reconciled(shop, books, tmp_path, "--audit", tmp_path / "first.jsonl", "--json")

@@ -106,5 +106,5 @@ def test_an_old_sqlite_needs_spark_and_is_no_wide_amount(
     shop: ShopDatabases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
-    with pytest.raises(EngineUnfit, match=r"^this Python has SQLite .* needs 3\.35\.0 or newer: --engine spark works"):
+    with pytest.raises(EngineUnfit, match=r"^this Python has SQLite .* requires 3\.35\.0 or newer; use --engine spark"):
         reconcile_embedded(books_of(shop), CUT_OFF, str(tmp_path / "out"))

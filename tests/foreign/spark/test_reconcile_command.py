@@ -192,7 +192,7 @@ def test_a_store_without_a_log_is_one_line(tmp_path: Path) -> None:
 
 def test_a_missing_database_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
     done = reconcile(shop, tmp_path, ORDER_DATABASE_URL="sqlite:///absent.db")
-    assert (done.returncode, done.stderr) == (2, f"could not tell: database {tmp_path}/absent.db: there is no such file\n")
+    assert (done.returncode, done.stderr) == (2, f"could not tell: database {tmp_path}/absent.db: no such file\n")
 
 
 def test_a_missing_table_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
@@ -213,13 +213,13 @@ def test_an_unreachable_database_is_one_line_without_the_password(shop: ShopData
 def test_two_runs_with_one_state_are_told_apart_before_spark_starts(shop: ShopDatabases, tmp_path: Path) -> None:
     with IncrementState(tmp_path / "state").taken():
         done = reconcile(shop, tmp_path, "--state", "state")
-    assert (done.returncode, done.stderr) == (2, "could not tell: state state: another run has it: wait until it is over\n")
+    assert (done.returncode, done.stderr) == (2, "could not tell: state state: another run is using it; wait until it has finished\n")
 
 
 def test_missing_java_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
     done = reconcile(shop, tmp_path, JAVA_HOME=str(tmp_path))
     assert done.returncode == 2
-    assert done.stderr.splitlines()[-1].startswith("could not tell: Spark needs Java 17 or newer")
+    assert done.stderr.splitlines()[-1].startswith("could not tell: Spark requires Java 17 or newer")
 
 
 def test_a_java_that_does_not_start_spark_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_java_that_does_not_start_spark_is_one_line(shop: ShopDatabases, tmp_p
     java.chmod(0o755)
     done = reconcile(shop, tmp_path, JAVA_HOME=str(tmp_path))
     assert done.returncode == 2
-    assert done.stderr.splitlines()[1:] == [f"could not tell: Spark needs Java 17 or newer, and {java} does not run"]
+    assert done.stderr.splitlines()[1:] == [f"could not tell: Spark requires Java 17 or newer, but {java} does not run"]
 
 
 @pytest.mark.skipif(os.getuid() != 0 or shutil.which("setpriv") is None, reason="only root can become a user without a name")
@@ -271,7 +271,7 @@ def test_too_few_open_files_are_one_line(shop: ShopDatabases, tmp_path: Path, li
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False)
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == (
-        f"could not tell: Spark opens more files than a process may here (ulimit -n is {limit}): ulimit -n 4096"
+        f"could not tell: Spark opens more files than the limit of {limit}; run ulimit -n 4096"
     )
 
 

@@ -65,7 +65,7 @@ def test_a_cause_of_some_is_told_with_its_count_and_one_of_all_without() -> None
 
 def test_repairs_that_are_believed_are_told_unless_an_audit_was_read() -> None:
     found = totals(matched=MATCHED, reversed=FindingTotal(Finding.REVERSED, 12, causes=((Cause.REPAIRED, 1),)))
-    told = "1 order is healthy by a repair, which is believed: no audit file was given (--audit PLAN.audit.jsonl)"
+    told = "1 repaired order was accepted unchecked: no audit file was given (--audit PLAN.audit.jsonl)"
     assert unchecked_repairs(found, is_audited=False) == told
     assert unchecked_repairs(found, is_audited=True) is None
     assert unchecked_repairs(totals(matched=MATCHED), is_audited=False) is None

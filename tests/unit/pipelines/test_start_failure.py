@@ -34,21 +34,21 @@ def java_17(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_java_home_that_leads_nowhere_is_named(tmp_path: Path) -> None:
     assert start(f"{tmp_path}/none").obstacle() == (
-        f"Spark needs Java 17 or newer, and there is none in JAVA_HOME ({tmp_path}/none)"
+        f"Spark requires Java 17 or newer, but there is none in JAVA_HOME ({tmp_path}/none)"
     )
     without = SparkStart({"PATH": str(tmp_path)}, "4.3.0", ENOUGH)
-    assert without.obstacle() == "Spark needs Java 17 or newer, and there is none on the PATH, and JAVA_HOME is not set"
+    assert without.obstacle() == "Spark requires Java 17 or newer, but there is none on the PATH, and JAVA_HOME is not set"
 
 
 def test_a_spark_home_of_another_version_is_named(tmp_path: Path, java_home: str) -> None:
     spark_home = tmp_path / "spark"
     empty = start(java_home, SPARK_HOME=str(spark_home)).obstacle()
-    assert empty == f"SPARK_HOME ({spark_home}) holds no Spark: unset it, and the Spark of the package pyspark is used"
+    assert empty == f"SPARK_HOME ({spark_home}) does not contain Spark; unset it to use the Spark of the package pyspark"
     executable(spark_home / "bin" / "spark-submit")
     assert start(java_home, SPARK_HOME=str(spark_home)).obstacle() is None, "a Spark of unknown version may be the right one"
     executable(spark_home / "jars" / "spark-core_2.12-3.5.1.jar")
     old = start(java_home, SPARK_HOME=str(spark_home)).obstacle()
-    assert old == f"SPARK_HOME ({spark_home}) holds Spark 3.5, and the package pyspark is 4.3.0: unset SPARK_HOME"
+    assert old == f"SPARK_HOME ({spark_home}) contains Spark 3.5, but the package pyspark is 4.3.0; unset SPARK_HOME"
 
 
 def test_a_spark_home_of_pysparks_own_version_serves(tmp_path: Path, java_home: str) -> None:
@@ -57,13 +57,13 @@ def test_a_spark_home_of_pysparks_own_version_serves(tmp_path: Path, java_home: 
     assert start(java_home, SPARK_HOME=str(tmp_path)).obstacle() is None
 
 
-@pytest.mark.parametrize(("version", "told"), [(11, "is Java 11: set JAVA_HOME to a newer one"), (None, "does not run")])
+@pytest.mark.parametrize(("version", "told"), [(11, "is Java 11; set JAVA_HOME to a newer one"), (None, "does not run")])
 def test_an_old_java_is_named_with_its_version(
     java_home: str, monkeypatch: pytest.MonkeyPatch, version: int | None, told: str
 ) -> None:
     monkeypatch.setattr(start_failure, "java_version", lambda java: version)
     reason = start(java_home).why_it_failed("Error: LinkageError occurred while loading main class")
-    assert reason == f"Spark needs Java 17 or newer, and {java_home}/bin/java {told}"
+    assert reason == f"Spark requires Java 17 or newer, but {java_home}/bin/java {told}"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_an_old_java_is_named_with_its_version(
 )
 def test_too_few_open_files_are_named_whatever_spark_complains_of(java_home: str, open_files: int, printed: str) -> None:
     reason = start(java_home, open_files=open_files).why_it_failed(printed)
-    assert reason == f"Spark opens more files than a process may here (ulimit -n is {open_files}): ulimit -n 4096"
+    assert reason == f"Spark opens more files than the limit of {open_files}; run ulimit -n 4096"
 
 
 def test_otherwise_it_is_the_first_error_of_the_log(java_home: str) -> None:

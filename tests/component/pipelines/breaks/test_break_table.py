@@ -93,7 +93,7 @@ def test_a_break_cannot_be_closed_twice_nor_without_being_there(table: BreakTabl
     table.close(1, "refunded", 2)
     with pytest.raises(BreaksUnusable, match="closed already"):
         table.close(1, "again", 3)
-    with pytest.raises(BreaksUnusable, match="there is no break 7"):
+    with pytest.raises(BreaksUnusable, match="no break has the number 7"):
         table.find(7)
 
 
@@ -125,6 +125,6 @@ def test_breaks_are_listed_shown_assigned_and_closed(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent.db")
     assert run("list", "--breaks", absent) == (
-        2, f"breaks {absent}: there is no such file; reconcile --breaks {absent} makes it\n",
+        2, f"breaks {absent}: no such file; run reconcile --breaks {absent} to create it\n",
     )  # fmt: skip
     assert not Path(absent).exists()

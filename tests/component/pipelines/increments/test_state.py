@@ -65,7 +65,7 @@ def test_windows_that_later_runs_did_not_write_stay(tmp_path: Path) -> None:
 def test_two_runs_cannot_have_one_folder_at_a_time(tmp_path: Path) -> None:
     with (
         IncrementState(tmp_path).taken(),
-        pytest.raises(StateUnusable, match=f"^state {tmp_path}: another run has it: wait until it is over$"),
+        pytest.raises(StateUnusable, match=f"^state {tmp_path}: another run is using it; wait until it has finished$"),
         IncrementState(tmp_path).taken(),
     ):
         pass
@@ -98,7 +98,7 @@ def test_a_state_about_other_books_is_refused_with_what_differs(tmp_path: Path) 
     state = IncrementState(tmp_path)
     publish(state, 1)
     with pytest.raises(
-        StateUnusable, match=r"is about other books \(orders: /data/orders.db before, /other.db now\): use --full$"
+        StateUnusable, match=r"is about other books \(orders: /data/orders.db before, /other.db now\); use --full$"
     ):
         state.read({"orders": "/other.db"})
 

@@ -127,7 +127,7 @@ def test_a_file_that_is_no_plan_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(PlanUnusable, match=r"plan .*plan\.json: No such file"):
         read_plan(path)
     path.write_text('{"steps": 1}')
-    with pytest.raises(PlanUnusable, match="is no plan of repair"):
+    with pytest.raises(PlanUnusable, match="is not a repair plan"):
         read_plan(path)
     write_plan(RepairPlan(1, "orders", "credit_service", [], [], version=2), path)
     with pytest.raises(PlanUnusable, match="version 2"):

@@ -126,7 +126,7 @@ def as_another_user() -> None:
     ("mode", "is_open", "told"),
     [
         (0o644, False, "consistent"),
-        (0o600, False, "this user may not read it: run this as the user of the services, or copy"),
+        (0o600, False, "permission denied; run this as the user of the services, or copy"),
         (0o644, True, "consistent"),
     ],
 )

@@ -70,7 +70,7 @@ def test_text_that_is_no_utf8_is_named_and_other_text_is_not(shop: ShopDatabases
     shop.add_orders(["a", "b"], customer="李")
     shop.orders.execute("UPDATE orders SET customer = CAST(? AS TEXT) WHERE id = 2", (NO_UTF8,))
     shop.orders.commit()
-    assert told(shop) == ["orders row 2: customer: no UTF-8: b'a\\xffda'"]
+    assert told(shop) == ["orders row 2: customer: not UTF-8: b'a\\xffda'"]
 
 
 def test_text_that_is_no_utf8_is_found_after_a_whole_batch_without_text(shop: ShopDatabases) -> None:
@@ -79,7 +79,7 @@ def test_text_that_is_no_utf8_is_found_after_a_whole_batch_without_text(shop: Sh
     )
     shop.orders.execute("INSERT INTO transactions VALUES ('last', CAST(? AS TEXT), 'COMMITTED', 1, 'order')", (NO_UTF8,))
     shop.orders.commit()
-    assert told(shop) == ["transactions row 65537: order_id: no UTF-8: b'a\\xffda'"]
+    assert told(shop) == ["transactions row 65537: order_id: not UTF-8: b'a\\xffda'"]
 
 
 def test_columns_that_may_be_empty_are(shop: ShopDatabases) -> None:
