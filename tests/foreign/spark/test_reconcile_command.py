@@ -213,7 +213,8 @@ def test_an_unreachable_database_is_one_line_without_the_password(shop: ShopData
 def test_two_runs_with_one_state_are_told_apart_before_spark_starts(shop: ShopDatabases, tmp_path: Path) -> None:
     with IncrementState(tmp_path / "state").taken():
         done = reconcile(shop, tmp_path, "--state", "state")
-    assert (done.returncode, done.stderr) == (2, "could not tell: state state: another run is using it; wait until it has finished\n")
+    reason = "state state: another run is using it; wait until it has finished"
+    assert (done.returncode, done.stderr) == (2, f"could not tell: {reason}\n")
 
 
 def test_missing_java_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:

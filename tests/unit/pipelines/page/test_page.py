@@ -56,7 +56,7 @@ def test_the_verdict_and_each_break_are_on_it() -> None:
 
 
 def test_empty_books_have_a_page() -> None:
-    assert "consistent: there is nothing to compare" in page_of(outcome(), CUT_OFF, Tolerance())
+    assert "consistent: nothing to compare" in page_of(outcome(), CUT_OFF, Tolerance())
 
 
 def test_a_page_replaces_the_one_before(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def test_a_body_that_contradicts_the_order_row_is_told() -> None:
     assert contradiction(ORDER, body_of(ORDER)) is None
     other = json.dumps({**json.loads(body_of(ORDER)), "total_cents": 1}).encode()
     assert contradiction(ORDER, other) == "total_cents is 1 in the message and 1250 in the order database"
-    assert contradiction(ORDER, b"\xff") == "the message's body is no order"
-    assert contradiction(ORDER, b"[]") == "the message's body is no order"
+    assert contradiction(ORDER, b"\xff") == "the message's body is not an order"
+    assert contradiction(ORDER, b"[]") == "the message's body is not an order"
 
 
 def test_a_body_names_its_order() -> None:
