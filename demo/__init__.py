@@ -1,1 +1,1 @@
-"""The demonstration of the main job: orders become credits while processes are killed, and Spark judges the result."""
+"""The demo: orders become credits while processes are killed, and Spark checks the result."""

@@ -1,4 +1,4 @@
-"""python -m demo: orders become credits while processes are killed; exit code 0 only if every order has its credit once."""
+"""python -m demo: places orders while processes are killed. Exits with 0 only if every order is credited exactly once."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
 
 CONSISTENT, INCONSISTENT, COULD_NOT_TELL, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes."""
+"""The exit codes."""
 
 
 def main(
-    orders: Annotated[int, typer.Option(min=10, help="How many orders to place.")] = 400,
-    concurrency: Annotated[int, typer.Option(min=1, help="How many customers order at once.")] = 16,
+    orders: Annotated[int, typer.Option(min=10, help="Number of orders to place.")] = 400,
+    concurrency: Annotated[int, typer.Option(min=1, help="Number of customers that order at the same time.")] = 16,
     lost_commit_every: Annotated[
-        int, typer.Option(min=1, help="The order service dies between local commit and COMMIT once in this many orders.")
+        int, typer.Option(min=1, help="The order service dies between local commit and COMMIT at every Nth order.")
     ] = 60,
-    brokers: Annotated[int, typer.Option(min=1, max=26, help="So many brokers, as a cluster on this machine.")] = 1,
-    keep: Annotated[Path | None, typer.Option(help="Keep data and logs in this folder, which must not exist.")] = None,
+    brokers: Annotated[int, typer.Option(min=1, max=26, help="Number of brokers; more than one run as a cluster.")] = 1,
+    keep: Annotated[Path | None, typer.Option(help="Keep data and logs in this folder. It must not exist.")] = None,
     compose: Annotated[
-        bool, typer.Option("--compose", help="Use services that run already, as the environment names them; kill nothing.")
+        bool, typer.Option("--compose", help="Use running services, configured by environment variables; kill nothing.")
     ] = False,
 ) -> None:
-    """Place orders, kill processes meanwhile, wait for the credits, and let Spark compare both databases."""
+    """Place orders, kill processes, wait for the credits, and compare both databases with Spark."""
     log_to_stderr(logging.WARNING)
     stamina.instrumentation.set_on_retry_hooks([])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -63,18 +63,18 @@ def main(
 
 
 def _new_home(keep: Path | None) -> Path:
-    """Creates the folder for data and logs. Raises DemoError if the wanted one cannot be made."""
+    """Creates the folder for data and logs. Raises DemoError if it cannot be created."""
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="transactional-messages-"))
     try:
         keep.mkdir(mode=0o700, parents=True)
     except OSError as error:
-        raise DemoError(f"the folder {keep} of --keep cannot be made: {error.strerror}") from None
+        raise DemoError(f"cannot create the folder {keep} of --keep: {error.strerror}") from None
     return keep.resolve()
 
 
 def _leave_home(home: Path, exit_code: int, console: Console, *, is_kept: bool) -> None:
-    """Deletes the folder, unless it is kept or needed to find out what went wrong."""
+    """Deletes the folder, unless it is to be kept or is needed to examine a failure."""
     if not is_kept and exit_code in (CONSISTENT, INTERRUPTED):
         shutil.rmtree(home, ignore_errors=True)
     elif any(home.iterdir()):

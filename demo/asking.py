@@ -1,7 +1,6 @@
-"""HTTP requests to the services of a run, sent straight to them.
+"""Sends HTTP requests to the services, without a proxy.
 
-A proxy that the shell names (HTTP_PROXY, ALL_PROXY) is for the world outside: it reaches neither this machine's loopback address
-nor a container by its name.
+A proxy of the environment (HTTP_PROXY, ALL_PROXY) can reach neither this machine's loopback address nor a container by name.
 """
 
 from __future__ import annotations
@@ -12,5 +11,5 @@ import httpx
 
 
 def ask(method: str, url: str, body: Mapping[str, object] | None = None, *, timeout_s: float) -> httpx.Response:
-    """Sends one request, with a body as JSON, and returns the answer. Raises httpx.TransportError and httpx.InvalidURL."""
+    """Sends a request with a JSON body, and returns the response. Raises httpx.TransportError and httpx.InvalidURL."""
     return httpx.request(method, url, json=body, timeout=timeout_s, trust_env=False)

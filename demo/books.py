@@ -1,4 +1,4 @@
-"""Reads both services' databases, SQLite or PostgreSQL."""
+"""Reads the order database and the credit database, on SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CREDIT_DATABASE: Final = "credit database"
 
 @dataclass(frozen=True, slots=True)
 class BookedOrder:
-    """An order that the order service has stored."""
+    """A stored order."""
 
     order_id: str
     customer: str
@@ -44,7 +44,7 @@ class ShopBooks:
     """The order database and the credit database. Methods raise DemoError if one of them cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
-        """Takes the services' database URLs, with passwords. Raises DemoError for an unusable one."""
+        """The URLs include passwords. Raises DemoError if a URL is invalid."""
         self._orders = database(ORDER_DATABASE, order_database_url)
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
@@ -67,13 +67,13 @@ class ShopBooks:
         return {row.order_id: BookedOrder(**row._asdict()) for row in rows}
 
     def rolled_back(self) -> frozenset[str]:
-        """Returns the ids of transactions that are marked as rolled back."""
+        """Returns the ids of transactions with a ROLLED_BACK row."""
         return frozenset(
             row[0] for row in rows_of(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
         )
 
     def credits(self) -> list[BookedCredit]:
-        """Returns all credits, in the order in which they were given."""
+        """Returns all credits, oldest first."""
         rows = rows_of(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
         return [BookedCredit(**row._asdict()) for row in rows]
 
@@ -89,12 +89,12 @@ class ShopBooks:
 
 
 def database(name: str, url: str) -> Engine:
-    """Returns a database to read. Raises DemoError for an unusable URL."""
+    """Returns the engine of a database. Raises DemoError if the URL is invalid."""
     try:
         parsed = parse_database_url(url)
     except UnusableUrl as error:
-        raise DemoError(f"the URL of the {name} cannot be used: {error}") from None
-    # A PgBouncer that pools transactions knows no prepared statements, and no other server misses them here.
+        raise DemoError(f"invalid URL of the {name}: {error}") from None
+    # A PgBouncer in transaction pooling mode does not support prepared statements.
     unprepared = {"prepare_threshold": None} if parsed.drivername == POSTGRESQL else {}
     return sqlalchemy.create_engine(parsed, hide_parameters=True, connect_args=unprepared)
 
@@ -106,4 +106,4 @@ def rows_of(engine: Engine, query: str, **values: str) -> Sequence[Row[Any]]:
             return connection.execute(text(query), values).all()
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-        raise DemoError(f"the database {engine.url.render_as_string(hide_password=True)} cannot be read: {reason}") from None
+        raise DemoError(f"cannot read the database {engine.url.render_as_string(hide_password=True)}: {reason}") from None

@@ -1,4 +1,4 @@
-"""Transactions in the broker's commit log: half message, op message, committed message."""
+"""Reads transactions from the broker's commit log: half message, op message, committed message."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ _DISCARDED = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 @dataclass(slots=True)
 class Trace:
-    """The records of one transaction, in the order the broker stored them."""
+    """The records of a transaction."""
 
     half: Record
     op: Record | None = None
-    """Says that the half message at its queue offset is decided."""
+    """The op message, which marks the half message as decided."""
     committed: list[Record] = field(default_factory=list)
-    """The messages that consumers see: none or one, or something is wrong."""
+    """The messages that consumers see; at most one in a healthy system."""
     is_discarded: bool = False
-    """Whether the broker gave up asking and parked the message."""
+    """True if the broker discarded the message after the last check-back."""
     half_queue_offset: int = field(init=False)
-    """The queue offset of the half message, or of its last copy: an op message for an earlier one closes only that copy."""
+    """The queue offset of the last copy of the half message. An op message for an earlier copy only closes that copy."""
 
     def __post_init__(self) -> None:
-        """Makes the half message its own first copy."""
+        """Sets the queue offset to that of the first half message."""
         self.half_queue_offset = self.half.queue_offset
 
     @property
     def transaction_id(self) -> str:
-        """The id that the producer gave the message."""
+        """The transaction id, which the producer set."""
         return self.half.get_property(properties.UNIQUE_KEY) or ""
 
     @property
     def pending_ms(self) -> int:
-        """The time from the half message to the committed message; 0 without a committed message."""
+        """The time from the half message to the committed message; 0 if there is none."""
         return self.committed[0].store_timestamp - self.half.store_timestamp if self.committed else 0
 
     @property
@@ -53,9 +53,9 @@ class Trace:
 
 
 def read_records(commit_log: Path) -> Iterator[Record]:
-    """Yields all records of the segments in the folder, in commit log order, up to the unwritten part.
+    """Yields all records of the segments in the folder, in sequence.
 
-    A broker creates the folder for its first message: a missing folder has no records.
+    The broker creates the folder with its first message, so a missing folder has no records.
     """
     for segment in sorted(commit_log.iterdir()) if commit_log.exists() else ():
         if segment.stat().st_size:
@@ -64,7 +64,7 @@ def read_records(commit_log: Path) -> Iterator[Record]:
 
 
 def read_traces(store: Path) -> list[Trace]:
-    """Returns the transactions on the orders topic, in the order of their half messages."""
+    """Returns the transactions of the topic orders, in the sequence of their half messages."""
     traces = _Traces()
     for record in read_records(store / "commitlog"):
         traces.add(record)
@@ -72,13 +72,13 @@ def read_traces(store: Path) -> list[Trace]:
 
 
 def read_traces_of(stores: Iterable[Path]) -> list[Trace]:
-    """Returns the transactions of several brokers, in the order of their half messages' times. Each stays with its broker."""
+    """Returns the transactions of several brokers, sorted by the time of their half messages."""
     traces = [trace for store in stores for trace in read_traces(store)]
     return sorted(traces, key=lambda trace: trace.half.store_timestamp)
 
 
 class _Traces:
-    """Collects transactions from the records. A half message that the broker copied forward stays one transaction."""
+    """Collects transactions from records. Copies of a half message belong to the same transaction."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Trace] = {}

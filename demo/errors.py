@@ -1,5 +1,5 @@
-"""The reason why the demo cannot go on, in words for the user."""
+"""The error of the demo."""
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the text gives the reason and, if there is one, the remedy."""
+    """The demo cannot continue. The text gives the reason and, if possible, the remedy."""

@@ -1,4 +1,4 @@
-"""The half messages of a run, each counted once by its outcome, so that the counts add up to all."""
+"""Counts the half messages of a run by outcome. Each is counted once."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from demo.commit_log import Trace
 
 
 class Ending(Enum):
-    """The outcome of a transaction. The values are words for the screen."""
+    """The outcome of a transaction. The values are shown on the screen."""
 
     COMMITTED = "committed: the order service sent COMMIT"
     COMMITTED_AFTER_CHECK = "committed after a check-back: the first COMMIT did not arrive"
     REFUSED = "rolled back by the order service: the order was above the limit"
     CUT_SHORT = "rolled back, mostly by check-back: a kill came before the attempt stored an order, and the customer asked again"
-    NOT_WRITTEN = "rolled back by the order service: its database had the order already, or did not take it"
+    NOT_WRITTEN = "rolled back by the order service: its database had the order already, or did not accept it"
     DISCARDED = "discarded after the last check-back: `python -m rocketmq_broker.admin discarded` shows it"
     PENDING = "not decided yet"
 
 
 class Loss(Enum):
-    """The reason why a COMMIT was lost. The values are words for the screen."""
+    """The reason why a COMMIT was lost. The values are shown on the screen."""
 
     ORDER_SERVICE_DIED = "when the order service died"
     BROKER_KILLED = "when the broker was killed"
@@ -33,7 +33,7 @@ class Loss(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """The times at which processes were found dead or killed, in milliseconds since the epoch."""
+    """The times at which processes died or were killed, in milliseconds since the epoch."""
 
     order_service_ms: Sequence[int] = ()
     broker_ms: Sequence[int] = ()
@@ -41,7 +41,7 @@ class Kills:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The limit above which the order service refuses orders, and the number of refusals to customers."""
+    """The limit of an order's total, and the number of refused orders."""
 
     limit_cents: int
     answered: int
@@ -49,7 +49,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class CountedHalfMessages:
-    """The half messages of a run by outcome; those committed after a check-back also by the reason."""
+    """The numbers of half messages by outcome, and of those committed after a check-back by the reason."""
 
     by_ending: Counter[Ending]
     by_loss: Counter[Loss] = field(default_factory=Counter)
@@ -61,17 +61,17 @@ class CountedHalfMessages:
 
     @property
     def committed(self) -> int:
-        """The number of messages visible to consumers."""
+        """The number of committed messages."""
         return self.by_ending[Ending.COMMITTED] + self.by_ending[Ending.COMMITTED_AFTER_CHECK]
 
 
 def count_half_messages(
     traces: Iterable[Trace], rolled_back_ids: Collection[str], refusals: Refusals, kills: Kills
 ) -> CountedHalfMessages:
-    """Counts the transactions by outcome. `rolled_back_ids` are those marked ROLLED_BACK in the order database.
+    """Counts the transactions by outcome. `rolled_back_ids` are the ids with a ROLLED_BACK row in the order database.
 
-    Commit log and database cannot distinguish a refused attempt from one above the limit that a kill cut short. The customers
-    can: each learned once that its order is refused, so all further attempts above the limit were cut short.
+    Commit log and database do not distinguish a refused attempt from an attempt above the limit that a kill interrupted. Each
+    customer receives one refusal, so further attempts above the limit must have been interrupted.
     """
     by_ending: Counter[Ending] = Counter()
     by_loss: Counter[Loss] = Counter()
@@ -87,7 +87,7 @@ def count_half_messages(
 
 
 def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) -> Ending:
-    """Returns the outcome of a transaction, by the commit log and the order database."""
+    """Returns the outcome of a transaction by the commit log and the order database."""
     if trace.committed:
         return Ending.COMMITTED_AFTER_CHECK if trace.checks else Ending.COMMITTED
     if trace.is_discarded:
@@ -100,7 +100,7 @@ def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) 
 
 
 def loss_of(trace: Trace, kills: Kills) -> Loss:
-    """Returns the first kill between the half message and the committed message, which lost the COMMIT under way."""
+    """Returns the first kill between the half message and the committed message. That kill lost the COMMIT."""
     begun_ms, ended_ms = trace.half.store_timestamp, trace.committed[0].store_timestamp
     times = [(at_ms, Loss.ORDER_SERVICE_DIED) for at_ms in kills.order_service_ms]
     times += [(at_ms, Loss.BROKER_KILLED) for at_ms in kills.broker_ms]
@@ -109,7 +109,7 @@ def loss_of(trace: Trace, kills: Kills) -> Loss:
 
 
 def _total_cents(trace: Trace) -> int:
-    """Returns the order's total; 0 if the message is none of the order service's."""
+    """Returns the order's total; 0 if the message is not from the order service."""
     try:
         return int(json.loads(trace.half.body)["total_cents"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Customers' orders, placed over HTTP by a client that repeats a request until it is answered."""
+"""Places customers' orders over HTTP, with a client that repeats requests until they are answered."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), (
 
 
 class PlacingOutcome(Enum):
-    """The order service's final answer."""
+    """The final answer of the order service."""
 
     PLACED = auto()
     REFUSED = auto()
@@ -32,12 +32,12 @@ class PlacingOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class MadeOrder:
-    """An order as a customer's program sends it; the key makes a repetition harmless."""
+    """The request for an order. The idempotency key makes a repetition harmless."""
 
     idempotency_key: str
     customer: str
     items: tuple[tuple[str, int, int], ...]
-    """Name, quantity and price in cents of each."""
+    """Name, quantity and price in cents of each item."""
 
     def as_json(self) -> dict[str, object]:
         """Returns the body of POST /orders."""
@@ -47,30 +47,30 @@ class MadeOrder:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnswer:
-    """The order service's final answer, with the attempts."""
+    """The final answer of the order service, and the number of attempts."""
 
     request: MadeOrder
     outcome: PlacingOutcome
     order_id: str | None
     attempts: int
     answered_at_s: float
-    """By the monotonic clock."""
+    """The time by the monotonic clock."""
 
 
 class UnexpectedAnswer(DemoError):
-    """The order service gave an answer that no repetition would change."""
+    """The order service gave an unexpected answer, which a repetition would not change."""
 
 
 class NoAnswer(DemoError):
-    """The order service gave no answer within the customer's patience."""
+    """The order service gave no final answer in time."""
 
 
 class _NoAnswerYet(Exception):
-    """The service is down, busy or without its broker: ask again."""
+    """The service is down, busy or without its broker. The request must be repeated."""
 
 
 class OrderClient:
-    """Places orders; safe to use from several threads."""
+    """Places orders. Thread-safe."""
 
     def __init__(
         self,
@@ -81,9 +81,10 @@ class OrderClient:
         first_wait_s: float = 0.1,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`api_key` is the order service's key, if it has one.
+        """`api_key` is the order service's API key, if it has one.
 
-        `patience_s` bounds the repetitions of one order, first after `first_wait_s`; `transport` replaces the network.
+        `patience_s` is the time-out for an order with its repetitions. The first repetition is after `first_wait_s`. `transport`
+        replaces the network.
         """
         headers = {b"Authorization": f"Bearer {api_key}".encode()} if api_key else {}
         self._client = httpx.Client(base_url=url, timeout=15, headers=headers, transport=transport, trust_env=False)
@@ -95,11 +96,11 @@ class OrderClient:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops all requests and repetitions; a running `place` raises RuntimeError in its thread."""
+        """Stops all requests. A running `place` raises RuntimeError in its thread."""
         self._client.close()
 
     def place(self, request: MadeOrder) -> OrderAnswer:
-        """Places the order once, with repeated requests if needed. Raises UnexpectedAnswer, and NoAnswer when patience ends."""
+        """Places the order, and repeats the request if needed. Raises UnexpectedAnswer, and NoAnswer after the time-out."""
         try:
             return self._ask_until_answered(request)
         except _NoAnswerYet as error:
@@ -117,7 +118,7 @@ class OrderClient:
         ):
             with attempt:
                 return self._ask(request, attempt.num)
-        raise AssertionError("stamina answers or raises")
+        raise AssertionError("unreachable: stamina returns or raises")
 
     def _ask(self, request: MadeOrder, attempts: int) -> OrderAnswer:
         try:
@@ -134,12 +135,12 @@ class OrderClient:
             case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:
                 raise _NoAnswerYet(response.text)
             case httpx.codes.UNAUTHORIZED:
-                raise UnexpectedAnswer("the order service asks for its API key: name the file with it in ORDER_API_KEY_FILE")
+                raise UnexpectedAnswer("the order service requires its API key; set ORDER_API_KEY_FILE to the file with it")
         raise UnexpectedAnswer(f"POST /orders answered {response.status_code}: {response.text[:300]}")
 
 
 def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[MadeOrder]:
-    """Yields orders of a few items each; every `refused_every`th is above the limit, so that its local transaction fails."""
+    """Yields orders with a few items each. Every `refused_every`th exceeds the limit, so that its local transaction fails."""
     chance = random.Random(seed)
     for number in range(1, count + 1):
         items = tuple((name, chance.randint(1, 3), price) for name, price in chance.sample(_ITEMS, chance.randint(1, 3)))
@@ -149,7 +150,7 @@ def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int =
 
 
 def busiest_second(answers: Iterable[OrderAnswer]) -> int:
-    """Returns the most orders placed within one second."""
+    """Returns the maximum number of orders placed within one second."""
     times = sorted(answer.answered_at_s for answer in answers if answer.outcome is PlacingOutcome.PLACED)
     return max((bisect_left(times, start + 1) - index for index, start in enumerate(times)), default=0)
 
@@ -157,7 +158,7 @@ def busiest_second(answers: Iterable[OrderAnswer]) -> int:
 def place_all(
     client: OrderClient, requests: list[MadeOrder], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
 ) -> tuple[list[OrderAnswer], float]:
-    """Places the orders, `concurrency` at a time. Returns the answers in their order of arrival, and the seconds taken."""
+    """Places the orders, `concurrency` at a time. Returns the answers as they arrived, and the duration in seconds."""
     started = time.monotonic()
     answers = []
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="customer")

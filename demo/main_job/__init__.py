@@ -1,1 +1,1 @@
-"""The main job, `python -m demo`: orders under kills, until everything is settled, and a verdict."""
+"""`python -m demo`: places orders while processes are killed, waits until all are credited, and checks the result."""

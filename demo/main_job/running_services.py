@@ -1,4 +1,4 @@
-"""The addresses of a run's services: the demo places orders there, and reads their databases and the broker's store."""
+"""The addresses of the services of a run, their databases, and the broker's store."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ DEFAULT_ORDER_URL = "http://127.0.0.1:8080"
 
 @dataclass(frozen=True, slots=True)
 class RunningServices:
-    """Addresses of the services, their databases and the broker's store. Database URLs hold their passwords."""
+    """The addresses of the services, their databases and the broker's store. Database URLs include passwords."""
 
     order_url: str
     order_database_url: str = field(repr=False)
     credit_database_url: str = field(repr=False)
     broker_stores: tuple[Path, ...]
-    """The brokers' stores; none if they cannot be read."""
+    """The brokers' stores; empty if they cannot be read."""
     environment: Mapping[str, str] = field(repr=False)
-    """The variables by which the reconciliation finds the databases."""
+    """The environment variables with the databases, for the reconciliation."""
     api_key: str = field(default="", repr=False)
-    """The order service's key; empty without one."""
+    """The order service's API key; empty if it has none."""
 
 
 def services_of(environment: Mapping[str, str]) -> RunningServices:
-    """Returns the services named in the environment. Raises DemoError with the missing names."""
+    """Returns the services of the environment variables. Raises DemoError with the missing names."""
     missing = [name for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL") if not environment.get(name)]
     if missing:
         raise DemoError(
-            f"--compose needs {' and '.join(missing)} in the environment. `docker compose run --rm demo` sets them; "
-            "without Docker run the demo without --compose"
+            f"--compose requires the environment variables {' and '.join(missing)}. `docker compose run --rm demo` sets them; "
+            "without Docker, run the demo without --compose"
         )
     return RunningServices(
         environment.get("ORDER_SERVICE_URL") or DEFAULT_ORDER_URL,
@@ -51,7 +51,7 @@ def services_of(environment: Mapping[str, str]) -> RunningServices:
 
 
 def check_services(services: RunningServices) -> None:
-    """Raises DemoError unless the order service answers and both databases can be read."""
+    """Raises DemoError if the order service does not answer or a database cannot be read."""
     try:
         ask("GET", f"{services.order_url}/healthz", timeout_s=30)
     except (httpx.TransportError, httpx.InvalidURL) as error:
@@ -76,14 +76,14 @@ def _api_key(path: str) -> str:
 
 
 def _stores(path: str | None) -> tuple[Path, ...]:
-    """Returns the store at the path, or the stores of a cluster's folder."""
+    """Returns the store at the path, or the stores in the folder of a cluster."""
     if not path:
         return ()
     if _is_store(Path(path)):
         return (Path(path),)
     stores = tuple(sorted(filter(_is_store, Path(path).iterdir()))) if Path(path).is_dir() else ()
     if not stores:
-        raise DemoError(f"BROKER_STORE: {path} is no store of a broker, it holds neither commitlog nor config")
+        raise DemoError(f"BROKER_STORE: {path} is not a broker's store, it contains neither commitlog nor config")
     return stores
 
 

@@ -1,4 +1,4 @@
-"""The steps of the demo: on this machine with kills, or on running services without them."""
+"""Runs the demo: on this machine with kills, or on running services without kills."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rich.text import Text
 from demo.books import ShopBooks
 from demo.commit_log import Trace, read_traces_of
 from demo.half_messages import Kills, Refusals, count_half_messages
+from demo.main_job.report import WHERE_TO_GO_ON, counting, deaths_report, half_messages_table, losses_report, orders_report
 from demo.main_job.running_services import RunningServices, check_services, services_of
 from demo.main_job.supervisor import Supervisor
-from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
 from demo.main_job.verdict import answers_hold, command_for_kept, reconcile
 from demo.orders import OrderAnswer, OrderClient, PlacingOutcome, make_orders, place_all
 from demo.processes import Processes
@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.25
 
 
 LIMIT_CENTS = 1_000_000
-"""Orders above it fail in the local transaction; the order service takes it from ORDER_LIMIT_CENTS."""
+"""Orders with a higher total fail in the local transaction. It is set as ORDER_LIMIT_CENTS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,25 @@ class DemoPlan:
     orders: int
     concurrency: int
     lost_commit_every: int
-    """At every order whose number this divides, the order service dies between local commit and COMMIT."""
+    """At every Nth order the order service dies between local commit and COMMIT."""
     refused_every: int = 20
     brokers: int = 1
-    """More than one run as a cluster; one of them is killed."""
+    """More than one broker run as a cluster, of which one is killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedOrders:
-    """The placed orders, and the times of the broker's kills."""
+    """The placed orders, and the times at which a broker was killed."""
 
     answers: Sequence[OrderAnswer]
     started_ms: int
-    """Milliseconds since the epoch, as are the others."""
+    """The start, in milliseconds since the epoch."""
     seconds: float
     broker_kills_ms: Sequence[int] = ()
 
 
 def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> int:
-    """Starts everything, places orders while processes are killed, and judges. Returns the exit code. Raises DemoError."""
+    """Starts the system, places orders while processes are killed, and reconciles. Returns the exit code. Raises DemoError."""
     failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
     order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
     with Processes(home / "logs") as processes:
@@ -70,13 +70,13 @@ def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> 
             is_settled = _settle_and_tell(plan, placed, kills, services, console)
             exit_code = _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
         if is_kept:
-            console.print("Reconcile what is kept, again:")
+            console.print("To reconcile this run again:")
             console.print(Text(command_for_kept(home, services)), soft_wrap=True)
         return exit_code
 
 
 def run_on_compose(plan: DemoPlan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
-    """Places orders on running services, and judges; kills nothing. Returns the exit code. Raises DemoError."""
+    """Places orders on running services, and reconciles. Kills nothing. Returns the exit code. Raises DemoError."""
     services = services_of(environment)
     check_services(services)
     with Processes(home / "logs") as processes:
@@ -88,7 +88,7 @@ def run_on_compose(plan: DemoPlan, home: Path, environment: Mapping[str, str], c
 def _start(system: System, console: Console) -> None:
     timeout_s, interval_s = (int(QUICK_CHECKS[name]) // 1000 for name in ("transactionTimeOut", "transactionCheckInterval"))
     console.print(
-        f"The broker checks back {timeout_s} s after a half message and looks every {interval_s} s, so that nobody waits: "
+        f"The broker checks back {timeout_s} s after a half message, at intervals of {interval_s} s, to keep the demo short. "
         "RocketMQ's defaults are 6 s and 60 s.",
         highlight=False,
     )
@@ -96,7 +96,7 @@ def _start(system: System, console: Console) -> None:
     with console.status("Starting broker, order service, credit service, Celery worker and Redis"):
         system.start()
     names = ", ".join(f"{process.name} ({process.pid})" for process in (system.broker, *system.services))
-    console.print(f"Started in {time.monotonic() - started:.1f} s, as processes of their own: {names}.", highlight=False)
+    console.print(f"Started in {time.monotonic() - started:.1f} s, as separate processes: {names}.", highlight=False)
 
 
 def _place(
@@ -115,19 +115,19 @@ def _place(
             show(answered, len(requests))
             if kill_halfway is not None and answered == len(requests) // 2:
                 kills_ms.append(_now_ms())
-                console.print(f"SIGKILL to the {kill_halfway()}, and started again.", highlight=False)
+                console.print(f"SIGKILL to the {kill_halfway()}, and restarted.", highlight=False)
 
         answers, seconds = place_all(client, requests, concurrency=plan.concurrency, on_answer=on_answer)
     return PlacedOrders(answers, started_ms, seconds, kills_ms)
 
 
 def _settle_and_tell(plan: DemoPlan, placed: PlacedOrders, kills: Kills, services: RunningServices, console: Console) -> bool:
-    """Prints the results. Returns whether each order has its credit, and each customer's answer was right."""
+    """Prints the results. Returns True if each order is credited and each customer's answer was correct."""
     has_kills = bool(kills.order_service_ms or kills.broker_ms)
-    for line in orders_told(placed.answers, placed.seconds, has_kills=has_kills):
+    for line in orders_report(placed.answers, placed.seconds, has_kills=has_kills):
         console.print(line, highlight=False)
     if kills.order_service_ms:
-        console.print(deaths_told(len(kills.order_service_ms), plan.lost_commit_every), highlight=False)
+        console.print(deaths_report(len(kills.order_service_ms), plan.lost_commit_every), highlight=False)
     with ShopBooks(services.order_database_url, services.credit_database_url) as books:
         is_settled = settle(books, services.broker_stores, console)
         if services.broker_stores:
@@ -142,7 +142,7 @@ def _settle_and_tell(plan: DemoPlan, placed: PlacedOrders, kills: Kills, service
 def _tell_transactions(books: ShopBooks, traces: Sequence[Trace], refusals: Refusals, kills: Kills, console: Console) -> None:
     half_messages = count_half_messages(traces, books.rolled_back(), refusals, kills)
     console.print(half_messages_table(half_messages))
-    if losses := losses_told(half_messages):
+    if losses := losses_report(half_messages):
         console.print(losses, highlight=False)
     story = choose_story(traces, books.orders(), books.credits(), kills.order_service_ms)
     if story is not None:
@@ -152,7 +152,7 @@ def _tell_transactions(books: ShopBooks, traces: Sequence[Trace], refusals: Refu
 def _judge(
     is_settled: bool, services: RunningServices, output: Path, processes: Processes, console: Console, *, is_kept: bool
 ) -> int:
-    """Lets Spark compare. Returns 0 only if neither this nor an earlier step found a fault."""
+    """Runs the reconciliation. Returns 0 only if neither it nor an earlier step found a fault."""
     verdict = reconcile(services.environment, services.broker_stores, output, processes, console, show_output=is_kept)
     console.print(WHERE_TO_GO_ON, highlight=False)
     return verdict or int(not is_settled)
@@ -163,7 +163,7 @@ def _now_ms() -> int:
 
 
 def settle(books: ShopBooks, stores: Sequence[Path], console: Console) -> bool:
-    """Returns whether all was settled in time; prints what is missing if not. `stores` are the brokers', as far as readable."""
+    """Waits until all orders are credited. Returns False and prints what is missing after the time-out."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
         while (credited := books.credited()) < (placed := books.placed()) or _pending(stores):
@@ -182,5 +182,5 @@ def settle(books: ShopBooks, stores: Sequence[Path], console: Console) -> bool:
 
 
 def _pending(stores: Sequence[Path]) -> int:
-    """Returns how many half messages wait for a decision."""
+    """Returns the number of half messages without a decision."""
     return sum(trace.op is None for trace in read_traces_of(stores))

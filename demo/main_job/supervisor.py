@@ -1,4 +1,4 @@
-"""Restarts the order service each time it dies, and records the times."""
+"""Restarts the order service when it dies, and records the times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POLL_SECONDS = 0.05
 
 
 class Supervisor:
-    """Watches one process in its own thread while the block runs."""
+    """Watches a process in a thread during the block, and restarts it."""
 
     def __init__(self, process: Process) -> None:
         """`process` must be running."""
@@ -22,7 +22,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self._watch, name=f"supervisor of {process.name}")
         self._failure: Exception | None = None
         self.deaths_ms: list[int] = []
-        """The times at which the process was found dead, in milliseconds since the epoch."""
+        """The times at which the process died, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
         """Starts watching."""
@@ -30,7 +30,7 @@ class Supervisor:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops watching, without touching the process. Raises ProcessFailed if it could not be restarted."""
+        """Stops watching. The process keeps running. Raises ProcessFailed if it could not be restarted."""
         self._leave.set()
         self._thread.join()
         if self._failure is not None and error is None:

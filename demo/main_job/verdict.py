@@ -1,4 +1,4 @@
-"""Checks that each order was placed once and credited once: compares customers' answers here, and lets Spark do the rest."""
+"""Checks that each order was placed and credited exactly once, by the customers' answers and with the Spark job."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from demo.orders import OrderAnswer, PlacingOutcome
 from demo.processes import Processes
 
 RECONCILE_SECONDS = 1800
-"""Spark needs about a minute; a machine that is busy with other things needs many times that."""
+"""Spark needs about a minute, but much longer on a busy machine."""
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Console) -> bool:
-    """Returns whether the database has each order that was answered as placed."""
-    told = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
-    missing = told - books.orders().keys()
+    """Returns True if the database has each order that was answered as placed."""
+    placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
+    missing = placed - books.orders().keys()
     if missing:
-        console.print(f"[red]{len(missing)} orders were answered as placed and are not in the database.[/red]")
+        console.print(f"[red]{len(missing)} orders were answered as placed but are not in the database.[/red]")
     return not missing
 
 
 def command_for_kept(home: Path, services: RunningServices) -> str:
-    """Returns the command that reconciles a kept run again, for a shell in the checkout."""
+    """Returns the shell command that reconciles a kept run again."""
     stores = " ".join(f"--store {shlex.quote(str(store))}" for store in services.broker_stores)
     orders, credits = shlex.quote(services.order_database_url), shlex.quote(services.credit_database_url)
     urls = f"ORDER_DATABASE_URL={orders} CREDIT_DATABASE_URL={credits}"
@@ -45,9 +45,9 @@ def reconcile(
     *,
     show_output: bool,
 ) -> int:
-    """Runs the Spark job, which prints on the screen, and returns its exit code. Raises DemoError if it does not end.
+    """Runs the Spark job, which prints to the screen. Returns its exit code. Raises DemoError if it does not end.
 
-    `stores` are the brokers', as far as readable. `show_output` lets the job print the path of its Parquet.
+    `stores` are the brokers' stores, if they are readable. With `show_output` the job prints the folder of its Parquet output.
     """
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", "--overdue-seconds", "0"]
     arguments += ["--output", str(output)]

@@ -1,1 +1,1 @@
-"""Records a real run of the demo as an animated picture: `python -m demo.recording`, or `make recording`."""
+"""Records a run of the demo as an animated SVG: `python -m demo.recording`, or `make recording`."""

@@ -1,6 +1,6 @@
-"""python -m demo.recording: runs the demo and saves its output, as a recording and as an animated picture.
+"""python -m demo.recording: runs the demo and saves its output as a recording and as an animated SVG.
 
-Exit code: that of the demo; 2 if the files cannot be written. A run that fails changes neither file.
+The exit code is the demo's, or 2 if the files cannot be written. A failed run changes neither file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ COULD_NOT_WRITE = 2
 
 
 def main(
-    folder: Annotated[Path, typer.Option(help="Where demo.cast and demo.svg are written.")] = Path("docs"),
-    orders: Annotated[int, typer.Option(min=10, help="How many orders the demo places.")] = 200,
-    draw_only: Annotated[bool, typer.Option("--draw-only", help="Draw the picture of the recording that is there.")] = False,
+    folder: Annotated[Path, typer.Option(help="Folder for demo.cast and demo.svg.")] = Path("docs"),
+    orders: Annotated[int, typer.Option(min=10, help="Number of orders.")] = 200,
+    draw_only: Annotated[bool, typer.Option("--draw-only", help="Draw the picture of the existing recording.")] = False,
 ) -> None:
-    """Record `make demo`, and draw the recording."""
+    """Record `make demo` and draw the recording."""
     console = Console(stderr=True)
     cast_file, picture_file = folder / "demo.cast", folder / "demo.svg"
     try:

@@ -1,4 +1,4 @@
-"""The timed output of a program, in asciinema's file format (asciicast v2)."""
+"""Records the timed output of a program in asciinema's file format (asciicast v2)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _VERSION: Final = 2
 
 
 class NoCast(Exception):
-    """The file is no recording; the text gives the reason."""
+    """The file is not a recording. The text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line without its end, and its time in seconds after the start."""
+    """A line without its newline, and its time in seconds after the start."""
 
     at_s: float
     text: str
@@ -27,22 +27,22 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A recording of a program that prints line after line and moves no cursor."""
+    """A recording of a program that prints lines and does not move the cursor."""
 
     command: str
-    """The command line that shows it."""
+    """The command line, as shown in the picture."""
     width: int
     lines: tuple[Line, ...]
 
     def write(self, file: Path) -> None:
-        """Writes a header, and an event for each line; any player of asciicast v2 can play it."""
+        """Writes the recording as asciicast v2."""
         header = {"version": _VERSION, "width": self.width, "height": len(self.lines), "command": self.command}
         events = [[round(line.at_s, 3), "o", f"{line.text}\r\n"] for line in self.lines]
         file.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in (header, *events)))
 
 
 def read_cast(file: Path) -> Cast:
-    """Reads a recording in a file of `Cast.write`. Raises NoCast, OSError."""
+    """Reads a recording that `Cast.write` wrote. Raises NoCast and OSError."""
     try:
         header, *events = map(json.loads, file.read_text().splitlines())
         if header["version"] != _VERSION:
@@ -50,11 +50,11 @@ def read_cast(file: Path) -> Cast:
         lines = tuple(Line(float(at_s), str(text).rstrip("\r\n")) for at_s, _, text in events)
         return Cast(header["command"], header["width"], lines)
     except (ValueError, KeyError, TypeError) as error:
-        raise NoCast(f"{file} is no recording: {error}") from None
+        raise NoCast(f"{file} is not a recording: {error}") from None
 
 
 def record(command: str, arguments: Sequence[str], environment: Mapping[str, str], *, width: int) -> tuple[Cast, int]:
-    """Runs the program, which inherits stderr. Returns its lines and its exit code. `command` is the picture's caption."""
+    """Runs the program and returns its output and exit code. stderr is inherited. `command` is the picture's caption."""
     started_s = time.monotonic()
     lines: list[Line] = []
     running = {**environment, "COLUMNS": str(width), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}

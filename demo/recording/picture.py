@@ -1,4 +1,4 @@
-"""The animated picture of a recording: an SVG without scripts, fonts or content of other sites."""
+"""Draws a recording as an animated SVG, without scripts, fonts or external content."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from demo.recording.cast import Cast, Line
 ROWS: Final = 30
 """The number of visible lines."""
 MAX_PAUSE_S: Final = 1.5
-"""A longer pause is shortened to this: a waiting machine is no sight."""
+"""Longer pauses are shortened to this."""
 MIN_PAUSE_S: Final = 0.15
-"""Lines that were printed at once come one after the other, so that the eye can follow."""
+"""The minimum time between lines, so that the eye can follow."""
 LAST_PICTURE_S: Final = 8.0
-"""The time of the last picture, with which the animation begins: whoever looks at it sees how it ends."""
+"""The duration of the last screen. The animation begins with it, so that the result is visible at once."""
 
 _CHARACTER: Final = 7.8
 _ROW: Final = 17
@@ -92,5 +92,5 @@ def _scrolling(times: list[float], length_s: float) -> str:
 
 
 def _percent(at_s: float, length_s: float) -> str:
-    """Returns when something is shown that was printed at `at_s`: the run begins after the last picture."""
+    """Returns the animation time of what was printed at `at_s`. The run begins after the last screen."""
     return f"{100 * (LAST_PICTURE_S + at_s) / length_s:.3f}%"

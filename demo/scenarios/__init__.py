@@ -1,1 +1,1 @@
-"""Scenarios: faults on the push of a button, and evidence that no order and no credit is lost or doubled."""
+"""Scenarios: faults that a button causes, with the proof that no order and no credit is lost or doubled."""

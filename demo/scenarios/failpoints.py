@@ -1,6 +1,6 @@
-"""The failpoints of the services: a place in each step of the protocol at which a demo makes a process fail, once.
+"""The failpoints of the services: steps of the protocol at which the demo makes a process fail once.
 
-The services know only their names; the demo knows their folder and their uses.
+The services have only their names. This module has their descriptions, and arms them in the folder.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _ON_RECORD: Final = "failpoints"
 
 @dataclass(frozen=True, slots=True)
 class Failpoint:
-    """A place where a process fails."""
+    """A step at which a process can fail."""
 
     name: str
     process: str
     """The process that fails."""
     step: str
-    """Of the protocol."""
+    """The step of the protocol."""
     what: str
     """The failure."""
     then: str
-    """The part of the system that recovers from it."""
+    """How the system recovers."""
     arrow: Arrow
-    """The arrow of the sequence diagram."""
+    """The arrow in the sequence diagram."""
 
 
 FAILPOINTS: Final = (
@@ -42,7 +42,7 @@ FAILPOINTS: Final = (
         "lose-half-message",
         _ORDERS,
         "the half message is sent",
-        "The half message does not leave.",
+        "The half message is not sent.",
         "The client sends it again, in a new transaction.",
         Arrow(_ORDERS, BROKER, "half message", is_lost=True),
     ),
@@ -50,7 +50,7 @@ FAILPOINTS: Final = (
         "lose-half-message-answer",
         _ORDERS,
         "its answer comes",
-        "The broker stores the half message, and its answer does not arrive.",
+        "The broker stores the half message, but its answer is lost.",
         "The client sends it again, in a new transaction; check-back rolls the first one back.",
         Arrow(BROKER, _ORDERS, "answer", is_lost=True),
     ),
@@ -58,7 +58,7 @@ FAILPOINTS: Final = (
         "hold-local-transaction",
         _ORDERS,
         "the local transaction begins",
-        "The local transaction begins 6 s late, after a check-back.",
+        "The local transaction starts 6 s late, after a check-back.",
         "The check-back writes the marker ROLLED_BACK, on which the late local transaction fails.",
         Arrow(_ORDERS, _ORDERS, "held for 6 s"),
     ),
@@ -66,7 +66,7 @@ FAILPOINTS: Final = (
         "exit-before-local-commit",
         _ORDERS,
         "the local transaction begins",
-        "The process ends, as by kill -9, before the local transaction.",
+        "The process exits, as with kill -9, before the local transaction.",
         "Check-back finds no order, and rolls the transaction back; the customer asks again.",
         Arrow(_ORDERS, _ORDERS, "the process ends"),
     ),
@@ -74,7 +74,7 @@ FAILPOINTS: Final = (
         "exit-after-local-commit",
         _ORDERS,
         "the local commit is done",
-        "The process ends, as by kill -9, before it sends COMMIT.",
+        "The process exits, as with kill -9, before it sends COMMIT.",
         "Check-back finds the order, and the answer is COMMIT.",
         Arrow(_ORDERS, _ORDERS, "the process ends"),
     ),
@@ -82,7 +82,7 @@ FAILPOINTS: Final = (
         "lose-commit",
         _ORDERS,
         "END_TRANSACTION is sent",
-        "COMMIT does not leave.",
+        "COMMIT is not sent.",
         "Check-back finds the order, and the answer is COMMIT.",
         Arrow(_ORDERS, BROKER, "COMMIT", is_lost=True),
     ),
@@ -90,7 +90,7 @@ FAILPOINTS: Final = (
         "lose-rollback",
         _ORDERS,
         "END_TRANSACTION is sent",
-        "ROLLBACK does not leave.",
+        "ROLLBACK is not sent.",
         "Check-back finds the marker ROLLED_BACK, and the answer is ROLLBACK.",
         Arrow(_ORDERS, BROKER, "ROLLBACK", is_lost=True),
     ),
@@ -98,23 +98,23 @@ FAILPOINTS: Final = (
         "lose-check-back",
         _ORDERS,
         "a check-back comes",
-        "The check-back does not reach the order service.",
-        "The broker asks again.",
+        "The check-back is lost.",
+        "The broker checks back again.",
         Arrow(BROKER, _ORDERS, "check-back", is_lost=True),
     ),
     Failpoint(
         "lose-check-back-answer",
         _ORDERS,
         "a check-back is answered",
-        "The answer does not leave.",
-        "The broker asks again.",
+        "The answer is not sent.",
+        "The broker checks back again.",
         Arrow(_ORDERS, BROKER, "answer", is_lost=True),
     ),
     Failpoint(
         "lose-delivery",
         _CREDITS,
         "the message is delivered",
-        "The broker's answer to the pull does not arrive.",
+        "The broker's answer to the pull is lost.",
         "The consumer pulls again from the offset that it has.",
         Arrow(BROKER, _CREDITS, "message", is_lost=True),
     ),
@@ -122,7 +122,7 @@ FAILPOINTS: Final = (
         "exit-at-delivery",
         _CREDITS,
         "the message is delivered",
-        "The process ends, as by kill -9, with the message in its hands.",
+        "The process exits, as with kill -9, while it processes the message.",
         "The group's offset at the broker has not passed the message: the broker delivers it again.",
         Arrow(_CREDITS, _CREDITS, "the process ends"),
     ),
@@ -138,15 +138,15 @@ FAILPOINTS: Final = (
         "exit-before-credit-commit",
         _WORKER,
         "the credit is stored",
-        "A process of the worker ends, as by kill -9, before it stores the credit.",
-        "The credit service hears that the task failed, and sends it again.",
+        "A worker process exits, as with kill -9, before it stores the credit.",
+        "The credit service gets the task's error, and sends it again.",
         Arrow(_WORKER, _WORKER, "the process ends"),
     ),
     Failpoint(
         "exit-after-credit-commit",
         _WORKER,
         "the credit is stored",
-        "A process of the worker ends, as by kill -9, after it has stored the credit.",
+        "A worker process exits, as with kill -9, after it has stored the credit.",
         "The credit service sends the task again, which finds the order's credit and changes nothing.",
         Arrow(_WORKER, _WORKER, "the process ends"),
     ),
@@ -154,7 +154,7 @@ FAILPOINTS: Final = (
         "exit-before-acknowledgement",
         _CREDITS,
         "the offset goes to the broker",
-        "The process ends, as by kill -9, before the broker has its offset.",
+        "The process exits, as with kill -9, before it commits its offset to the broker.",
         "The broker delivers the message again; the order's credit is there, and nothing changes.",
         Arrow(_CREDITS, _CREDITS, "the process ends"),
     ),
@@ -163,31 +163,31 @@ FAILPOINTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FailpointFolder:
-    """The folder in which the services look for armed failpoints."""
+    """The folder with the armed failpoints."""
 
     path: Path
 
     def arm(self, name: str, meant_for: str) -> None:
-        """Arms the failpoint once, for the next message that contains `meant_for`. Raises DemoError."""
+        """Arms the failpoint for the next message that contains `meant_for`. Raises DemoError."""
         find(name)
         if len(meant_for) > MAX_WORD_LENGTH:
-            raise DemoError(f"a failpoint is meant for a customer, in {MAX_WORD_LENGTH} letters at most")
+            raise DemoError(f"customer too long: {len(meant_for)} characters, at most {MAX_WORD_LENGTH}")
         fresh = self.path / f".{name}"
         fresh.write_text(meant_for)
         fresh.replace(self.path / name)
 
     def disarm(self, name: str) -> None:
-        """Disarms the failpoint. Raises DemoError if there is no such failpoint."""
+        """Disarms the failpoint. Raises DemoError if it does not exist."""
         (self.path / find(name).name).unlink(missing_ok=True)
 
     def disarm_all(self, meant_for: str) -> None:
-        """Disarms the failpoints that are meant for this customer."""
+        """Disarms the failpoints of this customer."""
         for name, armed_for in self.armed().items():
             if armed_for == meant_for:
                 self.disarm(name)
 
     def armed(self) -> dict[str, str]:
-        """Returns the names of armed failpoints, each with its customer."""
+        """Returns the armed failpoints: the customer by name."""
         armed = {}
         for failpoint in FAILPOINTS:
             try:
@@ -197,20 +197,20 @@ class FailpointFolder:
         return armed
 
     def hits(self) -> list[Hit]:
-        """Returns the hits, the oldest first."""
+        """Returns the hits, oldest first."""
         return read_hits(self.path)
 
     def events(self, transaction_id: str) -> list[Event]:
-        """Returns the hits in a transaction, as steps of its timeline."""
+        """Returns the hits of a transaction as events for its timeline."""
         return [_event(hit) for hit in self.hits() if hit.transaction_id == transaction_id]
 
 
 def find(name: str) -> Failpoint:
-    """Returns the failpoint of that name. Raises DemoError."""
+    """Returns the failpoint with this name. Raises DemoError."""
     for failpoint in FAILPOINTS:
         if failpoint.name == name:
             return failpoint
-    raise DemoError(f"there is no failpoint {name}; there are {', '.join(one.name for one in FAILPOINTS)}")
+    raise DemoError(f"unknown failpoint {name}; use one of {', '.join(one.name for one in FAILPOINTS)}")
 
 
 def _event(hit: Hit) -> Event:

@@ -1,4 +1,4 @@
-"""Both databases' rows of one customer or one order: the verdict of a scenario, and witnesses for the timeline."""
+"""Reads both databases' rows of a customer or a transaction, for the verdict of a scenario and for timelines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CreditEntry(NamedTuple):
 
 
 class LedgerTotals(NamedTuple):
-    """The orders whose transaction is COMMITTED, and those with a credit."""
+    """The numbers of orders with a COMMITTED transaction, and of orders with a credit."""
 
     orders: int
     credited: int
@@ -49,7 +49,7 @@ class Ledgers:
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
     def answer(self, questions: Sequence[Question], customer: str) -> list[ScenarioFinding]:
-        """Returns the answers about a customer."""
+        """Returns the answers to the questions about a customer."""
         engines = {Database.ORDERS: self._orders, Database.CREDITS: self._credits}
         return [ScenarioFinding(one, _count(engines[one.database], one.sql, customer)) for one in questions]
 
@@ -58,15 +58,15 @@ class Ledgers:
         return _count(self._credits, _CREDITS_OF, customer)
 
     def order_of(self, customer: str) -> tuple[str, str] | None:
-        """Returns id and state of the customer's newest order; None without one."""
+        """Returns id and state of the customer's newest order, or None."""
         sql = "SELECT order_id, state FROM orders WHERE customer = :customer ORDER BY created_at_ms DESC LIMIT 1"
         rows = rows_of(self._orders, sql, customer=customer)
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
     def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> Sequence[Row[Any]]:
-        """Returns the newest transactions: id, time, kind, states, order id, customer, total. Empty words filter nothing.
+        """Returns the newest transactions: id, time, kind, states, order id, customer, total. Empty filters match all.
 
-        `customer` is a part of the name; `order` begins the id of the order or of the transaction; `state` is exact.
+        `customer` is a part of the name, `order` is a prefix of the order id or the transaction id, `state` is exact.
         """
         return rows_of(
             self._orders,
@@ -78,7 +78,7 @@ class Ledgers:
         )
 
     def entries_of(self, transaction_ids: Sequence[str]) -> dict[str, CreditEntry]:
-        """Returns the entries of the credit database by the transaction whose message brought them."""
+        """Returns the entries of the credit database by transaction id."""
         ids = {f"id{number}": transaction_id for number, transaction_id in enumerate(transaction_ids)}
         if not ids:
             return {}
@@ -87,13 +87,13 @@ class Ledgers:
         return {str(row.transaction_id): CreditEntry(row.points, row.created_at_ms) for row in rows_of(self._credits, sql, **ids)}
 
     def totals(self) -> LedgerTotals:
-        """Returns how many orders have a COMMITTED transaction, and how many have a credit."""
+        """Returns the number of orders with a COMMITTED transaction, and of orders with a credit."""
         ((orders,),) = rows_of(self._orders, _COMMITTED_ORDERS)
         ((credited,),) = rows_of(self._credits, _CREDITED_ORDERS)
         return LedgerTotals(int(orders), int(credited))
 
     def transaction_states(self) -> list[str]:
-        """Returns the states that orders, and transactions without an order, have at present."""
+        """Returns the current states of orders, and of transactions without an order."""
         sql = "SELECT DISTINCT COALESCE(o.state, t.state) FROM transactions t LEFT JOIN orders o ON o.order_id = t.order_id"
         return sorted(str(row[0]) for row in rows_of(self._orders, sql))
 

@@ -6,140 +6,140 @@ from functools import partial
 from typing import Final
 
 from demo.books import ORDER_DATABASE
+from demo.scenarios.context import PAYMENT_DEADLINE_S, ScenarioContext
 from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
 from demo.scenarios.scenario import Scenario
-from demo.scenarios.stage import PAYMENT_DEADLINE_S, Stage
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow
 
 _ABOVE_THE_LIMIT_CENTS: Final = 1_000_001
 _AWAY_S: Final = 12.0
 _FEW_CHECKS: Final = 2
 _ROLLED_BACK_BEFORE: Final = 503
-"""The order service's answer if a check-back rolled the transaction back before its local transaction ran."""
+"""The order service's status if a check-back rolled the transaction back before its local transaction ran."""
 
 
-def _local_transaction_fails(stage: Stage) -> None:
-    stage.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
-    stage.wait_until(stage.is_decided, "the broker has the ROLLBACK")
+def _local_transaction_fails(context: ScenarioContext) -> None:
+    context.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
+    context.wait_until(context.is_decided, "the broker has the ROLLBACK")
 
 
-def _dies_before_commit(stage: Stage) -> None:
-    deaths = stage.deaths(stage.system.order_service)
-    stage.order()
-    stage.wait_until(
-        lambda: stage.deaths(stage.system.order_service) > deaths, "the order service has ended before it sent COMMIT"
+def _dies_before_commit(context: ScenarioContext) -> None:
+    deaths = context.deaths(context.system.order_service)
+    context.order()
+    context.wait_until(
+        lambda: context.deaths(context.system.order_service) > deaths, "the order service has ended before it sent COMMIT"
     )
-    stage.wait_until(lambda: stage.is_ready(stage.system.order_service), "the order service runs again")
-    stage.wait_for_credit()
+    context.wait_until(lambda: context.is_ready(context.system.order_service), "the order service runs again")
+    context.wait_for_credit()
 
 
-def _commit_is_lost(stage: Stage) -> None:
-    stage.order()
-    stage.note("COMMIT never left the order service: the half message is pending, and the credit service sees nothing")
-    stage.wait_for_credit()
+def _commit_is_lost(context: ScenarioContext) -> None:
+    context.order()
+    context.note("COMMIT was not sent: the half message is pending, and the credit service receives nothing")
+    context.wait_for_credit()
 
 
-def _rollback_is_lost(stage: Stage) -> None:
-    stage.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
-    stage.note("ROLLBACK never left the order service: the half message is pending, though there is no order")
-    stage.wait_until(stage.is_decided, "a check-back brought the ROLLBACK")
+def _rollback_is_lost(context: ScenarioContext) -> None:
+    context.order(price_cents=_ABOVE_THE_LIMIT_CENTS)
+    context.note("ROLLBACK was not sent: the half message is pending, although there is no order")
+    context.wait_until(context.is_decided, "a check-back brought the ROLLBACK")
 
 
-def _half_message_answer_is_lost(stage: Stage) -> None:
-    stage.order()
-    stage.wait_for_credit()
-    stage.note("there are two half messages: the answer to the first was lost, so the order is in the second's transaction")
-    stage.wait_until(stage.are_all_decided, "a check-back found no order in the first transaction: ROLLBACK")
+def _half_message_answer_is_lost(context: ScenarioContext) -> None:
+    context.order()
+    context.wait_for_credit()
+    context.note("there are two half messages: the answer to the first was lost, so the order is in the second's transaction")
+    context.wait_until(context.are_all_decided, "a check-back found no order in the first transaction: ROLLBACK")
 
 
-def _check_back_comes_first(stage: Stage) -> None:
-    if stage.order() == _ROLLED_BACK_BEFORE:
-        stage.note(
+def _check_back_comes_first(context: ScenarioContext) -> None:
+    if context.order() == _ROLLED_BACK_BEFORE:
+        context.note(
             "the late local transaction finds the marker ROLLED_BACK, and fails: it stores no order",
             Arrow("order_service", ORDER_DATABASE, "late local transaction", is_lost=True),
         )
-    stage.wait_until(stage.is_decided, "the broker has the ROLLBACK, the answer to the check-back")
+    context.wait_until(context.is_decided, "the broker has the ROLLBACK, the answer to the check-back")
 
 
-def _credit_database_away(stage: Stage) -> None:
-    with stage.credit_database_away():
-        stage.order()
-        stage.pause(_AWAY_S)
-    stage.wait_for_credit()
+def _credit_database_away(context: ScenarioContext) -> None:
+    with context.credit_database_away():
+        context.order()
+        context.pause(_AWAY_S)
+    context.wait_for_credit()
 
 
-def _redis_emptied(stage: Stage) -> None:
-    with stage.kept_down(stage.system.worker):
-        stage.empty_redis()
-        stage.order()
-        stage.wait_until(lambda: stage.keys_in_redis() > 0, "the credit's task waits in Redis for a worker")
-        stage.empty_redis(is_fault=True)
-    stage.wait_for_credit()
+def _redis_emptied(context: ScenarioContext) -> None:
+    with context.kept_down(context.system.worker):
+        context.empty_redis()
+        context.order()
+        context.wait_until(lambda: context.keys_in_redis() > 0, "the credit's task waits in Redis for a worker")
+        context.empty_redis(is_fault=True)
+    context.wait_for_credit()
 
 
-def _delivered_twice(stage: Stage) -> None:
-    deaths = stage.deaths(stage.system.credit_service)
-    stage.order()
-    stage.wait_for_credit()
-    stage.wait_until(
-        lambda: stage.deaths(stage.system.credit_service) > deaths,
+def _delivered_twice(context: ScenarioContext) -> None:
+    deaths = context.deaths(context.system.credit_service)
+    context.order()
+    context.wait_for_credit()
+    context.wait_until(
+        lambda: context.deaths(context.system.credit_service) > deaths,
         "the credit service has ended: its offset at the broker has not passed the message",
     )
-    stage.wait_until(lambda: stage.is_ready(stage.system.credit_service), "the credit service runs again")
-    stage.wait_until(
-        stage.is_acknowledged,
+    context.wait_until(lambda: context.is_ready(context.system.credit_service), "the credit service runs again")
+    context.wait_until(
+        context.is_acknowledged,
         "the message was delivered again: the credit service's offset has passed it now",
         Arrow(BROKER, "credit_service", "message, again"),
     )
 
 
-def _broker_killed(stage: Stage) -> None:
-    stage.order()
-    stage.kill(stage.system.broker)
-    stage.wait_until(
-        lambda: stage.is_ready(stage.system.broker), "the broker runs again, with the half message from its commit log"
+def _broker_killed(context: ScenarioContext) -> None:
+    context.order()
+    context.kill(context.system.broker)
+    context.wait_until(
+        lambda: context.is_ready(context.system.broker), "the broker runs again, with the half message from its commit log"
     )
-    stage.wait_for_credit()
+    context.wait_for_credit()
 
 
-def _paid_later(stage: Stage) -> None:
-    stage.order(payment="later")
-    stage.wait_until(lambda: stage.check_backs() >= 2, "two check-backs were answered UNKNOWN: nobody has paid yet")
-    stage.pay()
-    stage.wait_for_credit()
+def _paid_later(context: ScenarioContext) -> None:
+    context.order(payment="later")
+    context.wait_until(lambda: context.check_backs() >= 2, "two check-backs were answered UNKNOWN: the order is not paid yet")
+    context.pay()
+    context.wait_for_credit()
 
 
-def _never_paid(stage: Stage) -> None:
-    stage.order(payment="later")
-    stage.note(f"nobody pays: the deadline is {PAYMENT_DEADLINE_S} s away")
-    stage.wait_until(stage.is_decided, "a check-back after the deadline brought the ROLLBACK")
-    stage.wait_until(lambda: stage.order_state() == "EXPIRED", "the order is EXPIRED")
+def _never_paid(context: ScenarioContext) -> None:
+    context.order(payment="later")
+    context.note(f"nobody pays: the deadline is {PAYMENT_DEADLINE_S} s away")
+    context.wait_until(context.is_decided, "a check-back after the deadline brought the ROLLBACK")
+    context.wait_until(lambda: context.order_state() == "EXPIRED", "the order is EXPIRED")
 
 
-def _out_of_stock(stage: Stage) -> None:
-    stage.set_stock(0)
-    stage.order(article=stage.run.customer)
-    stage.wait_for_credit()
-    stage.wait_until(
-        lambda: stage.order_state() == "CANCELLED",
+def _out_of_stock(context: ScenarioContext) -> None:
+    context.set_stock(0)
+    context.order(article=context.run.customer)
+    context.wait_for_credit()
+    context.wait_until(
+        lambda: context.order_state() == "CANCELLED",
         "the inventory service reported the shortage: the order is CANCELLED",
         Arrow("inventory_service", "order_service", "shortage"),
     )
-    stage.wait_until(lambda: stage.entries() == 2, "the message of the cancellation took the credit back")
+    context.wait_until(lambda: context.entries() == 2, "the message of the cancellation took the credit back")
 
 
-def _dead_letter(stage: Stage) -> None:
-    stage.send_unreadable()
+def _dead_letter(context: ScenarioContext) -> None:
+    context.send_unreadable()
     for group in ("credit_service", "inventory_service"):
-        stage.wait_until(
-            partial(stage.has_dead_letter, group), f"the {group} cannot read the message: it is a dead letter of the group now"
+        context.wait_until(
+            partial(context.has_dead_letter, group), f"the {group} cannot read the message: it is a dead letter of the group now"
         )
 
 
-def _discarded(stage: Stage) -> None:
-    with stage.check_backs_limited(_FEW_CHECKS):
-        stage.order(payment="later")
-        stage.wait_until(stage.is_given_up, "the broker has given the half message up: it is in TRANS_CHECK_MAX_TIME_TOPIC")
+def _discarded(context: ScenarioContext) -> None:
+    with context.check_backs_limited(_FEW_CHECKS):
+        context.order(payment="later")
+        context.wait_until(context.is_given_up, "the broker has given the half message up: it is in TRANS_CHECK_MAX_TIME_TOPIC")
 
 
 SCENARIOS: Final = (
@@ -208,7 +208,7 @@ SCENARIOS: Final = (
     Scenario(
         "credit-database-away",
         "The credit database is away",
-        "For 12 s nobody can write to the credit database. An order is placed meanwhile.",
+        "The credit database refuses writes for 12 s. An order is placed meanwhile.",
         "COMMIT comes at once. The credit service holds the message: it is neither acknowledged nor sent "
         "back, and no redelivery is used up.",
         "One order, one credit, as soon as the database is back.",
@@ -220,7 +220,7 @@ SCENARIOS: Final = (
         "Redis is emptied",
         "The Celery worker is down. The credit's task waits in Redis, and FLUSHALL deletes it. Then the worker is back.",
         "The credit service has not acknowledged the message: it waits 10 s for the answer, and sends the task again.",
-        "One order, one credit: Redis may forget everything.",
+        "One order, one credit: Redis may lose everything.",
         ONE_ORDER_ONE_CREDIT,
         _redis_emptied,
     ),
@@ -281,7 +281,7 @@ SCENARIOS: Final = (
         "Both consumers find that they cannot read it, and have the broker park it at once: no attempt can help. "
         "The exception is in the timeline, and on the page of the letter.",
         "No order, no credit, and one dead letter of each consumer group: the screen Dead letters has a button to retry "
-        "and one to dismiss. A second opinion names the message, which no order belongs to.",
+        "and one to dismiss. Second opinion lists the message, which belongs to no order.",
         NO_ORDER_NO_CREDIT,
         _dead_letter,
     ),

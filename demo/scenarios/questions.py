@@ -1,4 +1,4 @@
-"""Questions of a verdict: one SQL statement each, about the customer of a run; and their answers."""
+"""The questions of a verdict, each an SQL statement about the customer of a run, and their answers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Question:
     words: str
     database: Database
     sql: str
-    """With `:customer` for the customer of the run; answers a number."""
+    """A query that returns a number. `:customer` is the customer of the run."""
     expected: int
 
 
@@ -36,24 +36,24 @@ class ScenarioFinding:
 
     @property
     def is_right(self) -> bool:
-        """True if the answer is the expected one."""
+        """True if the answer is as expected."""
         return self.answer == self.question.expected
 
 
 def one_order(state: str) -> Question:
-    """Asks whether the customer has exactly one order in this state."""
+    """Returns the question whether the customer has exactly one order in this state."""
     sql = f"SELECT count(*) FROM orders WHERE customer = :customer AND state = '{state}'"
     return Question(f"How many orders are {state}?", Database.ORDERS, sql, 1)
 
 
 def entries(expected: int) -> Question:
-    """Asks for the number of credits and reversals."""
+    """Returns the question for the number of credits and reversals."""
     sql = "SELECT count(*) FROM credits WHERE customer = :customer"
     return Question("How many entries does the credit database have?", Database.CREDITS, sql, expected)
 
 
 def points(expected: int) -> Question:
-    """Asks for the sum of all entries."""
+    """Returns the question for the sum of all entries."""
     sql = "SELECT coalesce(sum(points), 0) FROM credits WHERE customer = :customer"
     return Question("How many points are that?", Database.CREDITS, sql, expected)
 

@@ -1,4 +1,4 @@
-"""Plays scenarios, one at a time, each in its own thread."""
+"""Runs scenarios, one at a time, each in a thread."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import threading
 import uuid
 
 from demo.errors import DemoError
+from demo.scenarios.context import ScenarioContext
 from demo.scenarios.failpoints import FailpointFolder, find
 from demo.scenarios.ledger import Ledgers
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.scenario import RunState, ScenarioRun, ScenarioStep
-from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
 from rocketmq_broker.admin.timeline.event import Event
 
 _END_WITHIN_S = 10
 MAX_RUNS = 50
-"""The number of remembered runs."""
+"""The maximum number of runs that are kept."""
 
 
 class Runs:
-    """The runs so far, the newest last."""
+    """The runs of scenarios, newest last."""
 
     def __init__(self, system: System, keeper: Keeper, failpoints: FailpointFolder) -> None:
         """`failpoints` belong to the system's processes."""
@@ -36,28 +36,28 @@ class Runs:
         self._thread: threading.Thread | None = None
 
     def all(self) -> list[ScenarioRun]:
-        """Returns all runs that are remembered."""
+        """Returns all kept runs."""
         return list(self._runs)
 
     @property
     def running(self) -> ScenarioRun | None:
-        """The run in play, or None."""
+        """The current run, or None."""
         return next((run for run in self._runs if run.state is RunState.RUNNING), None)
 
     def find(self, number: int) -> ScenarioRun | None:
-        """Returns the run with that number, or None."""
+        """Returns the run with this number, or None."""
         return next((run for run in self._runs if run.number == number), None)
 
     def start(self, name: str) -> ScenarioRun:
-        """Starts a scenario. Raises DemoError if there is none of that name, or one is in play."""
+        """Starts a scenario. Raises DemoError if it does not exist, or if another one is running."""
         scenario = next((one for one in SCENARIOS if one.name == name), None)
         if scenario is None:
-            raise DemoError(f"there is no scenario {name}")
+            raise DemoError(f"unknown scenario {name}")
         with self._lock:
             if (running := self.running) is not None:
-                raise DemoError(f"“{running.scenario.title}” is played at the moment: wait until it is over")
+                raise DemoError(f"“{running.scenario.title}” is still running; wait until it has finished")
             if not self._keeper.is_all_ready:
-                raise DemoError("not everything is ready yet: wait a moment")
+                raise DemoError("not everything is ready yet; wait a moment")
             self._count += 1
             run = ScenarioRun(self._count, scenario, f"{scenario.name}-{uuid.uuid4().hex[:8]}")
             self._runs = [*self._runs, run][-MAX_RUNS:]
@@ -66,33 +66,33 @@ class Runs:
         return run
 
     def steps(self, run: ScenarioRun) -> list[ScenarioStep]:
-        """Returns the steps of a run, and the failpoints hit in it."""
+        """Returns the steps of a run, including its hits of failpoints."""
         hits = [hit for hit in self.failpoints.hits() if hit.meant_for == run.customer]
         seen = [ScenarioStep(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
         return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
 
     def events(self, transaction_id: str) -> list[Event]:
-        """Returns the faults of the run with that transaction, and the failpoints that the transaction hit."""
+        """Returns the events of a transaction: the faults of its run, and its hits of failpoints."""
         of_runs = [event for run in self._runs if run.transaction_id == transaction_id for event in run.events]
         return [*of_runs, *self.failpoints.events(transaction_id)]
 
     def stop(self) -> None:
-        """Ends the run in play."""
+        """Stops the current run."""
         self._leaving.set()
         self.wait()
 
     def wait(self) -> None:
-        """Waits for the end of the run in play, up to some seconds."""
+        """Waits up to some seconds for the end of the current run."""
         if self._thread is not None:
             self._thread.join(_END_WITHIN_S)
 
     def _play(self, run: ScenarioRun) -> None:
-        stage = Stage(run, self._system, self._keeper, self.ledgers, self.failpoints, self._leaving)
+        context = ScenarioContext(run, self._system, self._keeper, self.ledgers, self.failpoints, self._leaving)
         try:
             if run.scenario.failpoint is not None:
-                stage.arm(run.scenario.failpoint)
-            run.scenario.play(stage)
-            stage.pause(1)
+                context.arm(run.scenario.failpoint)
+            run.scenario.play(context)
+            context.pause(1)
             run.findings = self.ledgers.answer(run.scenario.verdict, run.customer)
             run.state = RunState.ENDED
         except DemoError as error:
@@ -102,4 +102,4 @@ class Runs:
             run.failure = f"{type(error).__name__}: {error}"
             run.state = RunState.FAILED
         finally:
-            stage.disarm()
+            context.disarm()

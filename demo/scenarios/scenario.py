@@ -1,4 +1,4 @@
-"""A scenario, and the record of a run of it."""
+"""A scenario, and the record of a run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from demo.scenarios.context import ScenarioContext
 from demo.scenarios.questions import Question, ScenarioFinding
-from demo.scenarios.stage import Stage
 from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 _ON_RECORD: Final = "scenario"
@@ -17,34 +17,34 @@ _ON_RECORD: Final = "scenario"
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A fault, with the things to watch and to expect."""
+    """A fault, with its description and the expected result."""
 
     name: str
-    """In addresses."""
+    """The name in URLs."""
     title: str
     what_happens: str
     watch: str
     expect: str
     verdict: tuple[Question, ...]
-    """What is asked in the end of the databases, about the customer of the run."""
-    play: Callable[[Stage], None]
-    """Makes it happen, and returns when it is over. Raises DemoError."""
+    """The questions to the databases at the end of the run."""
+    play: Callable[[ScenarioContext], None]
+    """Causes the fault, and returns when it is over. Raises DemoError."""
     failpoint: str | None = None
-    """The failpoint that is armed for its customer before it begins."""
+    """The failpoint that is armed for the run's customer before the start."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioStep:
-    """A step of the run, done or seen by the scenario."""
+    """A step of a run."""
 
     at_ms: int
     what: str
     arrow: Arrow | None = None
-    """The fault, or its mending, as an arrow of the sequence diagram."""
+    """The arrow in the sequence diagram, for a fault or its end."""
 
 
 class RunState(Enum):
-    """The state of a run. The values are words for the screen."""
+    """The state of a run. The values are shown on the screen."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -53,35 +53,35 @@ class RunState(Enum):
 
 @dataclass(slots=True)
 class ScenarioRun:
-    """One run; written by the thread that plays it, read by the screens."""
+    """A run. Its thread writes it, and the screens read it."""
 
     number: int
     scenario: Scenario
     customer: str
-    """Nobody else has this name: it tells the run's orders from all others."""
+    """A unique name, which identifies the run's orders."""
     state: RunState = RunState.RUNNING
     steps: list[ScenarioStep] = field(default_factory=list)
     transaction_id: str | None = None
     key: str | None = None
-    """The key of the transaction's message: other transactions of the order have it too."""
+    """The key of the transaction's message, which other transactions of the order have too."""
     findings: list[ScenarioFinding] = field(default_factory=list)
     failure: str | None = None
 
     @property
     def is_consistent(self) -> bool:
-        """True if the run has ended with only right answers."""
+        """True if the run has ended and all answers are as expected."""
         return self.state is RunState.ENDED and bool(self.findings) and all(finding.is_right for finding in self.findings)
 
     @property
     def word(self) -> str | None:
-        """The word that finds all transactions of the run; None before the first one."""
+        """The search term for all transactions of the run; None before the first one."""
         return self.key or self.transaction_id
 
     @property
     def events(self) -> list[Event]:
-        """The steps that are arrows, for the timeline of the run's transaction."""
+        """The steps with arrows, for the timeline of the run's transaction."""
         return [Event(step.at_ms, step.what, _ON_RECORD, step.arrow) for step in self.steps if step.arrow is not None]
 
     def note(self, what: str, arrow: Arrow | None = None) -> None:
-        """Records a step with the present time."""
+        """Records a step with the current time."""
         self.steps.append(ScenarioStep(time.time_ns() // 1_000_000, what, arrow))

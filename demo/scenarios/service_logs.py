@@ -1,4 +1,4 @@
-"""What the consumers' logs say about a message: a dead letter has no place for the exception that made it one."""
+"""Finds log lines about a message in the consumers' logs, because a dead letter does not contain the exception."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 LOOKED_AT_BYTES: Final = 512 * 1024
-"""The end of each log that is looked at."""
+"""The number of bytes at the end of each log that are searched."""
 MAX_LINES: Final = 5
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) (WARNING|ERROR) \S+ (.*)")
 _REASON: Final = "dead letters, "
@@ -24,12 +24,12 @@ class ServiceLogs:
     """The logs of consuming processes."""
 
     paths: Mapping[str, Path]
-    """By the name of the process."""
+    """The paths of the logs by process name."""
 
     def events(self, message_id: str) -> list[Event]:
-        """Returns the latest warnings and errors that name the message, at most MAX_LINES of each process.
+        """Returns the latest warnings and errors about the message, at most MAX_LINES of each process.
 
-        A traceback below the line is told by its last line, the exception.
+        A traceback after the line is shortened to the exception.
         """
         return [event for name, path in self.paths.items() for event in list(_events(name, path, message_id))[-MAX_LINES:]]
 

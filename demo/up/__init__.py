@@ -1,1 +1,1 @@
-"""`make up`: all processes of the demo and the console, until Ctrl-C."""
+"""`make up`: runs all processes of the demo and the console until Ctrl-C."""

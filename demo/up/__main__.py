@@ -1,6 +1,6 @@
-"""python -m demo.up: all processes of the demo and the console, until Ctrl-C.
+"""python -m demo.up: runs all processes of the demo and the console until Ctrl-C.
 
-Exit code 0, or 2 with the reason why it cannot start.
+The exit code is 0, or 2 if it cannot start; the reason is printed.
 """
 
 from __future__ import annotations
@@ -39,30 +39,28 @@ def _port(meaning: str) -> typer.models.OptionInfo:
 
 
 def main(
-    port: Annotated[int, _port("Where the console listens; 0, here and below, takes any free port.")] = 8088,
-    order_port: Annotated[int, _port("The order service.")] = 8080,
-    credit_port: Annotated[int, _port("The credit service.")] = 8081,
-    inventory_port: Annotated[int, _port("The inventory service.")] = 8082,
-    namesrv_port: Annotated[int, _port("The name server.")] = 9876,
-    broker_port: Annotated[int, _port("The broker, which takes the port two below as well.")] = 10911,
-    redis_port: Annotated[int, _port("Redis.")] = 0,
+    port: Annotated[int, _port("Port of the console; 0, here and below, takes any free port.")] = 8088,
+    order_port: Annotated[int, _port("Port of the order service.")] = 8080,
+    credit_port: Annotated[int, _port("Port of the credit service.")] = 8081,
+    inventory_port: Annotated[int, _port("Port of the inventory service.")] = 8082,
+    namesrv_port: Annotated[int, _port("Port of the name server.")] = 9876,
+    broker_port: Annotated[int, _port("Port of the broker, which also uses this port minus 2.")] = 10911,
+    redis_port: Annotated[int, _port("Port of Redis.")] = 0,
     grpc_port: Annotated[
-        int | None, _port("The broker's port for clients of RocketMQ 5 (gRPC), which are not served without it.")
+        int | None, _port("Port of the broker for clients of RocketMQ 5 (gRPC); without it they are not served.")
     ] = None,
-    orders_every: Annotated[float, typer.Option(min=0, help="Place an order each so many seconds; 0 places none.")] = 0,
+    orders_every: Annotated[float, typer.Option(min=0, help="Interval of automatic orders in seconds; 0 places none.")] = 0,
     brokers: Annotated[
-        int, typer.Option(min=1, max=26, help="So many brokers, as a cluster; each listens 10 ports above the last.")
+        int, typer.Option(min=1, max=26, help="Number of brokers; more than one run as a cluster, with ports 10 apart.")
     ] = 1,
-    metrics: Annotated[
-        bool, typer.Option("--metrics", help="Serve metrics for Prometheus, of the broker and each service.")
-    ] = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Serve Prometheus metrics of the broker and each service.")] = False,
     traces: Annotated[
         bool, typer.Option("--traces", help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318).")
     ] = False,
     install_spark: Annotated[
-        bool, typer.Option("--install-spark", help="Install Spark by deploy/scripts/setup once the rest runs, if it is missing.")
+        bool, typer.Option("--install-spark", help="Install Spark with deploy/scripts/setup in the background, if it is missing.")
     ] = False,
-    data: Annotated[Path, typer.Option(help="Where data and logs are; they stay for the next time.")] = Path("data/up"),
+    data: Annotated[Path, typer.Option(help="Folder of data and logs, which are kept.")] = Path("data/up"),
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
     log_to_stderr(logging.WARNING)

@@ -1,4 +1,4 @@
-"""The tutorials' chapters, read beside the running system: each a page of the console, drawn from its Markdown."""
+"""Renders the chapters of the tutorials as pages of the console, from their Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketmq_broker.admin.errors import Refused
 
 TUTORIALS: Final = Path(__file__).resolve().parents[2] / "tutorials"
 FIRST: Final = ("see-it-happen", "lose-a-commit", "ways-to-lose-money")
-"""The chapters that the start screen names."""
+"""The chapters on the start screen."""
 _NAME: Final = re.compile(r"[a-z0-9-]{1,60}")
 _PAGES: Final = {"zh": "README.zh.md"}
 _PAGE: Final = "README.md"
@@ -31,7 +31,7 @@ class Chapter(NamedTuple):
 
 
 class ChapterFacts(NamedTuple):
-    """The page of a chapter in both languages, as HTML; what the Markdown has as HTML is text."""
+    """The page of a chapter in both languages, as HTML. HTML in the Markdown is escaped."""
 
     name: str
     english: Markup
@@ -39,7 +39,7 @@ class ChapterFacts(NamedTuple):
 
 
 def first_chapters() -> list[Chapter]:
-    """Returns the chapters to begin with; none where the tutorials are not installed, as in an image."""
+    """Returns the first chapters; empty if the tutorials are not installed, as in an image."""
     return [
         Chapter(name, _title(_text(name, _PAGE)), _title(_text(name, _PAGES["zh"])))
         for name in FIRST
@@ -48,10 +48,10 @@ def first_chapters() -> list[Chapter]:
 
 
 async def find_chapter(visit: Visit) -> ChapterFacts:
-    """Returns the chapter of the query's `name`. Raises Refused if there is none."""
+    """Returns the chapter in the query's `name`. Raises Refused if it does not exist."""
     name = visit.word("name")
     if _NAME.fullmatch(name) is None or not (TUTORIALS / name / _PAGE).exists():
-        raise Refused(f"there is no chapter {name}")
+        raise Refused(f"unknown chapter {name}")
     return ChapterFacts(name, _drawn(_text(name, _PAGE), name), _drawn(_text(name, _PAGES["zh"]), name))
 
 
@@ -70,7 +70,7 @@ def _title(markdown: str) -> str:
 
 
 def _drawn(markdown: str, name: str) -> Markup:
-    """Returns the text below the title as HTML. Links to other files, and pictures, become their words."""
+    """Returns the text after the title as HTML. Pictures and links to other files become plain text."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown.partition("\n")[2])
     for token in tokens:
@@ -96,7 +96,7 @@ def _linked(tokens: list[Token], name: str) -> list[Token]:
 
 
 def _address(target: str, name: str) -> str | None:
-    """Returns the address of a link in the chapter; None if it leads to another file of the repository."""
+    """Returns the URL of a link in the chapter, or None if it leads to another file of the repository."""
     if target.startswith(("https://", "http://")):
         return target
     path, _, _ = target.partition("#")

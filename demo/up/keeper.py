@@ -1,4 +1,4 @@
-"""Keeps the system running: starts its processes in their order, and restarts dead ones, unless they are kept down."""
+"""Keeps the system running: starts its processes in sequence, and restarts dead ones unless they are kept down."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from demo.system import System
 _LOOK_EVERY_S: Final = 0.1
 _BEFORE_NEXT_START_S: Final = 1.0
 _MAX_DEATHS: Final = 5
-"""One that dies so often before it was ready stays down, and its log says why."""
+"""A process that dies this often before it is ready is not restarted. Its log has the reason."""
 
 
 class Health(Enum):
-    """The state of a process. The values are words for the screen."""
+    """The state of a process. The values are shown on the screen."""
 
     WAITING = "waits for the broker"
     STARTING = "starting"
@@ -43,17 +43,17 @@ class _Kept:
 
 
 class Keeper:
-    """Watches all processes of a system in its own thread while the block runs. It never waits for one of them."""
+    """Watches all processes of a system in a thread during the block, without blocking."""
 
     def __init__(self, system: System) -> None:
-        """Starts nothing yet."""
+        """Does not start anything yet."""
         self._broker = _Kept(system.broker)
         self._others = [_Kept(process) for process in system.services]
         self._leave = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
         self._lock = threading.Lock()
         self.deaths_ms: dict[str, list[int]] = {kept.process.name: [] for kept in self._all}
-        """By name: when a process was killed or found dead, in milliseconds since the epoch."""
+        """The times at which a process was killed or died, in milliseconds since the epoch, by name."""
 
     def __enter__(self) -> Self:
         """Starts the thread that starts and watches the processes."""
@@ -61,7 +61,7 @@ class Keeper:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops watching, without touching the processes."""
+        """Stops watching. The processes keep running."""
         self._leave.set()
         self._thread.join()
 
@@ -76,16 +76,16 @@ class Keeper:
         return {kept.process.name: kept.process.pid for kept in self._all if kept.process.is_running}
 
     def is_ready(self, process: Process) -> bool:
-        """Returns whether the process does its work."""
+        """Returns True if the process is ready."""
         return self.healths[process.name] is Health.READY
 
     @property
     def is_all_ready(self) -> bool:
-        """True if all processes do their work."""
+        """True if all processes are ready."""
         return all(health is Health.READY for health in self.healths.values())
 
     def kill(self, process: Process) -> None:
-        """Kills the process by SIGKILL; the keeper starts it again."""
+        """Kills the process with SIGKILL. The keeper restarts it."""
         with self._lock:
             process.kill()
             self._note_end(self._of(process))
@@ -93,7 +93,7 @@ class Keeper:
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
-        """Kills the process by SIGKILL, and starts it again only after the block."""
+        """Kills the process with SIGKILL, and restarts it after the block."""
         kept = self._of(process)
         with self._lock:
             kept.is_kept_down = True

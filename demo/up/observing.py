@@ -1,4 +1,4 @@
-"""Metrics and traces of `make up`, each by a switch."""
+"""The metrics and traces of `make up`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SERVICES: Final = ("order", "credit", "inventory")
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """What `make up` serves and sends besides its work."""
+    """The settings of metrics and traces."""
 
     metrics_port: int | None = None
     """The broker's port for Prometheus; None without metrics."""
@@ -21,7 +21,7 @@ class Observing:
 
     @classmethod
     def wanted(cls, *, metrics: bool, traces: bool) -> Observing:
-        """Returns the settings for the switches, with a free port for the broker's metrics."""
+        """Returns the settings for the options, with a free port for the broker's metrics."""
         return cls(free_ports(1)[0] if metrics else None, traces)
 
     @property
@@ -33,12 +33,12 @@ class Observing:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The variables of the services."""
+        """The environment variables of the services."""
         metrics = {f"{name.upper()}_METRICS_ENABLED": "true" for name in _SERVICES} if self.metrics_port is not None else {}
         return {**metrics, **({"TRACES_ENABLED": "true"} if self.has_traces else {})}
 
     def addresses(self, services: Mapping[str, str]) -> Mapping[str, str]:
-        """Returns where metrics are served, by name. `services` are the addresses of the services."""
+        """Returns the URLs of the metrics by name. `services` are the addresses of the services."""
         if self.metrics_port is None:
             return {}
         of_services = {f"metrics of the {name}": f"{url}/metrics" for name, url in services.items()}

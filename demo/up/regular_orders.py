@@ -1,4 +1,4 @@
-"""An order from time to time, so that the screens show activity."""
+"""Places orders at intervals, so that the screens show activity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from demo.up.keeper import Keeper
 
 
 class RegularOrders:
-    """Places an order each so many seconds, in its own thread, while the block runs. Skips one if the service is away."""
+    """Places orders at intervals in a thread during the block. Skips an order if the service is not ready."""
 
     def __init__(self, system: System, keeper: Keeper, every_s: float) -> None:
         self._url = f"{system.order_url}/orders"

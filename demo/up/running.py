@@ -1,4 +1,4 @@
-"""Assembles `make up`: the lock first, then the console, and behind it the processes."""
+"""Starts the parts of `make up`: first the lock, then the console, then the processes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Final
 from demo.errors import DemoError
 from demo.ports import free_ports_of_brokers, is_taken
 from demo.processes import Processes
+from demo.scenarios.context import PAYMENT_DEADLINE_S
 from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.runs import Runs
-from demo.scenarios.stage import PAYMENT_DEADLINE_S
 from demo.system import BROKER_PORTS_APART, QUICK_CHECKS, Ports, System
 from demo.up.keeper import Keeper
 from demo.up.observing import NOTHING_OBSERVED, Observing
@@ -34,7 +34,7 @@ _LOOK_EVERY_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The arguments of the command line; port 0 takes any free one."""
+    """The arguments of the command line. Port 0 takes any free port."""
 
     data: Path
     console_port: int
@@ -43,9 +43,9 @@ class Wanted:
     brokers: int = 1
     observing: Observing = NOTHING_OBSERVED
     grpc_port: int | None = None
-    """The first broker's port for clients of RocketMQ 5, and one more for each further broker; None without them."""
+    """The first broker's gRPC port; further brokers use the following ports. None without gRPC."""
     installs_spark: bool = False
-    """Whether Spark may be missing, and is installed once everything else runs."""
+    """True if Spark is to be installed in the background, if it is missing."""
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -92,28 +92,28 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         app = create_console(settings, Target(system.namesrv_addr), screens)
 
         def on_ready(address: str) -> None:
-            say(f"{address}  (after {time.monotonic() - begun_s:.1f} s; the services follow, Ctrl-C ends everything)")
+            say(f"{address}  (after {time.monotonic() - begun_s:.1f} s; the services follow, Ctrl-C stops everything)")
             opened.enter_context(keeper)
             opened.callback(runs.stop)
             if wanted.orders_every_s:
                 opened.enter_context(RegularOrders(system, keeper, wanted.orders_every_s))
-            telling.append(asyncio.ensure_future(_tell(state_file, address, addresses, keeper, say, begun_s, spark)))
+            reports.append(asyncio.ensure_future(_report(state_file, address, addresses, keeper, say, begun_s, spark)))
 
-        telling: list[asyncio.Future[None]] = []
+        reports: list[asyncio.Future[None]] = []
 
-        async def serve_and_tell() -> None:
+        async def serve_and_report() -> None:
             try:
                 await serve(app, settings, on_ready)
             finally:
-                for told in telling:
-                    told.cancel()
-                await asyncio.gather(*telling, return_exceptions=True)
+                for report in reports:
+                    report.cancel()
+                await asyncio.gather(*reports, return_exceptions=True)
 
-        asyncio.run(serve_and_tell())
+        asyncio.run(serve_and_report())
         say("Stopping.")
 
 
-async def _tell(
+async def _report(
     state_file: StateFile,
     address: str,
     addresses: Mapping[str, str],
@@ -122,33 +122,33 @@ async def _tell(
     begun_s: float,
     spark: SparkInstallation,
 ) -> None:
-    """Keeps the state file current, and reports once when everything is ready. Then it installs Spark, and reports that, too."""
+    """Keeps the state file up to date, and prints when everything is ready. Then installs Spark, and prints the result."""
     has_failed = False
-    is_told, is_spark_told, written = False, find_spec("pyspark") is not None, None
+    is_ready_reported, is_spark_reported, written = False, find_spec("pyspark") is not None, None
     while True:
         state = UpState(os.getpid(), address, addresses, keeper.pids)
         if state != written:
             state_file.write(state)
             written = state
-        if not is_told and keeper.is_all_ready:
+        if not is_ready_reported and keeper.is_all_ready:
             say(f"Everything is ready, after {time.monotonic() - begun_s:.1f} s.")
             if GRPC in addresses:
                 say(f"Clients of RocketMQ 5 connect to {addresses[GRPC]} (gRPC).")
-            is_told = True
-            if not is_spark_told and not spark.is_complete:
-                say("Spark follows, for the screen Second opinion: 0.7 GB in the background.")
+            is_ready_reported = True
+            if not is_spark_reported and not spark.is_complete:
+                say("Spark is being installed in the background, for the screen Second opinion: 0.7 GB.")
             spark.begin()
         if spark.has_failed and not has_failed:
-            say(f"Spark could not be installed: {spark.last_line}. The screen Second opinion has a button to try again.")
-        elif spark.is_complete and not is_spark_told and is_told:
+            say(f"Spark could not be installed: {spark.last_line}. The screen Second opinion has a button to retry.")
+        elif spark.is_complete and not is_spark_reported and is_ready_reported:
             say(f"Spark is installed, after {time.monotonic() - begun_s:.0f} s.")
-            is_spark_told = True
+            is_spark_reported = True
         has_failed = spark.has_failed
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
 def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
-    """Returns the wanted ports, with free ones for 0; `broker` is that of the first broker. Raises DemoError if one is taken."""
+    """Returns the wanted ports, with free ports for 0. `broker` is the first broker's. Raises DemoError if one is in use."""
     free = Ports.free(brokers)
     chosen = Ports(*(port or other for port, other in zip(wanted, free, strict=True)))
     listening = [chosen.broker + number * BROKER_PORTS_APART for number in range(brokers)]
@@ -159,7 +159,7 @@ def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
 
 
 def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
-    """Returns each broker's port for clients of RocketMQ 5, free ones for 0; none for None. Raises DemoError if one is taken."""
+    """Returns the gRPC port of each broker, free ports for 0, empty for None. Raises DemoError if one is in use."""
     if wanted is None:
         return []
     first = wanted or free_ports_of_brokers(brokers, 1)
@@ -169,15 +169,15 @@ def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
 
 
 def _refuse_taken(needed: Sequence[tuple[int, str]]) -> None:
-    """Raises DemoError if one of these ports, each with the name of its option, is taken."""
+    """Raises DemoError if one of these ports is in use. Each has the name of its option."""
     taken = [(port, name) for port, name in needed if is_taken(port)]
     if taken:
-        told = ", ".join(f"{port} (--{name}-port)" for port, name in taken)
-        raise DemoError(f"somebody else listens on the port {told}: end that, or choose another port; 0 takes any free one")
+        ports = ", ".join(f"{port} (--{name}-port)" for port, name in taken)
+        raise DemoError(f"port {ports} is in use; stop the other program, or choose another port; 0 takes any free port")
 
 
 def _emptied(folder: Path) -> Path:
-    """Returns the folder for failpoints, without those of an earlier run."""
+    """Returns the folder for failpoints. Deletes the failpoints of an earlier run."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.iterdir():
         left.unlink()

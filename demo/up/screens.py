@@ -1,4 +1,4 @@
-"""The application's screens beside the broker's: the running processes, and the scenarios."""
+"""The application's screens in the console: the start screen, processes, scenarios, failpoints, and second opinion."""
 
 from __future__ import annotations
 
@@ -53,27 +53,27 @@ class ScenariosFacts(NamedTuple):
 
 
 class FailpointRow(NamedTuple):
-    """A failpoint, and its present state."""
+    """A failpoint and its current state."""
 
     failpoint: Failpoint
     is_armed: bool
     meant_for: str
-    """The customer whose message is to fail there; empty for the next one of any."""
+    """The customer whose message is to fail there; empty for any customer."""
     hits: int
     scenarios: list[Scenario]
-    """Those that arm it."""
+    """The scenarios that arm it."""
 
 
 class OpinionFacts(NamedTuple):
-    """Spark's verdict on all orders."""
+    """The facts of the screen Second opinion: Spark's verdict on all orders."""
 
     opinion: Opinion | None
-    """None if nobody has asked yet."""
+    """None before the first comparison."""
     spark: SparkInstallation
 
 
 class RunFacts(NamedTuple):
-    """A run, with the known timeline of its transaction."""
+    """A run, with the timelines of its transactions."""
 
     run: ScenarioRun
     steps: list[ScenarioStep]
@@ -133,7 +133,7 @@ class _Application:
         self._logs = ServiceLogs({one.name: one.log_path for one in system.consumers if one.log_path is not None})
 
     async def find_running(self, visit: Visit) -> RunningFacts:
-        """Returns each process with its address."""
+        """Returns the processes and the addresses."""
         pids, processes = self._keeper.pids, (self._system.broker, *self._system.services)
         rows = [
             ProcessRow(
@@ -148,11 +148,11 @@ class _Application:
         return RunningFacts(rows, self._addresses, self._system.namesrv_addr)
 
     async def find_scenarios(self, visit: Visit) -> ScenariosFacts:
-        """Returns all scenarios."""
+        """Returns the scenarios and the runs."""
         return ScenariosFacts(SCENARIOS, self._runs.all()[::-1], self._runs.running, self._keeper.is_all_ready)
 
     async def find_run(self, visit: Visit) -> RunFacts:
-        """Returns one run. Raises Refused if there is none with that number."""
+        """Returns a run. Raises Refused if there is no run with this number."""
         run = self._run(visit)
         steps = self._runs.steps(run)
         if run.word is None:
@@ -161,22 +161,22 @@ class _Application:
             return RunFacts(run, steps, await find_transactions(visit, run.word, [self.witness]), None)
         except AdminError as error:
             is_down = not self._keeper.is_ready(self._system.broker)  # some scenarios kill the broker
-            return RunFacts(run, steps, [], "the broker does not run; it is being started again" if is_down else str(error))
+            return RunFacts(run, steps, [], "the broker is not running; it is being restarted" if is_down else str(error))
 
     def heading(self, visit: Visit) -> str:
         """Returns the scenario's title."""
         return self._run(visit).scenario.title
 
     async def start(self, visit: Visit) -> str:
-        """Starts a scenario. Raises Refused if that is impossible now."""
+        """Starts a scenario. Raises Refused if it cannot start now."""
         try:
             run = self._runs.start(visit.word("scenario"))
         except DemoError as error:
             raise Refused(str(error)) from None
-        return f"run {run.number} has begun: {run.scenario.title}"
+        return f"run {run.number} has started: {run.scenario.title}"
 
     async def find_failpoints(self, visit: Visit) -> list[FailpointRow]:
-        """Returns each failpoint with its state."""
+        """Returns the failpoints with their states."""
         armed, hits = self._runs.failpoints.armed(), [hit.failpoint for hit in self._runs.failpoints.hits()]
         return [
             FailpointRow(
@@ -190,7 +190,7 @@ class _Application:
         ]
 
     async def arm(self, visit: Visit) -> str:
-        """Arms a failpoint for a customer, or for the next message of any. Raises Refused."""
+        """Arms a failpoint for a customer, or for any customer. Raises Refused."""
         name, meant_for = visit.word("failpoint"), visit.word("meant_for")
         try:
             self._runs.failpoints.arm(name, meant_for)
@@ -199,7 +199,7 @@ class _Application:
         return f"failpoint {name} is armed for {meant_for or 'the next message of anybody'}"
 
     async def disarm(self, visit: Visit) -> str:
-        """Disarms a failpoint. Raises Refused if there is none of that name."""
+        """Disarms a failpoint. Raises Refused if it does not exist."""
         name = visit.word("failpoint")
         try:
             self._runs.failpoints.disarm(name)
@@ -208,11 +208,11 @@ class _Application:
         return f"failpoint {name} is armed no more"
 
     async def find_opinion(self, visit: Visit) -> OpinionFacts:
-        """Returns Spark's latest verdict, as far as known."""
+        """Returns Spark's latest verdict."""
         return OpinionFacts(self._second_opinion.latest(), self._second_opinion.spark)
 
     async def ask_spark(self, visit: Visit) -> str:
-        """Starts the comparison, or Spark's installation again if it failed. Raises Refused if one is running."""
+        """Starts the comparison, or restarts a failed installation of Spark. Raises Refused if a comparison is running."""
         if self._second_opinion.spark.has_failed:
             self._second_opinion.spark.begin()
             return "Spark is being installed again"
@@ -223,11 +223,11 @@ class _Application:
         return "Spark has begun to compare"
 
     def newest_run(self, visit: Visit) -> str:
-        """Returns the page of the latest run."""
+        """Returns the URL of the latest run."""
         return url("/scenarios/run", number=self._runs.all()[-1].number)
 
     async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
-        """Returns a transaction's events of both databases, as far as they answer, of its scenario, of failpoints and of logs."""
+        """Returns the events of a transaction from both databases, its scenario, failpoints and logs."""
         try:
             of_databases = await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
         except DemoError:
@@ -238,5 +238,5 @@ class _Application:
     def _run(self, visit: Visit) -> ScenarioRun:
         run = self._runs.find(visit.number("number", 0))
         if run is None:
-            raise Refused("there is no such run, at least not any more")
+            raise Refused("this run does not exist, or is no longer kept")
         return run

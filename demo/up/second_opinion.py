@@ -1,6 +1,6 @@
-"""Spark's verdict on all orders, besides the verdict by SQL: the reconciliation in its own process, asked by a button.
+"""Spark's verdict on all orders, in addition to the verdict by SQL: runs the reconciliation in a separate process.
 
-The first question starts it, and Spark with it; it waits for the next one.
+The first comparison starts the process and Spark. Then the process waits for the next one.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from demo.processes import PROJECT_ROOT, Process, Processes, ProcessFailed
 from demo.system import System
 
 YOUNG_S: Final = 10
-"""Younger orders are not judged by missing rows: orders may be on their way at any time."""
+"""The grace period: younger orders are not reported as incomplete."""
 _LAST_LINES: Final = 40
 
 _ANSWERS: Final = ("{", "could not tell: ")
-"""How the line begins that ends an answer."""
+"""The prefixes of the line that ends an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The state of a comparison, and what was printed since it was asked for."""
+    """The state of a comparison, and its output."""
 
     seconds: float
-    """The time since its begin, or its whole time once it has ended."""
+    """The time since the start, or the total time after the end."""
     is_running: bool
     lines: tuple[str, ...]
 
@@ -40,17 +40,17 @@ class Opinion:
 
     @property
     def verdict(self) -> Mapping[str, Any] | None:
-        """What `reconcile --json` printed; None if it has not ended, or could not tell."""
-        told = next((line for line in reversed(self.lines) if line.startswith(_ANSWERS)), "")
+        """The output of `reconcile --json`; None if it is still running or failed."""
+        answer = next((line for line in reversed(self.lines) if line.startswith(_ANSWERS)), "")
         try:
-            verdict = json.loads(told)
+            verdict = json.loads(answer)
         except ValueError:
             return None
         return verdict if isinstance(verdict, dict) and not self.is_running else None
 
     @property
     def is_consistent(self) -> bool:
-        """Whether it has ended, and found the books consistent."""
+        """True if the comparison has ended and the books are consistent."""
         return self.verdict is not None and bool(self.verdict.get("is_consistent"))
 
     @property
@@ -59,37 +59,37 @@ class Opinion:
         if self.is_running:
             return ""
         if self.verdict is None:
-            return "The reconciliation could not tell."
+            return "The reconciliation failed."
         return "The books agree." if self.is_consistent else "The books do not agree."
 
 
 class SparkInstallation:
-    """Installs Spark while everything else runs. It is most of what `make up` needs, and the first screen needs none of it."""
+    """Installs Spark while everything else runs. Spark is most of the download, and the start screen does not need it."""
 
     def __init__(self, process: Process | None = None) -> None:
-        """`process` installs Spark where it is missing, and prints how far it is; None if Spark is there."""
+        """`process` installs Spark and prints its progress; None if Spark is installed."""
         self._process = process
         self._has_begun = False
 
     def begin(self) -> None:
-        """Starts the installation, if one is wanted and none is running or complete."""
+        """Starts the installation if it is needed and not running."""
         if self._process is not None and not self._process.is_running and not self.is_complete:
             self._process.spawn()
             self._has_begun = True
 
     @property
     def is_complete(self) -> bool:
-        """True if Spark is there."""
+        """True if Spark is installed."""
         return self._process is None or (self._has_begun and self._process.exit_code == 0)
 
     @property
     def has_failed(self) -> bool:
-        """True if the installation ended without Spark; it can begin again."""
+        """True if the installation failed. It can be started again."""
         return self._process is not None and self._has_begun and self._process.exit_code not in (None, 0)
 
     @property
     def last_line(self) -> str:
-        """The last line that it printed: how far it is, or why it failed."""
+        """The last line of its output: the progress, or the reason of the failure."""
         if self._process is None or not self._has_begun:
             return ""
         lines = [line for line in self._process.output().splitlines() if line.strip()]
@@ -97,10 +97,10 @@ class SparkInstallation:
 
 
 class SecondOpinion:
-    """Has the reconciliation compare, once at a time."""
+    """Runs comparisons, one at a time."""
 
     def __init__(self, process: Process, spark: SparkInstallation | None = None) -> None:
-        """`process` compares when it starts, and again when it is asked; the screen shows its log. `spark` may be missing yet."""
+        """`process` compares when it starts, and again for each line of input. `spark` may not be installed yet."""
         self._process = process
         self.spark = spark or SparkInstallation()
         self._begun_s: float | None = None
@@ -113,18 +113,18 @@ class SecondOpinion:
         return self._begun_s is not None and self._taken_s is None and not self._has_ended()
 
     def ask(self) -> None:
-        """Starts the comparison. Raises DemoError if one is running, or Spark is not there."""
+        """Starts a comparison. Raises DemoError if one is running, or if Spark is not installed."""
         if not self.spark.is_complete:
-            raise DemoError("Spark is not installed yet: wait until it is")
+            raise DemoError("Spark is still being installed; wait until it is complete")
         if self.is_running:
-            raise DemoError("Spark compares at the moment: wait until it is done")
+            raise DemoError("a comparison is running; wait until it has finished")
         if not self._is_asked_again():
             self._printed_before = 0
             self._process.spawn()
         self._begun_s, self._taken_s = time.monotonic(), None
 
     def latest(self) -> Opinion | None:
-        """Returns the latest opinion; None if nobody has asked yet."""
+        """Returns the latest opinion; None before the first comparison."""
         if self._begun_s is None:
             return None
         is_running = self.is_running
@@ -134,7 +134,7 @@ class SecondOpinion:
         return Opinion(seconds, is_running, tuple(self._printed().splitlines()[-_LAST_LINES:]))
 
     def _is_asked_again(self) -> bool:
-        """Asks the process if it runs. Returns whether it does."""
+        """Starts a comparison in the running process. Returns False if it is not running."""
         if not self._process.is_running:
             return False
         self._printed_before = len(self._process.output())
@@ -146,7 +146,7 @@ class SecondOpinion:
         return True
 
     def _has_ended(self) -> bool:
-        # First whether it runs: what it prints before its end belongs to the answer.
+        # Check the process before its output, because output before its end belongs to the answer.
         has_exited = not self._process.is_running
         return has_exited or any(line.startswith(_ANSWERS) and line.endswith("\n") for line in self._printed().splitlines(True))
 
@@ -155,7 +155,7 @@ class SecondOpinion:
 
 
 def spark_installation(processes: Processes) -> SparkInstallation:
-    """Adds the process that installs Spark, where it is missing."""
+    """Adds the process that installs Spark."""
     return SparkInstallation(processes.add("spark", [str(PROJECT_ROOT / "deploy" / "scripts" / "setup"), "demo"]))
 
 

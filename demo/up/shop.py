@@ -1,4 +1,4 @@
-"""The start screen of `make up`: what runs, an order by a form, recent transactions, and the scenarios."""
+"""The start screen of `make up`: processes, a form for orders, recent transactions, and scenarios."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import httpx
 from sqlalchemy import Row
 
 from demo.errors import DemoError
+from demo.scenarios.context import PAYMENT_DEADLINE_S
 from demo.scenarios.ledger import CreditEntry, Ledgers, LedgerTotals
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun
-from demo.scenarios.stage import PAYMENT_DEADLINE_S
 from demo.system import System
 from demo.up.chapters import Chapter, first_chapters
 from demo.up.keeper import Health, Keeper
@@ -27,7 +27,7 @@ from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
 from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 GRPC: Final = "clients of RocketMQ 5 (gRPC)"
-"""The name of the address for them."""
+"""The name of the gRPC address."""
 MAX_ROWS: Final = 10
 MAX_PAIRS: Final = 5
 HALF: Final = "half message"
@@ -37,12 +37,12 @@ DELIVERED: Final = "delivered"
 CREDITED: Final = "credited"
 _ROLLED_BACK: Final = "ROLLED_BACK"
 _BROKER_S: Final = 1.0
-"""The longest wait for the broker: the rows of the databases are shown without its answer then."""
+"""The time-out for the broker. After it the rows of the databases are shown without the broker's states."""
 _REQUEST_S: Final = 20.0
 
 
 class StepProgress(Enum):
-    """Whether a step of a transaction was taken. The values are words for the screen."""
+    """The state of a step of a transaction. The values are shown on the screen."""
 
     DONE = "done"
     OPEN = "not yet"
@@ -51,7 +51,7 @@ class StepProgress(Enum):
 
 
 class Step(NamedTuple):
-    """A step on the way from an order to its credit."""
+    """A step between an order and its credit."""
 
     name: str
     state: StepProgress
@@ -71,7 +71,7 @@ class RecentTransaction(NamedTuple):
 
 
 class OrderAndCredit(NamedTuple):
-    """A transaction's row in the order database, its entry in the credit database, and the steps between them."""
+    """A transaction's row in the order database, its entry in the credit database, and its steps."""
 
     row: RecentTransaction
     entry: CreditEntry | None
@@ -79,12 +79,12 @@ class OrderAndCredit(NamedTuple):
 
     @property
     def is_given_up(self) -> bool:
-        """True if the broker no longer delivers the message, though the order database awaits it: it was discarded."""
+        """True if the broker has discarded the message although the order database awaits its delivery."""
         return any(step.name == COMMIT and step.state is StepProgress.FAILED for step in self.steps)
 
     @property
     def after_ms(self) -> int | None:
-        """The time from the order to its entry; None without one."""
+        """The time from the order to its entry; None without an entry."""
         return None if self.entry is None else max(0, self.entry.at_ms - self.row.at_ms)
 
 
@@ -93,34 +93,34 @@ class StartFacts(NamedTuple):
 
     healths: Mapping[str, Health]
     links: Mapping[str, str]
-    """By name: the pages of the services."""
+    """The URLs of the services by name."""
     metrics: Mapping[str, str]
-    """By name: where metrics are served, if they are."""
+    """The URLs of metrics by name."""
     grpc: str | None
-    """The broker's address for clients of RocketMQ 5, if it serves them."""
+    """The broker's gRPC address, if it has one."""
     pairs: list[OrderAndCredit]
     totals: LedgerTotals | None
     """None if one of the databases cannot be read."""
     trouble: str | None
-    """Why the recent transactions, or their credits, cannot be shown."""
+    """The reason why the recent transactions or their credits cannot be shown."""
     has_broker: bool
-    """Whether the broker said what it has decided."""
+    """True if the broker answered."""
     chapters: Sequence[Chapter]
     scenarios: tuple[Scenario, ...]
     running: ScenarioRun | None
     states: Sequence[str]
-    """Those that transactions have at present."""
+    """The current states of transactions."""
     most: int = MAX_PAIRS
     deadline_s: int = PAYMENT_DEADLINE_S
 
     @property
     def is_ready(self) -> bool:
-        """True if all processes do their work."""
+        """True if all processes are ready."""
         return all(health is Health.READY for health in self.healths.values())
 
 
 class Shop:
-    """Finds the facts of the start screen, and places its orders."""
+    """Collects the facts of the start screen, and places its orders."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class Shop:
         addresses: Mapping[str, str],
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`addresses` are those of `make up`, by name. `transport` replaces the network."""
+        """`addresses` are the addresses of `make up` by name. `transport` replaces the network."""
         self._order_url = system.order_url
         self._transport = transport
         self._keeper = keeper
@@ -143,7 +143,7 @@ class Shop:
         }
 
     async def find(self, visit: Visit) -> StartFacts:
-        """Returns the state of all processes, and the recent transactions that the filter lets through."""
+        """Returns the states of all processes, and the recent transactions that match the filter."""
         ledgers, trouble = self._runs.ledgers, None
         rows: list[RecentTransaction] = []
         states: list[str] = []
@@ -157,7 +157,7 @@ class Shop:
             entries = await asyncio.to_thread(ledgers.entries_of, [row.transaction_id for row in rows])
             totals = await asyncio.to_thread(ledgers.totals)
         except DemoError as error:
-            trouble = str(error) if self._keeper.is_all_ready else None  # a young database has no tables yet
+            trouble = str(error) if self._keeper.is_all_ready else None  # a new database has no tables yet
         decided = await _decided(visit, [row.transaction_id for row in rows if row.transaction_id not in (entries or {})])
         pairs = [OrderAndCredit(row, (entries or {}).get(row.transaction_id), steps_of(row, entries, decided)) for row in rows]
         return StartFacts(
@@ -176,7 +176,7 @@ class Shop:
         )
 
     async def place(self, visit: Visit) -> str:
-        """Places the order of the form. Raises Refused with the order service's reason, CannotAsk if it does not answer."""
+        """Places the form's order. Raises Refused with the order service's reason, or CannotAsk if it does not answer."""
         item = {"name": visit.word("article"), "quantity": _number(visit, "quantity"), "price_cents": _cents(visit.word("price"))}
         body = {"customer": visit.word("customer"), "items": [item], "payment": visit.word("payment") or "now"}
         response = await self._asked("/orders", body)
@@ -187,17 +187,17 @@ class Shop:
         return f"order {order['order_id']} of {body['customer']} is {order['state']}"
 
     async def pay(self, visit: Visit) -> str:
-        """Pays for the order of the form. Raises Refused with the order service's reason, CannotAsk if it does not answer."""
+        """Pays the form's order. Raises Refused with the order service's reason, or CannotAsk if it does not answer."""
         order_id = visit.word("order")
         if re.fullmatch("[0-9A-Za-z-]{1,36}", order_id) is None:
-            raise Refused("name the order by its id")
+            raise Refused("invalid order id")
         response = await self._asked(f"/orders/{order_id}/payment", {})
         if response.is_error:
             raise Refused(f"nothing was paid, the order service answers {response.status_code}: {_reason(_object(response))}")
         return f"order {order_id} is paid: the next check-back finds the payment, and its answer is COMMIT"
 
     async def _asked(self, path: str, body: Mapping[str, object]) -> httpx.Response:
-        """Returns the order service's answer. Raises CannotAsk without one."""
+        """Returns the order service's response. Raises CannotAsk if there is none."""
         try:
             async with httpx.AsyncClient(timeout=_REQUEST_S, transport=self._transport, trust_env=False) as client:
                 return await client.post(f"{self._order_url}{path}", json=body)
@@ -205,11 +205,11 @@ class Shop:
             raise CannotAsk(f"the order service does not answer: {error or type(error).__name__}") from None
 
     def after_order(self, visit: Visit) -> str:
-        """Returns the start screen with the transactions of the order's customer."""
+        """Returns the URL of the start screen with the transactions of the order's customer."""
         return url("/", customer=visit.word("customer") or None)
 
     async def search(self, word: str) -> list[SearchHit]:
-        """Returns the newest transactions of customers with the word in their name, and of orders whose id begins with it."""
+        """Returns the newest transactions whose customer contains the word, or whose order id begins with it."""
         try:
             found = await asyncio.to_thread(self._like, self._runs.ledgers, word)
         except DemoError:
@@ -231,7 +231,7 @@ class Shop:
 def steps_of(
     row: RecentTransaction, entries: Mapping[str, CreditEntry] | None, decided: Mapping[str, str] | None
 ) -> tuple[Step, ...]:
-    """Returns the steps of a transaction. `entries` and `decided`, the broker's states, are None if they are unknown."""
+    """Returns the steps of a transaction. `entries`, and the broker's states in `decided`, are None if they are unknown."""
     done, still_open, failed, unknown = StepProgress.DONE, StepProgress.OPEN, StepProgress.FAILED, StepProgress.UNKNOWN
     if row.transaction_state == _ROLLED_BACK:
         state = (decided or {}).get(row.transaction_id)
@@ -247,7 +247,7 @@ def steps_of(
 
 
 async def _decided(visit: Visit, transaction_ids: Sequence[str]) -> Mapping[str, str] | None:
-    """Returns the broker's states of these transactions, as far as it has them; None if it does not answer."""
+    """Returns the broker's known states of these transactions, or None if it does not answer."""
     found: dict[str, str] = {}
     try:
         async with asyncio.timeout(_BROKER_S):
@@ -263,7 +263,7 @@ async def _decided(visit: Visit, transaction_ids: Sequence[str]) -> Mapping[str,
 
 
 def _hit(row: RecentTransaction) -> SearchHit:
-    why = "the marker of a rollback, without an order"
+    why = "a rolled back transaction without an order"
     if row.order_id is not None and row.total_cents is not None:
         why = f"{row.customer}: order {row.order_id}, {row.total_cents / 100:.2f}, {row.state}"
     return SearchHit("transaction", row.transaction_id, url("/transaction", word=row.transaction_id), row.at_ms, why)
@@ -272,7 +272,7 @@ def _hit(row: RecentTransaction) -> SearchHit:
 def _number(visit: Visit, name: str) -> int:
     number = visit.number(name, 0)
     if number < 1:
-        raise Refused(f"the {name} is a whole number from 1")
+        raise Refused(f"the {name} must be an integer of at least 1")
     return number
 
 
@@ -280,7 +280,7 @@ def _cents(price: str) -> int:
     """Parses a price such as `12.99` exactly. Raises Refused."""
     whole, _, part = price.replace(",", ".").partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= 12 and len(part) <= 2 and (part + "0").isdigit()):
-        raise Refused("the price is a number with at most two digits behind the point, such as 12.99")
+        raise Refused("the price must be a number with at most two decimals, such as 12.99")
     return int(whole) * 100 + int(part.ljust(2, "0"))
 
 

@@ -1,4 +1,4 @@
-"""One `make up` for a folder: a lock that ends with its process, and a file that describes the running processes."""
+"""Ensures that only one `make up` uses a folder, with a lock, and a file that describes the running processes."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _MAX_STATE_LENGTH = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class UpState:
-    """The statement of a running `make up` about itself."""
+    """The description of a running `make up`."""
 
     pid: int
     address: str
-    """Of the console; empty while it starts."""
+    """The console's URL; empty while it starts."""
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """By name: where else something listens."""
+    """The other addresses by name."""
     processes: Mapping[str, int] = field(default_factory=dict)
-    """Process ids by name."""
+    """The process ids by name."""
 
 
 class RunsAlready(DemoError):
-    """Another `make up` has the folder; the text names it, and how to end it."""
+    """Another `make up` uses the folder. The text describes it, and how to stop it."""
 
 
 class StateFile:
-    """The lock and the file, held during the block."""
+    """The lock and the state file of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -44,20 +44,20 @@ class StateFile:
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
-        """Takes the lock. Raises RunsAlready, or DemoError if the folder cannot be used."""
+        """Takes the lock. Raises RunsAlready if it is held, or DemoError if the folder cannot be used."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.chmod(0o700)  # older content may be readable for everybody
+            self._folder.chmod(0o700)  # a folder of an older version may be readable by everyone
             lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise DemoError(f"the folder {self._folder} cannot be used: {error.strerror}") from None
+            raise DemoError(f"cannot use the folder {self._folder}: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(lock)
-            raise RunsAlready(told(read_state(self._path), self._folder)) from None
+            raise RunsAlready(description(read_state(self._path), self._folder)) from None
         self._lock = lock
-        self._path.unlink(missing_ok=True)  # left by a killed one
+        self._path.unlink(missing_ok=True)  # left by a killed process
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -67,7 +67,7 @@ class StateFile:
         os.close(self._lock)
 
     def write(self, state: UpState) -> None:
-        """Replaces the state; readers see the old or the new one."""
+        """Replaces the state atomically."""
         fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -76,7 +76,7 @@ class StateFile:
 
 
 def read_state(path: Path) -> UpState | None:
-    """Reads the file; None if it is missing or invalid: each program with write access may have put anything into it."""
+    """Reads the state file. Returns None if it is missing or invalid."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             content = json.loads(file.read(_MAX_STATE_LENGTH))
@@ -90,15 +90,15 @@ def read_state(path: Path) -> UpState | None:
         return None
 
 
-def told(state: UpState | None, folder: Path) -> str:
-    """Describes the running `make up`, and how to end it."""
+def description(state: UpState | None, folder: Path) -> str:
+    """Returns a description of the running `make up`, and how to stop it."""
     if state is None:
-        return f"another `make up` has the folder {folder} and is about to start, or to end. Wait a moment and look again"
+        return f"another `make up` uses the folder {folder} and is starting or stopping. Wait a moment and try again"
     alive = [f"{name} ({pid})" for name, pid in state.processes.items() if psutil.pid_exists(pid)]
     lines = [
-        f"`make up` runs already, as process {state.pid}: {state.address or 'its console starts'}",
+        f"`make up` is already running as process {state.pid}: {state.address or 'its console is starting'}",
         *(f"  {name}: {address}" for name, address in state.addresses.items()),
         *([f"  processes: {', '.join(alive)}"] if alive else []),
-        f"End it with Ctrl-C in its terminal, or with: kill {state.pid}",
+        f"Stop it with Ctrl-C in its terminal, or with: kill {state.pid}",
     ]
     return "\n".join(lines)

@@ -59,7 +59,7 @@ def test_the_key_that_the_order_service_asks_for_goes_with_each_order() -> None:
 
 def test_an_order_service_that_asks_for_a_key_is_one_sentence_and_is_not_asked_again() -> None:
     client, asked = client_that_gets(httpx.Response(401))
-    with pytest.raises(UnexpectedAnswer, match="asks for its API key: name the file with it in ORDER_API_KEY_FILE"):
+    with pytest.raises(UnexpectedAnswer, match="requires its API key; set ORDER_API_KEY_FILE to the file with it"):
         client.place(REQUEST)
     assert ["Authorization" in request.headers for request in asked] == [False]
 

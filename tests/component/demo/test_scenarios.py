@@ -15,13 +15,13 @@ import pytest
 
 from demo.errors import DemoError
 from demo.scenarios import runs
+from demo.scenarios.context import ScenarioContext
 from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.ledger import Ledgers
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
 from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import RunState, Scenario, ScenarioRun
-from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
 from rocketmq_broker.world import World
@@ -29,7 +29,7 @@ from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 
 class Play(Protocol):
-    def __call__(self, deed: Callable[[Stage], None], failpoint: str | None = None) -> ScenarioRun: ...
+    def __call__(self, deed: Callable[[ScenarioContext], None], failpoint: str | None = None) -> ScenarioRun: ...
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ class TestRuns:
         failpoints.mkdir()
         self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), FailpointFolder(failpoints))
 
-        def play(deed: Callable[[Stage], None], failpoint: str | None = None) -> ScenarioRun:
+        def play(deed: Callable[[ScenarioContext], None], failpoint: str | None = None) -> ScenarioRun:
             scenario = Scenario("trial", "Trial", "It happens.", "Watch.", "Expect.", NO_ORDER_NO_CREDIT, deed, failpoint)
             monkeypatch.setattr(runs, "SCENARIOS", (scenario,))
             run = self.runs.start("trial")
@@ -127,12 +127,12 @@ class TestRuns:
         return play
 
     def test_one_that_ends_as_expected_is_consistent(self, play: Play) -> None:
-        run = play(lambda stage: stage.note("done"))
+        run = play(lambda context: context.note("done"))
         assert (run.state, run.is_consistent, [step.what for step in run.steps]) == (RunState.ENDED, True, ["done"])
 
     def test_one_that_fails_says_why(self, play: Play) -> None:
-        def fail(stage: Stage) -> None:
-            stage.wait_until(lambda: False, "pigs fly", timeout_s=0)
+        def fail(context: ScenarioContext) -> None:
+            context.wait_until(lambda: False, "pigs fly", timeout_s=0)
 
         run = play(fail)
         assert (run.state, run.is_consistent, run.failure) == (RunState.FAILED, False, "after 0 s still not: pigs fly")
@@ -140,7 +140,7 @@ class TestRuns:
     def test_a_failpoint_that_was_not_hit_is_disarmed_in_the_end(self, play: Play, tmp_path: Path) -> None:
         armed: list[str] = []
 
-        def look(stage: Stage) -> None:
+        def look(context: ScenarioContext) -> None:
             armed.append((tmp_path / "failpoints" / "lose-commit").read_text())
 
         run = play(look, "lose-commit")
@@ -148,22 +148,22 @@ class TestRuns:
         assert not list((tmp_path / "failpoints").iterdir())
 
     def test_a_failpoint_that_is_hit_is_one_of_the_steps(self, play: Play, tmp_path: Path) -> None:
-        def hit(stage: Stage) -> None:
-            stage.note("POST /orders")
+        def hit(context: ScenarioContext) -> None:
+            context.note("POST /orders")
             assert ArmedFailpoints(tmp_path / "failpoints", World().wall_ms).is_hit(
-                "lose-commit", stage.run.customer.encode(), "T1"
+                "lose-commit", context.run.customer.encode(), "T1"
             )
 
         run = play(hit, "lose-commit")
         armed, posted, is_hit = [step.what for step in self.runs.steps(run)]
         assert armed == f"failpoint lose-commit is armed for {run.customer}"
-        assert (posted, is_hit) == ("POST /orders", "failpoint lose-commit is hit: COMMIT does not leave.")
+        assert (posted, is_hit) == ("POST /orders", "failpoint lose-commit is hit: COMMIT is not sent.")
 
     def test_a_fault_is_an_arrow_in_the_timeline_of_the_runs_transaction(self, play: Play) -> None:
-        def lock(stage: Stage) -> None:
-            stage.run.transaction_id, stage.run.key = "T1", "order-17"
-            with stage.credit_database_away():
-                stage.note("an order is placed")
+        def lock(context: ScenarioContext) -> None:
+            context.run.transaction_id, context.run.key = "T1", "order-17"
+            with context.credit_database_away():
+                context.note("an order is placed")
 
         run = play(lock)
         assert [event.arrow.label for event in self.runs.events("T1") if event.arrow is not None] == ["locked", "unlocked"]
@@ -173,18 +173,18 @@ class TestRuns:
     def test_a_second_one_waits_its_turn(self, play: Play) -> None:
         refusals: list[str] = []
 
-        def start_another(stage: Stage) -> None:
+        def start_another(context: ScenarioContext) -> None:
             with pytest.raises(DemoError) as refused:
                 self.runs.start("trial")
             refusals.append(str(refused.value))
 
         play(start_another)
-        assert refusals == ["“Trial” is played at the moment: wait until it is over"]
+        assert refusals == ["“Trial” is still running; wait until it has finished"]
 
     def test_one_that_runs_ends_with_make_up(self, play: Play) -> None:
-        def stop(stage: Stage) -> None:
+        def stop(context: ScenarioContext) -> None:
             threading.Thread(target=self.runs.stop).start()
-            stage.pause(600)
+            context.pause(600)
 
         assert play(stop).failure == "`make up` ends"
 

@@ -209,7 +209,7 @@ def test_on_a_phone_the_name_of_the_open_screen_is_in_view(up: Up, browser: Brow
 def test_spark_gives_a_second_opinion(order_id: str, window: Window) -> None:
     window.goto("/second-opinion")
     window.page.get_by_role("button", name="Ask Spark").click()
-    window.sees("Spark compares, for")
+    window.sees("Spark has been comparing for")
     expect(window.page.get_by_role("button", name="Ask Spark")).to_be_disabled()
     expect(window.page.get_by_role("status").last).to_contain_text("The books agree.", timeout=SPARK_MS)
     expect(window.page.locator("tbody tr").first).to_contain_text("matched")

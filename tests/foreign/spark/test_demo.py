@@ -90,7 +90,7 @@ def test_the_demo_on_two_brokers_ends_consistent_although_one_is_killed(tmp_path
     assert_each_half_message_is_explained(output)
     assert "consistent: 76 orders, 76 credits, 0 lost, 0 doubled" in output
     run.wait_until_nothing_is_left()
-    command = output.partition("Reconcile what is kept, again:\n")[2].partition("\nData and logs")[0]
+    command = output.partition("To reconcile this run again:\n")[2].partition("\nData and logs")[0]
     printed = subprocess.run(
         ["bash", "-c", f"{command} --engine sqlite"], cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=600
     )

@@ -86,7 +86,7 @@ def test_a_hit_is_a_step_of_its_transactions_timeline(tmp_path: Path) -> None:
     folder.arm("lose-commit", "ada")
     assert ArmedFailpoints(tmp_path, lambda: 1_000).is_hit("lose-commit", b"for ada", "T1")
     (event,) = folder.events("T1")
-    assert (event.what, event.on_record) == ("failpoint lose-commit: COMMIT does not leave.", "failpoints")
+    assert (event.what, event.on_record) == ("failpoint lose-commit: COMMIT is not sent.", "failpoints")
     assert event.arrow is not None
     assert (event.arrow.sender, event.arrow.label, event.arrow.is_lost) == ("order_service", "COMMIT", True)
     assert event.at_ms == folder.hits()[0].at_ms

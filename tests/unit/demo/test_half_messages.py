@@ -7,7 +7,7 @@ from rich.console import Console
 
 from demo.commit_log import Trace
 from demo.half_messages import CountedHalfMessages, Ending, Kills, Loss, Refusals, count_half_messages, ending_of, loss_of
-from demo.main_job.told import deaths_told, half_messages_table, losses_told
+from demo.main_job.report import deaths_report, half_messages_table, losses_report
 from tests.unit.demo.records import trace_of, undelivered
 
 LIMIT = 1_000
@@ -84,21 +84,21 @@ def test_the_table_shows_endings_that_occurred_and_their_sum() -> None:
 
 
 def test_lost_commits_are_told_with_what_they_would_have_meant() -> None:
-    assert losses_told(half_messages(ORDER_SERVICE_DIED=7, BROKER_KILLED=3)) == (
+    assert losses_report(half_messages(ORDER_SERVICE_DIED=7, BROKER_KILLED=3)) == (
         "10 of 100 COMMITs were lost on the way: 7 when the order service died, 3 when the broker was killed. "
-        "A message sent after the local commit would have been lost with those 7, and nobody would know. "
-        "The sender of such a message would have had to keep those 3 until the broker was back. "
-        "Check-back found each of these orders in the order database, and the broker committed its half message."
+        "A message sent after the local commit would have been lost in those 7 cases, unnoticed. "
+        "In those 3 cases such a sender would have had to store the message until the broker was back. "
+        "A check-back found each of these orders in the order database, and the broker committed its half message."
     )
 
 
 def test_without_kills_nothing_is_claimed_to_be_lost() -> None:
-    told = losses_told(half_messages(UNEXPLAINED=1))
+    told = losses_report(half_messages(UNEXPLAINED=1))
     assert told is not None
     assert told.startswith("1 of 91 COMMITs arrived after the check-back, or were lost without a kill.")
-    assert losses_told(half_messages()) is None
+    assert losses_report(half_messages()) is None
 
 
 def test_deaths_are_counted_in_words() -> None:
-    assert deaths_told(1, 60).startswith("The order service died once between local commit and COMMIT")
-    assert deaths_told(6, 60).endswith("the demo makes it die at every 60th local commit.")
+    assert deaths_report(1, 60).startswith("The order service died once between local commit and COMMIT")
+    assert deaths_report(6, 60).endswith("the demo makes it die at every 60th local commit.")

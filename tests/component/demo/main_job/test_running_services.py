@@ -12,9 +12,9 @@ DATABASES = {"ORDER_DATABASE_URL": "postgresql+psycopg://orders@db/orders", "CRE
 
 
 def test_what_the_environment_lacks_is_named() -> None:
-    with pytest.raises(DemoError, match="--compose needs ORDER_DATABASE_URL and CREDIT_DATABASE_URL in the environment"):
+    with pytest.raises(DemoError, match="--compose requires the environment variables ORDER_DATABASE_URL and CREDIT_DATABASE_URL"):
         services_of({})
-    with pytest.raises(DemoError, match="--compose needs CREDIT_DATABASE_URL in the environment"):
+    with pytest.raises(DemoError, match="--compose requires the environment variables CREDIT_DATABASE_URL"):
         services_of({"ORDER_DATABASE_URL": "sqlite:///x"})
 
 
@@ -46,7 +46,7 @@ def test_a_key_file_that_is_not_there_is_named() -> None:
 
 
 def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DemoError, match=f"BROKER_STORE: {tmp_path} is no store of a broker"):
+    with pytest.raises(DemoError, match=f"BROKER_STORE: {tmp_path} is not a broker's store"):
         services_of({**DATABASES, "BROKER_STORE": str(tmp_path)})
     (tmp_path / "config").mkdir()  # a broker makes the folder commitlog for its first message
     assert services_of({**DATABASES, "BROKER_STORE": str(tmp_path)}).broker_stores == (tmp_path,)
@@ -54,11 +54,11 @@ def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
 
 def test_a_url_that_names_no_database_is_one_sentence() -> None:
     for url in ("nonsense", "nosuchdatabase://host/name"):
-        with pytest.raises(DemoError, match="the URL of the order database cannot be used"):
+        with pytest.raises(DemoError, match="invalid URL of the order database"):
             ShopBooks(url, "sqlite:///credits.db")
 
 
 def test_a_database_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     books = ShopBooks(f"sqlite:///{tmp_path}/absent/orders.db", f"sqlite:///{tmp_path}/credits.db")
-    with books, pytest.raises(DemoError, match=r"the database sqlite:///.*orders.db cannot be read: unable to open"):
+    with books, pytest.raises(DemoError, match=r"cannot read the database sqlite:///.*orders.db: unable to open"):
         books.placed()

@@ -124,7 +124,7 @@ def test_a_run_is_shown_with_its_transaction_and_while_its_broker_is_away(
     assert "<svg" in visitor.html(page)
     rocketmq.crash()
     assert 'role="alert"' in visitor.html(page)
-    assert "No timeline at the moment: the broker does not run" in visitor.sees("/scenarios/run?number=1&lang=en")
+    assert "No timeline at the moment: the broker is not running" in visitor.sees("/scenarios/run?number=1&lang=en")
     visitor.html("/scenarios/run?number=2", 404)
 
 

@@ -51,7 +51,7 @@ def test_spark_is_asked_once_at_a_time_and_its_last_lines_are_shown(group: Proce
     process = group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
     opinion = SecondOpinion(process)
     opinion.ask()
-    with pytest.raises(DemoError, match="Spark compares at the moment"):
+    with pytest.raises(DemoError, match="a comparison is running"):
         opinion.ask()
     first = opinion.latest()
     assert first is not None
@@ -71,7 +71,7 @@ def test_the_process_that_answered_is_asked_again(group: Processes) -> None:
     pid = process.pid
     away = asked(opinion)
     assert (away.meaning, away.lines) == (
-        "The reconciliation could not tell.", ("compares", "could not tell: the database is away")
+        "The reconciliation failed.", ("compares", "could not tell: the database is away")
     )  # fmt: skip
     assert asked(opinion).meaning == "The books agree."
     assert process.pid == pid
@@ -100,7 +100,7 @@ def test_a_process_that_takes_no_more_questions_is_replaced(group: Processes) ->
 
 def test_a_process_that_ends_without_an_answer_could_not_tell(group: Processes) -> None:
     opinion = SecondOpinion(group.add("reconciliation", [sys.executable, "-c", "print('Killed')"], is_asked=True))
-    assert (asked(opinion).meaning, asked(opinion).lines) == ("The reconciliation could not tell.", ("Killed",))
+    assert (asked(opinion).meaning, asked(opinion).lines) == ("The reconciliation failed.", ("Killed",))
 
 
 def installation(group: Processes, source: str) -> SparkInstallation:
@@ -115,7 +115,7 @@ def test_nothing_is_asked_of_a_spark_that_is_being_installed(group: Processes, t
     assert (spark.is_complete, spark.last_line) == (False, "")
     spark.begin()
     wait_until(lambda: spark.last_line == "1 of 6 packages fetched, 9 MB")
-    with pytest.raises(DemoError, match="Spark is not installed yet"):
+    with pytest.raises(DemoError, match="Spark is still being installed"):
         opinion.ask()
     end.touch()
     wait_until(lambda: spark.is_complete)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from demo.scenarios import plays, stage
+from demo.scenarios import context, plays
 from demo.scenarios.failpoints import FAILPOINTS
 from demo.scenarios.plays import SCENARIOS
 from demo.up import chapters, screens, second_opinion, shop
@@ -34,7 +34,7 @@ OF_TIMELINES = (
 
 
 NOTES = {"note": 0, "wait_until": 1, "_start_broker_again": 0}
-"""The methods of a stage that note a step, and the place of its words among their arguments."""
+"""The methods of a ScenarioContext that note a step, and the place of its words among their arguments."""
 
 
 def noted_in(module: Path) -> Iterator[str]:
@@ -59,7 +59,7 @@ def test_each_translation_keeps_the_tags_of_its_run() -> None:
 
 def test_scenarios_states_of_processes_and_what_forms_say_are_told_in_chinese() -> None:
     told = [text for one in SCENARIOS for text in (one.title, one.what_happens, one.expect, one.watch)]
-    told += [sentence for module in (plays, stage) for sentence in noted_in(Path(module.__file__))]
+    told += [sentence for module in (plays, context) for sentence in noted_in(Path(module.__file__))]
     told += [f"failpoint {one.name} is hit: {one.what}" for one in FAILPOINTS]
     told += [health.value for health in Health]
     told += [*MEANINGS.values(), *(name.replace("_", " ") for name in (*MEANINGS, *CAUSES)), *OUTCOMES, *OF_TIMELINES]

@@ -21,14 +21,14 @@ def test_a_second_one_is_refused_and_says_what_runs(tmp_path: Path) -> None:
         with pytest.raises(RunsAlready) as refused, StateFile(tmp_path):
             pass
     said = str(refused.value)
-    assert f"`make up` runs already, as process {os.getpid()}: http://127.0.0.1:8088" in said
+    assert f"`make up` is already running as process {os.getpid()}: http://127.0.0.1:8088" in said
     assert "order service: http://127.0.0.1:8080" in said
     assert f"processes: broker ({os.getpid()})\n" in said
     assert f"kill {os.getpid()}" in said
 
 
 def test_a_second_one_that_comes_early_is_told_to_wait(tmp_path: Path) -> None:
-    with StateFile(tmp_path), pytest.raises(RunsAlready, match="about to start, or to end"), StateFile(tmp_path):
+    with StateFile(tmp_path), pytest.raises(RunsAlready, match="is starting or stopping"), StateFile(tmp_path):
         pass
 
 
@@ -59,7 +59,7 @@ def test_a_link_is_never_followed(tmp_path: Path) -> None:
     folder = tmp_path / "up"
     folder.mkdir()
     (folder / "lock").symlink_to(elsewhere)
-    with pytest.raises(DemoError, match="cannot be used"), StateFile(folder):
+    with pytest.raises(DemoError, match="cannot use the folder"), StateFile(folder):
         pass
     (folder / "lock").unlink()
     (folder / "running.new").symlink_to(elsewhere)
@@ -72,7 +72,7 @@ def test_a_link_is_never_followed(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DemoError, match="cannot be used"), StateFile(tmp_path / "file" / "up"):
+    with pytest.raises(DemoError, match="cannot use the folder"), StateFile(tmp_path / "file" / "up"):
         pass
 
 

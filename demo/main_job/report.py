@@ -1,4 +1,4 @@
-"""The demo's report on a run, in sentences and tables: each number with its meaning."""
+"""The report on a run of the demo, in sentences and tables."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from demo.half_messages import CountedHalfMessages, Ending, Loss
 from demo.orders import OrderAnswer, PlacingOutcome, busiest_second
 
 WHERE_TO_GO_ON = (
-    "What next? See it in a browser, and play what goes wrong by a button: make up. "
-    "Lose one COMMIT by hand and look at each step: tutorials/lose-a-commit/README.md. "
-    "What each word means: docs/glossary.md. Keep a run's databases, commit log and logs: make demo DEMO='--keep data/demo'."
+    "What next? Watch it in a browser, and cause faults by button: make up. "
+    "Lose one COMMIT yourself and follow each step: tutorials/lose-a-commit/README.md. "
+    "Look up the terms: docs/glossary.md. Keep a run's databases, commit log and logs: make demo DEMO='--keep data/demo'."
 )
 
 
-def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bool) -> list[str]:
-    """Reports the number of orders, their rate, and the customers' repetitions."""
+def orders_report(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bool) -> list[str]:
+    """Returns sentences about the number of orders, their rate, and repeated requests."""
     placed = sum(answer.outcome is PlacingOutcome.PLACED for answer in answers)
     lines = [
         f"{placed} orders placed and {len(answers) - placed} refused in {seconds:.1f} s: {placed / seconds:.0f} orders/s"
@@ -30,15 +30,15 @@ def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bo
     if asked_again:
         requests = sum(answer.attempts for answer in answers)
         lines.append(
-            f"{len(asked_again)} of the {len(answers)} customers asked again, {requests} requests in all: the order service or "
-            "the broker was down, or died before it answered. All asked again under the same Idempotency-Key, which keeps an "
-            "order from being placed twice."
+            f"{len(asked_again)} of the {len(answers)} customers repeated their request, {requests} requests in all: the order "
+            "service or the broker was down, or died before it answered. They used the same Idempotency-Key, so that no order "
+            "was placed twice."
         )
     return lines
 
 
-def deaths_told(deaths: int, every: int) -> str:
-    """Reports the deaths of the order service, and their cause."""
+def deaths_report(deaths: int, every: int) -> str:
+    """Returns a sentence about the deaths of the order service, and their cause."""
     return (
         f"The order service died {_times(deaths)} between local commit and COMMIT: "
         f"the demo makes it die at every {every}th local commit."
@@ -46,7 +46,7 @@ def deaths_told(deaths: int, every: int) -> str:
 
 
 def half_messages_table(half_messages: CountedHalfMessages) -> Table:
-    """Returns a table of the half messages by outcome, with their sum."""
+    """Returns a table of the half messages by outcome, with the total."""
     table = Table(
         title=f"This run left {half_messages.count} half messages in the commit log, one for each attempt to place an order",
         title_justify="left",
@@ -60,8 +60,8 @@ def half_messages_table(half_messages: CountedHalfMessages) -> Table:
     return table
 
 
-def losses_told(half_messages: CountedHalfMessages) -> str | None:
-    """Reports the lost COMMITs, their causes, and their effect without half messages; None if none was lost."""
+def losses_report(half_messages: CountedHalfMessages) -> str | None:
+    """Returns sentences about the lost COMMITs and their causes, or None if none was lost."""
     by_loss, committed = half_messages.by_loss, half_messages.committed
     died, killed, unexplained = (by_loss[loss] for loss in (Loss.ORDER_SERVICE_DIED, Loss.BROKER_KILLED, Loss.UNEXPLAINED))
     sentences = []
@@ -71,14 +71,14 @@ def losses_told(half_messages: CountedHalfMessages) -> str | None:
         )
         sentences.append(f"{lost} of {committed} COMMITs were lost on the way: {reasons}.")
     if died:
-        sentences.append(f"A message sent after the local commit would have been lost with those {died}, and nobody would know.")
+        sentences.append(f"A message sent after the local commit would have been lost in those {died} cases, unnoticed.")
     if killed:
-        sentences.append(f"The sender of such a message would have had to keep those {killed} until the broker was back.")
+        sentences.append(f"In those {killed} cases such a sender would have had to store the message until the broker was back.")
     if unexplained:
         sentences.append(f"{unexplained} of {committed} COMMITs arrived after the check-back, or were lost without a kill.")
     if sentences:
         sentences.append(
-            "Check-back found each of these orders in the order database, and the broker committed its half message."
+            "A check-back found each of these orders in the order database, and the broker committed its half message."
         )
     return " ".join(sentences) or None
 
@@ -89,7 +89,7 @@ def _times(count: int) -> str:
 
 @contextmanager
 def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar during the block. Yields a function that takes the count so far and the total."""
+    """Shows a progress bar during the block. Yields a function that takes the current count and the total."""
     columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(what, total=total)

@@ -1,4 +1,4 @@
-"""The means of scenarios: processes to kill, failpoints to arm, a customer who orders, and both databases."""
+"""The actions of scenarios: killing processes, arming failpoints, placing orders, and reading both databases."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6
-"""The time for the payment of an order that is paid later: long enough for two check-backs."""
+"""The payment deadline of orders that are paid later, which leaves time for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _OTHERS_S: Final = 20.0
-"""The wait for the end of other transactions: longer than a payment may take."""
+"""The time-out for the end of other transactions; longer than the payment deadline."""
 _CONSUMER_GROUP: Final = "credit_service"
 CARELESS: Final = "careless_service"
-"""The producer group of a program that sends what is no order."""
+"""The producer group of a program that sends an invalid message."""
 
 
 class Interrupted(DemoError):
-    """`make up` ends while a scenario runs."""
+    """`make up` was stopped while a scenario was running."""
 
 
 class Played(Protocol):
-    """The part of a run that a stage uses."""
+    """The part of a run that a context uses."""
 
     customer: str
     transaction_id: str | None
@@ -60,8 +60,8 @@ class Played(Protocol):
         """Records a step with the present time."""
 
 
-class Stage:
-    """The means of one run. Methods raise DemoError when a wait is in vain, or when `make up` ends."""
+class ScenarioContext:
+    """The actions of one run. Methods raise DemoError after a time-out, or when `make up` is stopped."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Stage:
         failpoints: FailpointFolder,
         leaving: threading.Event,
     ) -> None:
-        """`leaving` is set when `make up` ends."""
+        """`leaving` is set when `make up` is stopped."""
         self.run = run
         self.system = system
         self._keeper = keeper
@@ -81,20 +81,20 @@ class Stage:
         self._leaving = leaving
 
     def note(self, what: str, arrow: Arrow | None = None) -> None:
-        """Records a step. One with an arrow stands in the sequence diagram."""
+        """Records a step. A step with an arrow appears in the sequence diagram."""
         self.run.note(what, arrow)
 
     def arm(self, failpoint: str) -> None:
-        """Arms a failpoint once for this run's customer."""
+        """Arms a failpoint for this run's customer."""
         self._failpoints.arm(failpoint, self.run.customer)
         self.note(f"failpoint {failpoint} is armed for {self.run.customer}")
 
     def disarm(self) -> None:
-        """Disarms all failpoints for this run's customer."""
+        """Disarms all failpoints of this run's customer."""
         self._failpoints.disarm_all(self.run.customer)
 
     def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
-        """Asks once for an order. Returns the status of the answer, None without one."""
+        """Sends one request for an order. Returns the status, or None if there was no answer."""
         items = [{"name": article, "quantity": 1, "price_cents": price_cents}]
         body = {"customer": self.run.customer, "items": items, "payment": payment}
         if payment == "later":
@@ -115,15 +115,15 @@ class Stage:
         """Pays for the run's order."""
         found = self._ledgers.order_of(self.run.customer)
         if found is None:
-            raise DemoError("there is no order to pay for")
+            raise DemoError("the customer has no order to pay for")
         self._ask("POST", f"{self.system.order_url}/orders/{found[0]}/payment", {})
 
     def set_stock(self, available: int) -> None:
-        """Sets the stock of the article that has the name of the run's customer."""
+        """Sets the stock of the article that is named like the run's customer."""
         self._ask("PUT", f"{self.system.inventory_url}/stock/{self.run.customer}", {"available": available})
 
     def order_state(self) -> str | None:
-        """Returns the state of the run's order; None without one."""
+        """Returns the state of the run's order, or None."""
         found = self._ledgers.order_of(self.run.customer)
         return found[1] if found is not None else None
 
@@ -136,15 +136,15 @@ class Stage:
         return asyncio.run(checks_of(self.system.namesrv_addr, self.run.transaction_id or ""))
 
     def kill(self, process: Process) -> None:
-        """Kills the process by SIGKILL; the keeper starts it again."""
+        """Kills the process with SIGKILL. The keeper restarts it."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again", _at(process.name, "killed by kill -9"))
         self._keeper.kill(process)
 
     @contextmanager
-    def check_backs_limited(self, most: int) -> Iterator[None]:
-        """Lets the broker ask `most` times at most during the block; it is started again before and after.
+    def check_backs_limited(self, max_checks: int) -> Iterator[None]:
+        """Limits the number of check-backs during the block. The broker is restarted before and after it.
 
-        Waits first until no other transaction is pending, because the broker would give it up too. Raises DemoError in vain.
+        Waits first until no other transaction is pending, because the broker would discard it too. Raises DemoError.
         """
         self.wait_until(
             lambda: asyncio.run(pending_transactions(self.system.namesrv_addr)) == 0,
@@ -152,9 +152,9 @@ class Stage:
             timeout_s=_OTHERS_S,
         )
         self._start_broker_again(
-            f"the broker is started again with transactionCheckMax={most}: it gives up after {most} check-backs",
-            f"asks {most} times at most",
-            {"transactionCheckMax": str(most)},
+            f"the broker is started again with transactionCheckMax={max_checks}: it gives up after {max_checks} check-backs",
+            f"asks {max_checks} times at most",
+            {"transactionCheckMax": str(max_checks)},
         )
         try:
             yield
@@ -170,7 +170,7 @@ class Stage:
         self.wait_until(lambda: self.system.order_service.is_ready, "the order service is connected to it again")
 
     def send_unreadable(self) -> None:
-        """Sends a message that is no order to the orders' topic, in a transaction of another program, and COMMITs it."""
+        """Sends an invalid message to the topic of the orders, in a transaction of another program, and COMMITs it."""
         body = json.dumps({"order_id": self.run.customer, "customer": self.run.customer, "total": "25.99"}).encode()
         message = Message.of(ORDERS_TOPIC.decode(), body, tags="created", keys=[self.run.customer])
         self.note(f"another program sends a message without total_cents to the topic orders, with the key {self.run.customer}")
@@ -178,85 +178,85 @@ class Stage:
         self._find_transaction()
 
     def has_dead_letter(self, group: str) -> bool:
-        """Returns whether the run's message is a dead letter of the consumer group."""
+        """Returns True if the run's message is a dead letter of the consumer group."""
         return asyncio.run(is_dead_letter(self.system.namesrv_addr, self.run.transaction_id or "", group))
 
     def is_given_up(self) -> bool:
-        """Returns whether the broker has discarded the run's message."""
+        """Returns True if the broker has discarded the run's message."""
         return "discarded" in asyncio.run(states_of(self.system.namesrv_addr, self.run.transaction_id or ""))
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
-        """Kills the process by SIGKILL, and keeps it down during the block."""
+        """Kills the process with SIGKILL, and keeps it down during the block."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now", _at(process.name, "killed by kill -9"))
         with self._keeper.kept_down(process):
             yield
         self.note(f"the {process.name} is started again", _at(process.name, "started again"))
 
     def empty_redis(self, *, is_fault: bool = False) -> None:
-        """Empties Redis by FLUSHALL. `is_fault` records it as the scenario's fault."""
+        """Empties Redis with FLUSHALL. With `is_fault` this is recorded as the scenario's fault."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             redis.flushall()
         if is_fault:
-            self.note("FLUSHALL: Redis has forgotten the task", _at("Redis", "FLUSHALL"))
+            self.note("FLUSHALL: Redis has lost the task", _at("Redis", "FLUSHALL"))
 
     def keys_in_redis(self) -> int:
-        """Returns the number of keys in Redis, one of which is the queue of waiting tasks."""
+        """Returns the number of keys in Redis. The queue of waiting tasks is one of them."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             return int(redis.dbsize())
 
     @contextmanager
     def credit_database_away(self) -> Iterator[None]:
-        """Blocks writes to the credit database during the block, by holding its lock."""
+        """Holds the lock of the credit database during the block, so that it cannot be written."""
         path = self.system.credit_database_url.removeprefix("sqlite:///")
         with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            self.note("the credit database takes no writes: another connection holds its lock", _at(CREDIT_DATABASE, "locked"))
+            self.note("the credit database refuses writes: another connection holds its lock", _at(CREDIT_DATABASE, "locked"))
             try:
                 yield
             finally:
                 connection.execute("ROLLBACK")
-                self.note("the credit database takes writes again", _at(CREDIT_DATABASE, "unlocked"))
+                self.note("the credit database accepts writes again", _at(CREDIT_DATABASE, "unlocked"))
 
     def deaths(self, process: Process) -> int:
-        """Returns how often the process was found dead."""
+        """Returns the number of times that the process has died."""
         return len(self._keeper.deaths_ms[process.name])
 
     def is_ready(self, process: Process) -> bool:
-        """Returns whether the process does its work."""
+        """Returns True if the process is ready."""
         return self._keeper.is_ready(process)
 
     def wait_until(
         self, is_so: Callable[[], bool], what: str, arrow: Arrow | None = None, *, timeout_s: float = PATIENCE_S
     ) -> None:
-        """Waits until `is_so` is true, and notes so. Raises DemoError after the time-out."""
+        """Waits until `is_so` returns True, and records `what`. Raises DemoError after the time-out."""
         deadline = time.monotonic() + timeout_s
         while not is_so():
             if time.monotonic() > deadline:
-                raise DemoError(f"after {timeout_s:g} s still not: {what}")
+                raise DemoError(f"timed out after {timeout_s:g} s, waiting for: {what}")
             self.pause(_LOOK_EVERY_S)
         self.note(what, arrow)
 
     def wait_for_credit(self) -> None:
-        """Waits until the order has its credit."""
+        """Waits until the order is credited."""
         self.wait_until(lambda: self._ledgers.credits_of(self.run.customer) > 0, "the credit is there")
 
     def pause(self, seconds: float) -> None:
-        """Waits. Raises Interrupted if `make up` ends meanwhile."""
+        """Waits. Raises Interrupted if `make up` is stopped meanwhile."""
         if self._leaving.wait(seconds):
-            raise Interrupted("`make up` ends")
+            raise Interrupted("`make up` was stopped")
 
     def is_decided(self) -> bool:
-        """Returns whether the broker has COMMIT or ROLLBACK for the run's transaction."""
+        """Returns True if the run's transaction is decided by COMMIT or ROLLBACK."""
         trace = self._trace()
         return trace is not None and trace.op is not None
 
     def are_all_decided(self) -> bool:
-        """Returns whether the broker has COMMIT or ROLLBACK for each half message of the run's customer."""
+        """Returns True if each half message of the run's customer is decided."""
         return all(trace.op is not None for trace in self._traces_of_customer())
 
     def is_acknowledged(self) -> bool:
-        """Returns whether the credit service has committed an offset that has passed the run's message."""
+        """Returns True if the credit service's offset at the broker is beyond the run's message."""
         for broker_name, store in zip(self.system.broker_names, self.system.broker_stores, strict=True):
             for trace in read_traces(store):
                 if trace.transaction_id == self.run.transaction_id and trace.committed:
@@ -269,18 +269,18 @@ class Stage:
         try:
             response = ask(method, url, body, timeout_s=_REQUEST_S)
         except httpx.TransportError as error:
-            raise DemoError(f"{method} {url} was not answered: {error}") from None
+            raise DemoError(f"no answer to {method} {url}: {error}") from None
         self.note(f"{method} {httpx.URL(url).path} is answered {response.status_code}")
         if response.is_error:
             raise DemoError(f"{method} {url} was refused: {_in_words(response)}")
 
     def _trace(self) -> Trace | None:
-        """Returns the run's transaction in the commit log."""
+        """Returns the run's transaction from the commit log."""
         traces = read_traces_of(self.system.broker_stores)
         return next((trace for trace in traces if trace.transaction_id == self.run.transaction_id), None)
 
     def _find_transaction(self) -> None:
-        """Notes the run's transaction: the newest half message that names its customer."""
+        """Sets the run's transaction: the newest half message with its customer."""
         if found := self._traces_of_customer():
             self.run.transaction_id = found[-1].transaction_id
             self.run.key = found[-1].half.get_property(properties.KEYS)
@@ -291,12 +291,12 @@ class Stage:
 
 
 async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
-    """Returns the number of a transaction's check-backs; 0 for an unknown one. Raises DemoError if no broker answers."""
+    """Returns the number of a transaction's check-backs; 0 if it is unknown. Raises DemoError if no broker answers."""
     return max((info.checks or 0 for info in await _infos_of(namesrv_addr, transaction_id)), default=0)
 
 
 async def states_of(namesrv_addr: str, transaction_id: str) -> list[str]:
-    """Returns the states of a transaction's half messages; none for an unknown one. Raises DemoError if no broker answers."""
+    """Returns the states of a transaction's half messages; empty if it is unknown. Raises DemoError if no broker answers."""
     return [info.state for info in await _infos_of(namesrv_addr, transaction_id)]
 
 
@@ -315,7 +315,7 @@ async def pending_transactions(namesrv_addr: str) -> int:
 
 
 async def is_dead_letter(namesrv_addr: str, message_id: str, group: str) -> bool:
-    """Returns whether the message is a dead letter of the consumer group. Raises DemoError if no broker answers."""
+    """Returns True if the message is a dead letter of the consumer group. Raises DemoError if no broker answers."""
     async with asking(namesrv_addr) as session:
         try:
             return bool(await find_dead_letters(session, message_id, group))
@@ -342,7 +342,7 @@ async def send_committed(namesrv_addr: str, message: Message) -> None:
 
 
 async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) -> int:
-    """Returns the credit service's offset in a broker's queue of the orders, or -1. Raises DemoError if no broker answers."""
+    """Returns the credit service's offset in a queue of the topic orders, or -1. Raises DemoError if no broker answers."""
     async with asking(namesrv_addr) as session:
         answers = await session.ask_each(lambda broker: consume_stats(broker, _CONSUMER_GROUP, ORDERS_TOPIC.decode()))
     for _, stats in answers:
@@ -354,7 +354,7 @@ async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) ->
 
 @asynccontextmanager
 async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
-    """Yields a session with the brokers. Raises DemoError, also in place of an AdminError of the block."""
+    """Yields a session with the brokers. Raises DemoError, also for an AdminError in the block."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
             yield session
@@ -363,7 +363,7 @@ async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
 
 
 def _at(name: str, label: str) -> Arrow:
-    """Returns an arrow for what befalls a process or a database: a loop at its life line."""
+    """Returns an arrow for an event of a process or a database: a loop at its life line."""
     return Arrow(name, name, label)
 
 
