@@ -12,7 +12,9 @@ DATABASES = {"ORDER_DATABASE_URL": "postgresql+psycopg://orders@db/orders", "CRE
 
 
 def test_what_the_environment_lacks_is_named() -> None:
-    with pytest.raises(DemoError, match="--compose requires the environment variables ORDER_DATABASE_URL and CREDIT_DATABASE_URL"):
+    with pytest.raises(
+        DemoError, match="--compose requires the environment variables ORDER_DATABASE_URL and CREDIT_DATABASE_URL"
+    ):
         services_of({})
     with pytest.raises(DemoError, match="--compose requires the environment variables CREDIT_DATABASE_URL"):
         services_of({"ORDER_DATABASE_URL": "sqlite:///x"})

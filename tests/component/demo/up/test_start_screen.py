@@ -167,7 +167,7 @@ def test_the_screen_says_what_this_is_with_a_verdict_and_chapters(visitor: Visit
         chapter = visitor.html(path)
         assert "<h2>" in chapter
         assert '<pre><code class="language-bash">' in chapter
-    assert visitor.sees("/chapter?name=../README", 404).count("There is no chapter")
+    assert visitor.sees("/chapter?name=../README", 404).count("Unknown chapter")
     assert 'lang="zh"' in visitor.client.get("/chapter?name=see-it-happen&lang=zh").text
 
 

@@ -103,9 +103,7 @@ def test_a_balance_is_rebuilt_by_its_customer() -> None:
 def test_a_refusal_fails_the_step_with_its_reason() -> None:
     outcome = at_credit_service(409, {"title": "Conflict", "detail": "another amount"}, []).carry_out(step(1, Action.REVERSE))
     assert outcome == failed("the credit service refused: another amount")
-    assert at_credit_service(502, None, []).carry_out(step(1, Action.REVERSE)) == failed(
-        "the credit service refused: status 502"
-    )
+    assert at_credit_service(502, None, []).carry_out(step(1, Action.REVERSE)) == failed("the credit service refused: status 502")
 
 
 def test_a_service_that_is_away_fails_the_step() -> None:

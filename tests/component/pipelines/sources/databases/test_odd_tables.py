@@ -188,9 +188,7 @@ def test_a_log_whose_queues_lie_behind_it_has_lost_nothing(shop: ShopDatabases, 
 
 def test_empty_books_say_that_there_is_nothing_to_compare(shop: ShopDatabases, tmp_path: Path) -> None:
     outcome = reconcile_embedded(books_of(shop), CutOff(NOW_MS), str(tmp_path / "out"))
-    assert verdict_text(outcome.totals, Tolerance()) == (
-        "consistent: nothing to compare: no order, no credit, no message"
-    )
+    assert verdict_text(outcome.totals, Tolerance()) == ("consistent: nothing to compare: no order, no credit, no message")
 
 
 @pytest.mark.parametrize("id_sql", ["'row ' || id", "id + 0.5", "NULL", "CAST(id AS TEXT)"])
