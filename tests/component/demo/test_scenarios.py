@@ -189,5 +189,5 @@ class TestRuns:
         assert play(stop).failure == "`make up` ends"
 
     def test_no_scenario_begins_under_a_name_that_nobody_knows(self, play: Play) -> None:
-        with pytest.raises(DemoError, match="there is no scenario nonsense"):
+        with pytest.raises(DemoError, match="unknown scenario nonsense"):
             self.runs.start("nonsense")
