@@ -9,10 +9,10 @@ from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
+from pipelines.reporting.report import faults_without_order
 from pipelines.sources.databases.adbc import BATCH_ROWS
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
-from pipelines.reporting.report import faults_without_order
 from tests.component.pipelines.conftest import Judge, ShopDatabases
 
 ODD = (0.6, "12abc", b"\x00\xff", 9.3e18, float("inf"), None)
