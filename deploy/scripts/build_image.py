@@ -1,4 +1,4 @@
-"""The image of the broker alone: built by the Docker engine of this machine, measured, and asked which version it runs."""
+"""Builds the broker's image with the local Docker engine, and checks its size and version."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from deploy.scripts.build_wheels import CHECKOUT, run
 from deploy.scripts.release_notes import CannotRelease
 
 MAX_BYTES: Final = 80_000_000
-"""What the image may add to its base."""
+"""How much larger than its base the image may be."""
 
 _DOCKER: Final = "docker"
 _VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
 
 
 def has_engine() -> bool:
-    """Returns whether there is a Docker program, and an engine that answers it."""
+    """Returns whether the Docker CLI is installed and a Docker engine answers."""
     return bool(shutil.which(_DOCKER)) and subprocess.run([_DOCKER, "info"], capture_output=True, timeout=60).returncode == 0
 
 
 def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[str]:
-    """Builds and checks the image `rocketmq-broker:VERSION`, and yields a line about it, or that it is left out.
+    """Builds and checks the image `rocketmq-broker:VERSION`, and yields a line about it. Without an engine it builds nothing.
 
-    Raises CannotRelease if the image adds too much to its base or runs another version, and CannotBuildWheel if Docker fails.
+    Raises CannotRelease if the image is too large or runs another version, and CannotBuildWheel if Docker fails.
     """
     if not has_engine():
         yield "no image: no Docker engine answers"
         return
     tag = f"rocketmq-broker:{version}"
     build_image(tag, is_compiled=is_compiled, version=version, revision=commit, licenses="Apache-2.0")
-    added, told = added_bytes(tag), version_in(tag)
-    refuse_image(tag, added, told, version)
-    yield f"image {tag}: {added / 1e6:.1f} MB over {base_of_images()}, at most {MAX_BYTES / 1e6:.0f}; {told}"
+    added, reported = added_bytes(tag), version_in(tag)
+    refuse_image(tag, added, reported, version)
+    yield f"image {tag}: {added / 1e6:.1f} MB over {base_of_images()}, at most {MAX_BYTES / 1e6:.0f}; {reported}"
 
 
 def build_image(tag: str, *, is_compiled: bool = True, **labels: str) -> None:
-    """Builds the Dockerfile's target `broker` under this tag, with these labels of the Open Container Initiative."""
-    told = [word for name, value in labels.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
+    """Builds the Dockerfile's target `broker` under this tag, with these OCI labels."""
+    options = [word for name, value in labels.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
     build = ("--build-arg", f"COMPILED={int(is_compiled)}", "--network", "host", "--target", "broker")
-    run(_DOCKER, "build", "--quiet", "--file", "deploy/Dockerfile", *build, *told, "--tag", tag, ".", cwd=CHECKOUT)
+    run(_DOCKER, "build", "--quiet", "--file", "deploy/Dockerfile", *build, *options, "--tag", tag, ".", cwd=CHECKOUT)
 
 
 def base_of_images() -> str:
-    """Returns the name of the image that the Dockerfile begins with."""
+    """Returns the name of the Dockerfile's base image."""
     found = re.search(r"^FROM (\S+) AS base$", (CHECKOUT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
     if found is None:
-        raise CannotRelease("deploy/Dockerfile has no line `FROM … AS base`: what its images add to their base is not known")
+        raise CannotRelease("deploy/Dockerfile has no line `FROM … AS base`: the base image is unknown")
     return found[1]
 
 
 def added_bytes(tag: str) -> int:
-    """Returns how much larger the image is than its base, unpacked. Pulls the base if the engine does not keep it."""
+    """Returns how many bytes the unpacked image is larger than its base. Pulls the base if the engine does not have it."""
     base = base_of_images()
     if not run(_DOCKER, "image", "ls", "--quiet", base, cwd=CHECKOUT).strip():
         run(_DOCKER, "pull", "--quiet", base, cwd=CHECKOUT)
@@ -63,13 +63,13 @@ def added_bytes(tag: str) -> int:
 
 
 def version_in(tag: str) -> str:
-    """Returns what the broker in the image says of itself."""
+    """Returns the version text of the broker in the image."""
     return run(_DOCKER, "run", "--rm", "--network", "none", tag, "python3", "-c", _VERSION, cwd=CHECKOUT).strip()
 
 
-def refuse_image(tag: str, added: int, told: str, version: str) -> None:
-    """Raises CannotRelease if the image adds too much to its base, or if its broker is not of this version."""
+def refuse_image(tag: str, added: int, reported: str, version: str) -> None:
+    """Raises CannotRelease if the image adds too much to its base, or if its broker has another version."""
     if not 0 < added <= MAX_BYTES:
-        raise CannotRelease(f"image {tag}: it adds {added / 1e6:.1f} MB to its base, and may add {MAX_BYTES / 1e6:.0f}")
-    if version not in re.split(r"[ ,]", told):
-        raise CannotRelease(f"image {tag}: its broker says `{told}`, which is not version {version}")
+        raise CannotRelease(f"image {tag} is too large: {added / 1e6:.1f} MB over its base, at most {MAX_BYTES / 1e6:.0f} MB")
+    if version not in re.split(r"[ ,]", reported):
+        raise CannotRelease(f"image {tag}: its broker is `{reported}`, not version {version}")

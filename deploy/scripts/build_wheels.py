@@ -1,6 +1,6 @@
-"""python -m deploy.scripts.build_wheels: wheels of the broker, compiled for each CPython of this machine, and one for any Python.
+"""python -m deploy.scripts.build_wheels: builds the broker's wheels, one compiled for each installed CPython, and a pure one.
 
-Each wheel is installed into an empty environment and asked which build it is. `--pure` leaves the compiled ones out.
+Installs each wheel into an empty environment and prints its version. `--pure` skips the compiled wheels.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CHECKOUT: Final = Path(__file__).resolve().parents[2]
 COMPILE_LOCK: Final = CHECKOUT / "deploy" / "docker" / "compile.lock"
 BROKER_LOCK: Final = CHECKOUT / "deploy" / "docker" / "broker.lock"
 VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
-"""The Pythons that wheels are compiled for."""
+"""The Python versions that wheels are compiled for."""
 
-DOORS: Final = ("broker", "packages/commitlog", "packages/faststream-rocketmq")
+DISTRIBUTIONS: Final = ("broker", "packages/commitlog", "packages/faststream-rocketmq")
 """The folders of the distributions."""
 
 _BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
@@ -38,14 +38,14 @@ _VERSION: Final = "from rocketmq_broker.build_info import version_text; print(ve
 
 
 class CannotBuildWheel(Exception):
-    """A wheel could not be built, or is not what it should be; the text holds what the failed program said."""
+    """A wheel could not be built. The text has the output of the failed program."""
 
 
 def main(
-    pure: Annotated[bool, typer.Option("--pure", help="Only the wheels that any Python runs, and the sdist.")] = False,
-    folder: Annotated[Path, typer.Option(help="Where the wheels go; it is emptied first.")] = CHECKOUT / "dist",
+    pure: Annotated[bool, typer.Option("--pure", help="Build the pure wheels and the sdist only.")] = False,
+    folder: Annotated[Path, typer.Option(help="Folder for the wheels; emptied first.")] = CHECKOUT / "dist",
 ) -> None:
-    """Builds the wheels, and prints a line for each."""
+    """Builds the wheels and prints a line about each."""
     try:
         for line in built(folder.resolve(), is_pure_only=pure):
             print(line, flush=True)
@@ -55,9 +55,9 @@ def main(
 
 
 def built(folder: Path, *, is_pure_only: bool, address: str = "") -> Iterator[str]:
-    """Empties the folder, builds wheels and sdist into it, and yields a line for each. Raises CannotBuildWheel.
+    """Empties the folder, builds wheels and sdist into it, and yields a line about each. Raises CannotBuildWheel.
 
-    The README in them leads to the repository at `address`, at this version's tag.
+    The links of their README lead to the repository at `address`, at this version's tag.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -66,10 +66,13 @@ def built(folder: Path, *, is_pure_only: bool, address: str = "") -> Iterator[st
 
 
 def sources_with_links(work: Path, address: str) -> Path:
-    """Copies the distributions' folders into one of `work`, with a README that leads to `address`, and returns that."""
+    """Copies the distributions' folders into a new folder of `work`, with a README whose links lead to `address`.
+
+    Returns the new folder.
+    """
     sources = Path(tempfile.mkdtemp(dir=work))
-    for door in DOORS:
-        shutil.copytree(CHECKOUT / door, sources / door, ignore=_IGNORED)
+    for distribution in DISTRIBUTIONS:
+        shutil.copytree(CHECKOUT / distribution, sources / distribution, ignore=_IGNORED)
     readme = sources / "broker" / "README.md"
     readme.write_text(with_links(readme.read_text(), address, f"v{__version__}", "broker"))
     return sources
@@ -77,32 +80,32 @@ def sources_with_links(work: Path, address: str) -> Path:
 
 def _built(folder: Path, work: Path, sources: Path, *, is_pure_only: bool) -> Iterator[str]:
     own = Path(sys.executable)
-    wheels = {door: build_wheel(own, sources / door, folder, work) for door in DOORS}
+    wheels = {name: build_wheel(own, sources / name, folder, work) for name in DISTRIBUTIONS}
     source = _copied(sources / "broker", work)
     run(own, "-c", _BUILD_SDIST, folder, cwd=source)
-    yield f"any Python: {_told(wheels['broker'])}; {installed_build(own, folder, work)}"
-    yield from (f"any Python: {_told(wheels[door])}" for door in DOORS[1:])
-    yield from map(_told, folder.glob("*.tar.gz"))
+    yield f"any Python: {_name_and_size(wheels['broker'])}; {installed_build(own, folder, work)}"
+    yield from (f"any Python: {_name_and_size(wheels[name])}" for name in DISTRIBUTIONS[1:])
+    yield from map(_name_and_size, folder.glob("*.tar.gz"))
     if is_pure_only:
         return
     if shutil.which("cc") is None:
         raise CannotBuildWheel(
-            "no C compiler: apt-get install gcc libc6-dev, or `make wheels COMPILED=0` for the pure wheel alone"
+            "no C compiler: apt-get install gcc libc6-dev, or run `make wheels COMPILED=0` for the pure wheels only"
         )
     found = pythons()
     for version in VERSIONS:
         python = found.get(version)
         if python is None:
-            yield f"CPython {version}: not on this machine, no wheel (it is looked for on PATH and in ~/.pyenv)"
+            yield f"CPython {version}: not installed, no wheel (searched: PATH, ~/.pyenv)"
         elif run(python, "-c", _HAS_HEADERS, cwd=work).strip() != "True":
             yield f"CPython {version}: {python} has no Python.h, no wheel (apt-get install python3-dev)"
         else:
             wheel = compiled_wheel(python, sources / "broker", folder, work)
-            yield f"CPython {version}: {_told(wheel)}; {installed_build(python, folder, work)}"
+            yield f"CPython {version}: {_name_and_size(wheel)}; {installed_build(python, folder, work)}"
 
 
 def pythons() -> dict[str, Path]:
-    """Returns the interpreters of this machine by version: this one, those on PATH, and the latest that pyenv has of each."""
+    """Returns the installed interpreters by version: this one, those on PATH, and pyenv's latest of each version."""
     own = "{}.{}".format(*sys.version_info[:2])
     found = {version: shutil.which(f"python{version}") for version in VERSIONS}
     pythons = {version: Path(program) for version, program in found.items() if program and "shims" not in program}
@@ -114,9 +117,9 @@ def pythons() -> dict[str, Path]:
     return pythons | {own: Path(sys.executable)}
 
 
-def build_wheel(python: Path, door: Path, folder: Path, work: Path, **environment: str) -> Path:
-    """Builds the wheel of a distribution into `folder`, and returns its path. Raises CannotBuildWheel."""
-    source = _copied(door, work)
+def build_wheel(python: Path, distribution: Path, folder: Path, work: Path, **environment: str) -> Path:
+    """Builds a distribution's wheel into `folder` and returns its path. Raises CannotBuildWheel."""
+    source = _copied(distribution, work)
     with tempfile.TemporaryDirectory(dir=work) as made:
         pip = [*_PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", made]
         run(python, *pip, source, cwd=work, **environment)
@@ -125,7 +128,10 @@ def build_wheel(python: Path, door: Path, folder: Path, work: Path, **environmen
 
 
 def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path:
-    """Compiles the broker of this folder for `python`, and returns its wheel. Its tag names the oldest glibc it runs on."""
+    """Compiles the broker in the folder `broker` for `python`, and returns its wheel.
+
+    The wheel's tag names the oldest glibc that it runs on.
+    """
     own = locked_environment(python, COMPILE_LOCK, work)
     compiler = own.parents[1]
     plain = build_wheel(own, broker, compiler, work, ROCKETMQ_BROKER_COMPILED="1")
@@ -136,12 +142,12 @@ def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path
 
 
 def installed_build(python: Path, wheels: Path, work: Path) -> str:
-    """Returns what the broker says of itself that pip chooses among the wheels of the folder, in an empty environment."""
+    """Installs the broker from the folder's wheels into an empty environment, and returns its version text."""
     return run(broker_environment(python, wheels, work), "-c", _VERSION, cwd=work).strip()
 
 
 def broker_environment(python: Path, wheels: Path, work: Path) -> Path:
-    """Installs the broker of these wheels and all that it needs into an empty environment, and returns its Python."""
+    """Installs the broker from these wheels with its dependencies into an empty environment, and returns its Python."""
     own = locked_environment(python, BROKER_LOCK, work)
     ours = ("--no-deps", "--no-index", "--only-binary", ":all:", "rocketmq-broker")
     run(own, *_PIP, "install", "--find-links", wheels, *ours, cwd=work)
@@ -149,7 +155,7 @@ def broker_environment(python: Path, wheels: Path, work: Path) -> Path:
 
 
 def locked_environment(python: Path, lock: Path, work: Path) -> Path:
-    """Makes an environment in `work` that has what the lock names and pip, and returns its Python."""
+    """Creates a virtual environment in `work` with the packages of the lock file, and returns its Python."""
     environment = Path(tempfile.mkdtemp(dir=work)) / "environment"
     run(python, "-m", "venv", environment, cwd=work)
     own = environment / "bin" / "python"
@@ -158,7 +164,7 @@ def locked_environment(python: Path, lock: Path, work: Path) -> Path:
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Returns what the command prints, in an environment without settings of Python's. Raises CannotBuildWheel."""
+    """Runs a command without Python's environment variables, and returns its output. Raises CannotBuildWheel."""
     ours = ("PYTHON", "ROCKETMQ_BROKER_COMPILED")
     kept: Mapping[str, str] = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, timeout=3600)
@@ -167,14 +173,14 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-def _copied(door: Path, work: Path) -> Path:
-    """Copies a distribution's source, since setuptools leaves files there."""
-    copy = Path(tempfile.mkdtemp(dir=work)) / door.name
-    shutil.copytree(door, copy, ignore=_IGNORED)
+def _copied(distribution: Path, work: Path) -> Path:
+    """Copies a distribution's source, because setuptools leaves files in it."""
+    copy = Path(tempfile.mkdtemp(dir=work)) / distribution.name
+    shutil.copytree(distribution, copy, ignore=_IGNORED)
     return copy
 
 
-def _told(path: Path) -> str:
+def _name_and_size(path: Path) -> str:
     return f"{path.name}, {path.stat().st_size / 1e6:.1f} MB"
 
 

@@ -1,4 +1,4 @@
-"""`python -m deploy.scripts.changed_tests [REVISION]` prints the unit tests of what differs from it: `make check CHANGED=1`."""
+"""`python -m deploy.scripts.changed_tests [REVISION]` prints the unit tests of changed files: `make check CHANGED=1`."""
 
 import subprocess
 import sys
@@ -9,15 +9,15 @@ ROOT = Path(__file__).resolve().parents[2]
 UNIT = PurePosixPath("tests/unit")
 ALWAYS = (UNIT / "test_architecture.py", UNIT / "test_one_world.py")
 DISTRIBUTIONS = ("broker/rocketmq_broker", "deploy", "lab")
-"""Folders whose contents tests/unit mirrors without the folders' own names."""
+"""Folders whose contents tests/unit mirrors without the folders' names."""
 PACKAGES = PurePosixPath("packages")
-"""Each folder in it has its tests beside it."""
+"""The parent folder of packages that have their own `tests` folder."""
 
 
 def changed_files(revision: str) -> list[str]:
-    """Returns paths that differ from `revision`, and new ones that git does not ignore.
+    """Returns the paths that differ from `revision`, and untracked ones that git does not ignore.
 
-    Raises SystemExit with git's own words where the revision does not exist.
+    Raises SystemExit with git's error if the revision does not exist.
     """
     paths: list[str] = []
     for command in (["diff", "--name-only", revision, "--"], ["ls-files", "--others", "--exclude-standard"]):
@@ -29,9 +29,9 @@ def changed_files(revision: str) -> list[str]:
 
 
 def unit_tests_for(paths: Iterable[str]) -> list[str]:
-    """Returns the files and folders of tests/unit that belong to these paths; what holds for the whole tree is always among them.
+    """Returns the files and folders of tests/unit that belong to these paths, and always the tests in ALWAYS.
 
-    A module belongs to the folder of its package: a change in store/log runs all tests of store.
+    A module belongs to its top-level package: a change in store/log runs all tests of store.
     """
     found = {*ALWAYS}
     for path in map(PurePosixPath, paths):

@@ -1,4 +1,4 @@
-"""The machine's own Chromium, for drawings and for tests."""
+"""Finds the installed Chromium, for drawings and for tests."""
 
 import shutil
 from typing import Final
@@ -7,5 +7,5 @@ _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find_chromium() -> str | None:
-    """Returns the program's path; None without one."""
+    """Returns the path of the Chromium program, or None if none is installed."""
     return next((path for name in _NAMES if (path := shutil.which(name))), None)

@@ -1,6 +1,6 @@
-"""Compiles the .proto of RocketMQ 5's API: a descriptor set, which the broker reads, and stubs, which mypy reads.
+"""Compiles the .proto files of RocketMQ 5's API to a descriptor set for the broker and to stubs for mypy.
 
-`make protos` runs it. A test compares what it makes with what the tree holds.
+`make protos` runs it. A test compares its output with the files in the repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _IMPORT: Final = b"from apache.rocketmq.v2 import", b"from rocketmq_broker.proxy
 
 
 def compiled() -> dict[str, bytes]:
-    """Returns the content of each file to be kept, by its name in `PROTOS`."""
+    """Returns the content of each generated file, by its name in `PROTOS`."""
     with TemporaryDirectory() as name:
         made = Path(name)
         subprocess.run(

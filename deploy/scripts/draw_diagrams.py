@@ -1,7 +1,7 @@
 """`make diagrams`: draws the Mermaid diagrams of the site into docs/diagrams.
 
-Mermaid runs in the machine's own Chromium, and comes from npm in a version whose checksum is pinned here. Building or reading the
-site needs neither.
+Mermaid runs in the installed Chromium, and is downloaded from npm in a version whose checksum is pinned here. Building the site
+needs neither.
 """
 
 import base64
@@ -22,11 +22,11 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 MERMAID: Final = "@mermaid-js/tiny@12.0.0"
 CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k/u7gIeYoCrldyVy+VTCMWrNDQ=="
-"""SHA-512 of the package, as npm says it."""
+"""SHA-512 of the package, as npm publishes it."""
 _SCRIPT: Final = "package/dist/mermaid.tiny.js"
 _THEMES: Final = {"light": "neutral", "dark": "dark"}
 _FONTS: Final = "Verdana, DejaVu Sans, sans-serif"
-"""Wide ones: where a reader has others, the words still fit."""
+"""Wide fonts: text in a reader's other font still fits."""
 _DRAW: Final = """async ([text, theme, fonts]) => {
   mermaid.initialize({startOnLoad: false, theme, fontFamily: fonts, htmlLabels: true, deterministicIds: true,
     flowchart: {wrappingWidth: 400}, state: {wrappingWidth: 400}});
@@ -40,7 +40,7 @@ _DRAW: Final = """async ([text, theme, fonts]) => {
 
 
 def main() -> None:
-    """Draws all diagrams again, and removes drawings that no page shows any longer."""
+    """Draws all diagrams, and removes drawings that no page shows any more."""
     browser = find_chromium()
     if browser is None or shutil.which("npm") is None:
         sys.exit("diagrams are drawn by Mermaid in Chromium: apt-get install chromium npm")
@@ -69,7 +69,7 @@ def _mermaid() -> str:
         [package] = Path(folder).glob("*.tgz")
         checksum = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
         if checksum != CHECKSUM:
-            sys.exit(f"{MERMAID} from npm has the SHA-512 {checksum}, and should have {CHECKSUM}")
+            sys.exit(f"wrong SHA-512 of {MERMAID} from npm: {checksum}, expected {CHECKSUM}")
         with tarfile.open(package) as archive:
             script = archive.extractfile(_SCRIPT)
             assert script is not None

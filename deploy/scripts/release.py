@@ -1,7 +1,7 @@
-"""python -m deploy.scripts.release: what a release publishes, in dist: wheels, sdist, SBOM, notes, hashes; and the image.
+"""python -m deploy.scripts.release: builds a release in dist: wheels, sdist, SBOM, notes and hashes; and the broker's image.
 
-It publishes nothing. It refuses a checkout with changes that are not committed, and a version that is not the newest in
-CHANGELOG.md. Needs git. The image stays in the Docker engine; without an engine it is left out. `--pure` compiles nothing.
+Publishes nothing. Refuses a checkout with uncommitted changes, and a version that is not the newest in CHANGELOG.md.
+Requires git. The image stays in the Docker engine, and is skipped without one. `--pure` skips the compiled wheels.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ SUMS: Final = "SHA256SUMS"
 
 
 def main(
-    pure: Annotated[bool, typer.Option("--pure", help="Only the wheels that any Python runs, and the sdist.")] = False,
-    folder: Annotated[Path, typer.Option(help="Where all goes; it is emptied first.")] = CHECKOUT / "dist",
+    pure: Annotated[bool, typer.Option("--pure", help="Build the pure wheels and the sdist only.")] = False,
+    folder: Annotated[Path, typer.Option(help="Folder for the release; emptied first.")] = CHECKOUT / "dist",
     repository: Annotated[
         str,
-        typer.Option(help="The repository's address in a browser, for links of README and notes; that of the remote `origin`."),
+        typer.Option(help="URL of the repository, for links in README and notes; default: the remote `origin`."),
     ] = "",
 ) -> None:
-    """Builds and checks a release, and prints a line for each part."""
+    """Builds and checks a release, and prints a line about each part."""
     try:
         for line in _released(folder.resolve(), repository.rstrip("/"), is_pure_only=pure):
             print(line, flush=True)
@@ -58,17 +58,17 @@ def _released(folder: Path, repository: str, *, is_pure_only: bool) -> Iterator[
     problems = [problem for path in distributions for problem in problems_of(path, __version__)]
     if problems:
         raise CannotRelease("\n".join(problems))
-    yield f"the metadata of {len(distributions)} distributions is as an index takes it"
+    yield f"the metadata of {len(distributions)} distributions is valid for a package index"
     sbom = folder / f"rocketmq-broker-{__version__}.cdx.json"
     write_sbom(sbom, folder)
-    yield f"{sbom.name}: the broker with all that it needs, and its licenses, as CycloneDX"
+    yield f"{sbom.name}: the broker's dependencies and their licenses, as CycloneDX"
     (folder / "NOTES.md").write_text(with_links(notes, address, f"v{__version__}"))
-    links = f"with links to {address}" if address else "with paths in place of links: `--repository` says where the files are"
+    links = f"with links to {address}" if address else "with paths instead of links: set the repository's URL with `--repository`"
     yield f"NOTES.md: {len(notes.splitlines())} lines from CHANGELOG.md, {links}"
     (folder / SUMS).write_text(sums_of(folder))
     yield f"{SUMS}: check with `sha256sum --check {SUMS}`"
     yield from released_image(__version__, commit, is_compiled=not is_pure_only)
-    yield f"Nothing is published. docs/releasing.md says how to go on with {folder}."
+    yield f"Nothing is published. Next steps for {folder}: docs/releasing.md."
 
 
 def _address_of_origin() -> str:
@@ -77,13 +77,13 @@ def _address_of_origin() -> str:
 
 
 def refuse_changes(status: str) -> None:
-    """Raises CannotRelease if this is what git says of a checkout with changes: nobody could build the same release again."""
+    """Raises CannotRelease if this output of `git status` lists changes: such a release could not be reproduced."""
     if status.strip():
-        raise CannotRelease(f"the checkout has changes that are not committed:\n{status.rstrip()}")
+        raise CannotRelease(f"the checkout has uncommitted changes:\n{status.rstrip()}")
 
 
 def problems_of(distribution: Path, version: str) -> list[str]:
-    """Returns what an index would refuse in the metadata of this wheel or sdist, each as a sentence; none if all is well."""
+    """Returns the problems for which a package index would refuse the metadata of this wheel or sdist."""
     written = _metadata(distribution)
     try:
         metadata = Metadata.from_email(written, validate=True)
@@ -91,14 +91,14 @@ def problems_of(distribution: Path, version: str) -> list[str]:
         return [f"{distribution.name}: {error}" for error in group.exceptions]
     problems = []
     if str(metadata.version) != version:
-        problems.append(f"{distribution.name}: its version is {metadata.version}, not {version}")
+        problems.append(f"{distribution.name}: version {metadata.version}, expected {version}")
     if not HeaderParser().parsestr(written.decode())["License-Expression"]:
-        problems.append(f"{distribution.name}: it names no license")
+        problems.append(f"{distribution.name}: no license")
     return problems
 
 
 def _metadata(distribution: Path) -> bytes:
-    """Returns METADATA of a wheel, or PKG-INFO of an sdist."""
+    """Returns the METADATA of a wheel or the PKG-INFO of an sdist."""
     if distribution.suffix == ".whl":
         with zipfile.ZipFile(distribution) as wheel:
             return wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")))
@@ -109,15 +109,15 @@ def _metadata(distribution: Path) -> bytes:
 
 
 def write_sbom(file: Path, wheels: Path) -> None:
-    """Writes what an environment holds that has the broker of these wheels with its extras. Raises CannotBuildWheel.
+    """Writes the SBOM of an environment with the broker from these wheels and its extras. Raises CannotBuildWheel.
 
-    The tool has an environment of its own, so that it describes the broker's and not itself.
+    The SBOM tool runs in a separate environment, so that the SBOM does not list the tool.
     """
     with tempfile.TemporaryDirectory(prefix="sbom-") as work:
         own = Path(sys.executable)
         tool = locked_environment(own, RELEASE_LOCK, Path(work))
         broker = broker_environment(own, wheels, Path(work))
-        # The environment's own tools are nothing that the broker needs.
+        # The broker does not need the environment's tools.
         run(broker, "-m", "pip", "--quiet", "uninstall", "--yes", "pip", "setuptools", cwd=Path(work))
         project = Path(work) / "pyproject.toml"
         project.write_text(with_version((CHECKOUT / "broker" / "pyproject.toml").read_text(), __version__))
@@ -127,15 +127,15 @@ def write_sbom(file: Path, wheels: Path) -> None:
 
 
 def with_version(project: str, version: str) -> str:
-    """Returns this pyproject.toml with a version of its own, where setuptools would read it from the package."""
+    """Returns this pyproject.toml with a static version instead of the dynamic one."""
     dynamic = 'dynamic = ["version"]'
     if dynamic not in project:
-        raise CannotRelease(f"broker/pyproject.toml has no line `{dynamic}`: the SBOM would not know the version")
+        raise CannotRelease(f"broker/pyproject.toml has no line `{dynamic}`: the SBOM needs a static version")
     return project.replace(dynamic, f'version = "{version}"')
 
 
 def sums_of(folder: Path) -> str:
-    """Returns a line for each file of the folder but the sums themselves, as `sha256sum` writes it."""
+    """Returns a line in the format of `sha256sum` for each file of the folder except the file of sums."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SUMS)
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 

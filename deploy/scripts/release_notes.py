@@ -1,4 +1,4 @@
-"""The notes of a release, which are its section of CHANGELOG.md; and links that work outside of the repository."""
+"""Release notes from CHANGELOG.md, and links that work outside the repository."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from deploy.scripts.site_pages import LINK
 
 _SECTION: Final = re.compile(r"^## \[([^]]+)\](?: - (\d{4}-\d\d-\d\d))?\n", re.MULTILINE)
 _REMOTE: Final = re.compile(r"(?:https?://|(?:ssh://)?git@)(?:[^@/]+@)?(?P<host>[^:/]+)(?::\d+)?[:/](?P<path>.+?)(?:\.git)?/*")
-"""What git calls a repository of a forge: by HTTP, or by SSH in both spellings."""
+"""The URL of a Git remote: HTTP, or SSH in both forms."""
 
 
 class CannotRelease(Exception):
-    """This checkout is no release; the text says what to do about it."""
+    """This checkout cannot be released. The text names the reason and the remedy."""
 
 
 def notes_of(changelog: str, version: str) -> str:
-    """Returns the newest release's section. Raises CannotRelease if that is not `version`, or if changes are unreleased."""
+    """Returns the section of the newest release. Raises CannotRelease if it is not `version`, or if changes are unreleased."""
     parts = _SECTION.split(changelog)[1:]
     sections = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
     unreleased = next((text for name, _, text in sections if name == "Unreleased"), "")
@@ -28,23 +28,24 @@ def notes_of(changelog: str, version: str) -> str:
     if not released or released[0][0] != version:
         newest = released[0][0] if released else "none"
         raise CannotRelease(
-            f"rocketmq_broker.__version__ is {version}, and the newest release in CHANGELOG.md is {newest}: make them agree"
+            f"rocketmq_broker.__version__ is {version}, but the newest release in CHANGELOG.md is {newest}: make them equal"
         )
     if not released[0][1]:
-        raise CannotRelease(f"CHANGELOG.md does not say when {version} was released: `## [{version}] - YYYY-MM-DD`")
+        raise CannotRelease(f"CHANGELOG.md has no date for {version}: write `## [{version}] - YYYY-MM-DD`")
     return released[0][2].strip() + "\n"
 
 
 def address_of(remote: str) -> str:
-    """Returns the address in a browser of the repository that git calls `remote`; "" if that is no forge's, such as a folder."""
+    """Returns the web address of the Git remote `remote`, or "" if it has none, such as a local folder."""
     found = _REMOTE.fullmatch(remote.strip())
     return f"https://{found['host']}/{found['path']}" if found else ""
 
 
 def with_links(page: str, address: str, tag: str, folder: str = "") -> str:
-    """Returns a page of this folder with links to the repository's files at this tag; without an address, with text and path.
+    """Returns a page of this folder whose links lead to the repository's files at this tag.
 
-    The repository lies at `address` in a browser, with paths as on GitHub, which GitLab understands as well.
+    `address` is the repository's web address; its paths are GitHub's, which GitLab supports too. Without an address, each link
+    becomes its text and path.
     """
 
     def linked(found: re.Match[str]) -> str:

@@ -1,7 +1,7 @@
-"""A hook of mkdocs: replaces each Mermaid diagram by a drawing, so that the site needs no script.
+"""An mkdocs hook that replaces each Mermaid diagram with a drawing, so that the site needs no script.
 
-The drawings are in docs/diagrams, one for light pages and one for dark ones; `make diagrams` draws them. Each names the Mermaid
-text that it was drawn from.
+`make diagrams` draws them into docs/diagrams, one for light pages and one for dark ones. Each drawing has a hash of its Mermaid
+text.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 DRAWINGS: Final = DOCS / "diagrams"
 SCHEMES: Final = ("light", "dark")
 _PART: Final = re.compile(r"^#+ (?P<heading>[^\n]+)$|^```mermaid\n(?P<mermaid>.*?)^```$|^```.*?^```$", re.DOTALL | re.MULTILINE)
-"""A heading, a diagram, or other code, in which nothing is a heading."""
+"""A heading, a diagram, or another code block, which has no headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Diagram:
     """A Mermaid diagram of a page."""
 
     name: str
-    """That of its drawings: the page's, and which of the page's diagrams it is, from 1 on."""
+    """The name of its drawings: the page's name and the diagram's number on the page, counted from 1."""
     heading: str
     """The heading above it."""
     mermaid: str
     begin: int
     end: int
-    """Its end in the page."""
+    """The position in the page where it ends."""
 
     @property
     def origin(self) -> str:
@@ -69,15 +69,17 @@ def diagrams_of_site() -> list[Diagram]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Returns the page's text with drawings, each a link to its full size, because some have many words.
+    """Returns the page's text with drawings. Each drawing links to its full size, because some have much text.
 
-    Material shows an image only on light or only on dark pages, by the end of its address. A drawing alone has a light
-    background.
+    Material for MkDocs shows an image only on light or only on dark pages, depending on the end of its URL. The full-size
+    drawing is the light one.
     """
     parts, position = [], 0
     for diagram in diagrams_in(markdown, Path(page.file.src_uri).stem):
         if not diagram.is_drawn:
-            raise PluginError(f"{page.file.src_uri}, {diagram.heading!r}: this diagram has no drawing of its text: make diagrams")
+            raise PluginError(
+                f"{page.file.src_uri}, {diagram.heading!r}: the diagram's drawing is missing or outdated; run make diagrams"
+            )
         images = [f"![{diagram.heading}](diagrams/{diagram.drawing(scheme).name}#only-{scheme})" for scheme in SCHEMES]
         full_size = f"diagrams/{diagram.drawing('light').name}"
         parts += [markdown[position : diagram.begin], f'[{"".join(images)}]({full_size} "Open in full size")']

@@ -1,7 +1,7 @@
-"""A hook of mkdocs: adds tutorials and recipes to the site, and turns links to other files into plain names.
+"""An mkdocs hook that adds tutorials and recipes to the site, and replaces links to other files with plain names.
 
-In the repository a page may link to any file. The site has only pages: a link to a page stays a link, and a link to another file
-becomes its text and its path, so that no link is broken.
+In the repository a page may link to any file. The site has only pages: a link to a page stays, and a link to another file becomes
+its text and path, so that no link is broken.
 """
 
 import posixpath
@@ -15,15 +15,15 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[2]
 _FOLDERS: Final = ("tutorials", "examples")
-"""Folders whose pages have their paths in the repository; those of others lie in docs."""
+"""Folders whose pages keep their repository paths on the site. All other pages lie in docs."""
 LINK: Final = re.compile(
     r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )
-"""A link, or code, in which nothing is a link."""
+"""A link, or code, which has no links."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages of tutorials, English and Chinese, and of recipes, under their paths in the repository."""
+    """Adds the English and Chinese pages of tutorials and recipes under their repository paths."""
     names = ("README.md", "README.zh.md")
     for page in sorted(page for folder in _FOLDERS for name in names for page in ROOT.glob(f"{folder}/**/{name}")):
         source = page.relative_to(ROOT).as_posix()
@@ -32,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Returns the page's text with links of the site. Leaves code alone."""
+    """Returns the page's text with links for the site. Does not change code."""
     source = page.file.src_uri
     in_repository = source if source.startswith(_FOLDERS) else f"docs/{source}"
     return LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
@@ -51,6 +51,6 @@ def _linked(found: re.Match[str], in_repository: str, source: str, files: Files)
 
 
 def page_of(target: str) -> str:
-    """Returns the site's name of a file of the repository."""
+    """Returns a repository file's path on the site."""
     homes = {"README.md": "index.md", "README.zh.md": "zh.md"}
     return homes.get(target, target.removeprefix("docs/"))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs once, when the database is made: gives it to a role that is no superuser, and lets a second one read it.
-# The superuser is left for `docker compose exec`: nobody can log in as it over the network.
+# The superuser is left for `docker compose exec`: it cannot log in over the network.
 set -euo pipefail
 
 psql -v ON_ERROR_STOP=1 --quiet --no-psqlrc --no-password --username "${POSTGRES_USER:-postgres}" --dbname "$POSTGRES_DB" \
