@@ -1,1 +1,1 @@
-"""The broker's speed: side by side with Apache RocketMQ and its hot path without sockets."""
+"""Benchmarks of the broker: beside Apache RocketMQ, and its hot path without sockets."""

@@ -1,4 +1,4 @@
-"""python -m lab.benchmarks: our broker side by side with Apache RocketMQ, under the same load."""
+"""python -m lab.benchmarks: measures our broker and Apache RocketMQ under the same load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 BROKER = Path(rocketmq_broker.__file__).parent
-"""The Python source, or what `make compile` made of it."""
+"""The installed package: Python source, or compiled by `make compile`."""
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
@@ -59,26 +59,24 @@ QUICK_PENDING = 10_000
 
 
 def main(
-    rows: Annotated[str, typer.Option(help=f"Which kinds of load; also {', '.join(BY_GRPC)}.")] = ",".join(GENERATED),
-    in_flight: Annotated[str, typer.Option(help="Messages without an answer, one row for each number.")] = "1,32,128",
+    rows: Annotated[str, typer.Option(help=f"Kinds of load; also {', '.join(BY_GRPC)}.")] = ",".join(GENERATED),
+    in_flight: Annotated[str, typer.Option(help="Unanswered requests, one row for each number.")] = "1,32,128",
     flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = f"{SYNC},{ASYNC}",
-    brokers: Annotated[str, typer.Option(help=f"Which are measured in turn: {', '.join(SIDES)}.")] = "ours,apache",
-    rounds: Annotated[int, typer.Option(min=1, help="How often each row is measured.")] = 3,
-    warm_up: Annotated[int, typer.Option(min=1, help="Seconds of each load before it is measured.")] = 10,
-    seconds: Annotated[int, typer.Option(min=1, help="Seconds of each load that are measured.")] = 10,
-    size: Annotated[int, typer.Option(min=16, help="Bytes of a message's body.")] = 1024,
-    rate: Annotated[int, typer.Option(min=1, help="Transactions a second of the row listener.")] = 1000,
-    backlog: Annotated[int, typer.Option(min=1, help="Messages that are pulled, and that a restart finds.")] = 1_000_000,
-    pending: Annotated[
-        int, typer.Option(min=1, help="Pending transactions that are checked, and that a restart finds.")
-    ] = 100_000,
-    quick: Annotated[bool, typer.Option("--quick", help="A part of it, in under five minutes.")] = False,
-    java: Annotated[bool, typer.Option("--java", help="Apache's Java client sends: what a Java program gets.")] = False,
-    threads: Annotated[str, typer.Option(help="With --java: how many threads send, one row for each number.")] = "1,8,32,128",
+    brokers: Annotated[str, typer.Option(help=f"Brokers to measure in turn: {', '.join(SIDES)}.")] = "ours,apache",
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each row.")] = 3,
+    warm_up: Annotated[int, typer.Option(min=1, help="Seconds of load before each measurement.")] = 10,
+    seconds: Annotated[int, typer.Option(min=1, help="Seconds of each measurement.")] = 10,
+    size: Annotated[int, typer.Option(min=16, help="Size of a message's body in bytes.")] = 1024,
+    rate: Annotated[int, typer.Option(min=1, help="Transactions per second of the row `listener`.")] = 1000,
+    backlog: Annotated[int, typer.Option(min=1, help="Messages in the store for the rows `pulls` and `restart`.")] = 1_000_000,
+    pending: Annotated[int, typer.Option(min=1, help="Pending transactions for the rows `checks` and `restart`.")] = 100_000,
+    quick: Annotated[bool, typer.Option("--quick", help="Measure a part, in less than five minutes.")] = False,
+    java: Annotated[bool, typer.Option("--java", help="Generate the load with Apache's Java client.")] = False,
+    threads: Annotated[str, typer.Option(help="With --java: sending threads, one row for each number.")] = "1,8,32,128",
     headers: Annotated[str, typer.Option(help="With --java: the client's serializer, one row for each.")] = "JSON,ROCKETMQ",
-    consume: Annotated[int, typer.Option(min=0, help="With --java: messages of the rows with a consumer; 0: none.")] = 100_000,
+    consume: Annotated[int, typer.Option(min=0, help="With --java: messages of rows with a consumer; 0: none.")] = 100_000,
 ) -> None:
-    """Measures the brokers in turn, and prints their results."""
+    """Measures the brokers in turn and prints the results."""
     console = Console()
     flushes = _chosen(flush, [SYNC, ASYNC])
     if java:
@@ -107,19 +105,19 @@ def main(
 
 
 def _compile_modules() -> None:
-    """Writes the broker's bytecode, as an installation does, so that no measured start compiles modules."""
+    """Writes the broker's bytecode, so that no measured start compiles modules."""
     compileall.compile_dir(BROKER, quiet=2)
 
 
 def _run(plan: Plan, results: Results, console: Console) -> int:
-    """Measures, prints the results, and returns the exit code."""
+    """Measures, prints the results and returns the exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 0
     try:
         _measure_all(plan, results, console)
         code = CANNOT_MEASURE if results.failed else 0
     except ProcessFailed as error:
-        console.print(f"[red]The benchmark could not go on:[/red] {error}", highlight=False)
+        console.print(f"[red]The benchmark failed:[/red] {error}", highlight=False)
         code = CANNOT_MEASURE
     except KeyboardInterrupt:
         console.print("\nInterrupted; all processes are stopped.")
@@ -138,7 +136,7 @@ def _run(plan: Plan, results: Results, console: Console) -> int:
 def _measure_all(plan: Plan, results: Results, console: Console) -> None:
     runs = plan.runs()
     console.print(
-        f"{len(runs)} runs, {plan.rounds} of each row: about {plan.total_s() / 60:.0f} minutes. Ctrl-C ends it sooner.",
+        f"{len(runs)} runs, {plan.rounds} of each row: about {plan.total_s() / 60:.0f} minutes. Press Ctrl-C to stop.",
         highlight=False,
     )
     with (
@@ -186,7 +184,7 @@ def _check_tools(console: Console, *, needs_generator: bool) -> None:
 def _numbers(text: str) -> Sequence[int]:
     numbers = [int(number) for number in text.split(",") if number.isdecimal()]
     if len(numbers) != text.count(",") + 1 or 0 in numbers:
-        raise typer.BadParameter(f"{text!r} is no list of numbers of 1 or more, such as 1,32")
+        raise typer.BadParameter(f"expected a list of numbers of at least 1, such as 1,32, not {text!r}")
     return numbers
 
 
@@ -194,7 +192,7 @@ def _chosen(text: str, known: Sequence[str]) -> Sequence[str]:
     chosen = text.split(",")
     for name in chosen:
         if name not in known:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}")
+            raise typer.BadParameter(f"unknown value {name!r}; choose from {', '.join(known)}")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""The broker's parts, assembled as in `rocketmq_broker.app`, with one connection without a socket."""
+"""The broker's parts, assembled as in `rocketmq_broker.app`, with one connection that has no socket."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from rocketmq_broker.world import current_world
 
 LOOPBACK = "127.0.0.1"
 _NEVER_OVER_S = 3600.0
-"""Turns count with what it costs to ask for them; one that ends would leave answers to a later exchange."""
+"""The time limit of a turn. A turn that ended early would leave its answers to a later exchange."""
 _NO_NAME_SERVER = "127.0.0.1:1"
 
 
 class BrokerParts:
-    """A broker that gets its requests by `exchange`."""
+    """A broker that receives its requests through `exchange`."""
 
     def __init__(self, home: Path, flush_disk_type: FlushDiskType) -> None:
-        """`home` is the directory of its store."""
+        """`home` is the store directory."""
         self._home = home
         self._flush_disk_type = flush_disk_type
         self._transport = _FakeTransport()
@@ -72,7 +72,7 @@ class BrokerParts:
         await self._client.close()
 
     async def exchange(self, data: bytes, answers: int) -> bytes:
-        """Passes the bytes of one read to the broker, and returns its bytes once they hold that many answers."""
+        """Passes the bytes of one read to the broker, and returns its output when that holds `answers` answers."""
         written = self._transport.written
         self._connection.data_received(data)
         await asyncio.sleep(0)

@@ -1,7 +1,7 @@
-"""CPU time of one transaction in the broker, without sockets: `python -m lab.benchmarks.hot_path`.
+"""Measures the broker's CPU time for one transaction, without sockets: `python -m lab.benchmarks.hot_path`.
 
-Each read carries, for each transaction in flight, the decision about the last message and the next half message, as the threads
-of Apache's client send them over their one connection. The cost of making frames is not counted.
+Each read holds, for each transaction in flight, the decision on the last message and the next half message, as the threads of
+Apache's client send them over one connection. The time to encode the frames is not counted.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ class Load:
 
 @dataclass(slots=True)
 class Spent:
-    """CPU seconds of the broker's process, and those in the kernel."""
+    """CPU seconds of the broker's process, and the part of them in the kernel."""
 
     total_s: float = 0
     system_s: float = 0
 
 
 async def measure(home: Path, load: Load, profile: cProfile.Profile | None = None) -> Spent:
-    """Runs that many transactions through a new broker. Returns the CPU time spent on them."""
+    """Runs the load's transactions through a new broker, and returns the CPU time spent on them."""
     recorded = RecordedTransaction.load(load.serialize_type, TOPIC)
     broker, spent, body = BrokerParts(home, load.flush), Spent(), os.urandom(load.body_size)
     await broker.start()
@@ -88,11 +88,11 @@ async def _counted(broker: BrokerParts, data: bytes, answers: int, spent: Spent,
 def main(
     flush: Annotated[FlushDiskType, typer.Option(help="When the broker answers.")] = FlushDiskType.ASYNC_FLUSH,
     binary: Annotated[bool, typer.Option("--binary", help="Binary headers instead of JSON.")] = False,
-    size: Annotated[int, typer.Option(help="Bytes of a message's body.")] = 1024,
-    in_flight: Annotated[int, typer.Option(help="Transactions of one read.")] = 32,
-    transactions: Annotated[int, typer.Option(help="How many, rounded up to full reads.")] = 20_000,
+    size: Annotated[int, typer.Option(help="Size of a message's body in bytes.")] = 1024,
+    in_flight: Annotated[int, typer.Option(help="Transactions in one read.")] = 32,
+    transactions: Annotated[int, typer.Option(help="Number of transactions, rounded up to full reads.")] = 20_000,
     rounds: Annotated[int, typer.Option(help="How often.")] = 5,
-    profile: Annotated[bool, typer.Option("--profile", help="Print where the time goes, too.")] = False,
+    profile: Annotated[bool, typer.Option("--profile", help="Also print a profile.")] = False,
 ) -> None:
     """Prints the CPU microseconds that the broker spends on a half message and its COMMIT."""
     serialize_type = SerializeType.ROCKETMQ if binary else SerializeType.JSON
@@ -104,7 +104,7 @@ def main(
         results.append(spent.total_s / load.transactions * 1e6)
     print(f"{flush.value} {serialize_type.name}, {in_flight} in flight, {size} bytes, Python {sys.version.split()[0]}")
     print(
-        f"{statistics.median(results):.1f} µs CPU a transaction (least {min(results):.1f}, most {max(results):.1f}), "
+        f"{statistics.median(results):.1f} µs CPU per transaction (min {min(results):.1f}, max {max(results):.1f}), "
         f"{spent.system_s / load.transactions * 1e6:.1f} µs of them in the kernel"
     )
     if profile:

@@ -1,4 +1,4 @@
-"""The frames of a transaction as Apache's Java client sent them, with other ids and offsets."""
+"""Recorded frames of a transaction of Apache's Java client, with replaceable ids and offsets."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class RecordedTransaction:
 
     @classmethod
     def load(cls, serialize_type: SerializeType, topic: str) -> RecordedTransaction:
-        """Loads the first recorded transaction in that serializer."""
+        """Loads the first recorded transaction with this serializer."""
         half = _first_request(RequestCode.SEND_MESSAGE_V2, serialize_type).decode_header(SendMessageRequestHeaderV2)
         end = _first_request(RequestCode.END_TRANSACTION, serialize_type).decode_header(EndTransactionRequestHeader)
         return cls(replace(half, topic=topic), end, serialize_type)
 
     def half_frame(self, number: int, body: bytes) -> bytes:
-        """Returns the frame of a half message; `number` is its opaque and part of its id."""
+        """Returns the frame of a half message. `number` is its opaque and part of its message id."""
         properties = self.half.properties.replace(self.end.msg_id, self._unique_key(number))
         header = replace(self.half, queue_id=number % QUEUES, properties=properties)
         return encode_request(RequestCode.SEND_MESSAGE_V2, header, body, opaque=number, serialize_type=self.serialize_type)
 
     def commit_frame(self, number: int, answer: SendMessageResponseHeader) -> bytes:
-        """Returns the frame of COMMIT for the half message of that number, which got this answer."""
+        """Returns the frame of the COMMIT for the half message `number` that got this answer."""
         header = replace(
             self.end,
             producer_group=self.half.producer_group,
@@ -62,4 +62,4 @@ def _first_request(code: RequestCode, serialize_type: SerializeType) -> Remoting
             command = FrameDecoder().feed(bytes.fromhex(recorded["frame"]))[0]
             if command.serialize_type is serialize_type:
                 return command
-    raise LookupError(f"{RECORDING} holds no {code.name} in {serialize_type.name}")
+    raise LookupError(f"{RECORDING} has no {code.name} in {serialize_type.name}")

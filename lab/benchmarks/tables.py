@@ -1,4 +1,4 @@
-"""Tables of figures for a terminal of any width: columns for which there is no room stand in a table below."""
+"""Tables of figures for a terminal of any width. Columns that do not fit go into another table below."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from rich.table import Table
 
 _LABEL: Final = 20
-"""The most characters of a line of a label; a longer one goes on in the next line."""
+"""Maximum characters in a line of a label. Longer labels wrap."""
 _GAP: Final = 2
 """Characters between two columns."""
 
@@ -18,10 +18,10 @@ _GAP: Final = 2
 def tables_within(
     width: int, headings: Sequence[str], rows: Sequence[Sequence[str]], *, labels: int = 1, section_ends: Collection[int] = ()
 ) -> list[Table]:
-    """Returns the rows as one table, or as several that begin with the same labels.
+    """Returns the rows as one table, or as several tables that begin with the same labels.
 
-    Each has as many columns as `width` has room for. The first `labels` columns are labels, whose lines fold. Figures do not,
-    and headings fold between their words. A gap follows each row whose number is in `section_ends`.
+    Each has as many columns as fit into `width`. The first `labels` columns are labels, which wrap. Figures do not wrap, and
+    headings wrap between words. A gap follows each row whose number is in `section_ends`.
     """
     widths = [
         max(cell_len(line) for line in (*heading.split(), *column)) for heading, *column in zip(headings, *rows, strict=True)

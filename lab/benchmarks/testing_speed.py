@@ -1,7 +1,7 @@
-"""The speed of the fixture `rocketmq`: `python -m lab.benchmarks.testing_speed`.
+"""Measures the speed of the fixture `rocketmq`: `python -m lab.benchmarks.testing_speed`.
 
-It prints, as medians of several rounds: the time to the first stored message, the time for fifteen minutes of check-backs, the
-time for an isolated test, and the memory that one RocketMQ adds to the process.
+Prints medians of several rounds: the time to the first stored message, the time for fifteen minutes of check-backs, the time for
+an isolated test, and the memory that one RocketMQ adds to the process.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 ROUNDS: Final = 15
 ISOLATED_TESTS: Final = 200
 CPU_S: Final[list[float]] = []
-"""Of the processor, which says more than the clock on a machine that is busy."""
+"""CPU time, which is more reliable than wall time on a busy machine."""
 
 
 class Undecided:
-    """A producer's listener without decisions."""
+    """A transaction listener that never decides."""
 
     def __init__(self) -> None:
         self.checks = 0
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Returns UNKNOWN, which leaves the decision to check-backs."""
+        """Returns UNKNOWN."""
         return LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Counts the check-back, and returns UNKNOWN."""
+        """Counts the check-back and returns UNKNOWN."""
         self.checks += 1
         return LocalTransactionState.UNKNOWN
 
@@ -46,7 +46,7 @@ def message() -> Message:
 
 
 async def first_message() -> float:
-    """Returns the seconds from before the broker's start to the first stored message."""
+    """Returns the seconds from the broker's start to the first stored message."""
     began_s = time.perf_counter()
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.producer("p")
@@ -55,7 +55,7 @@ async def first_message() -> float:
 
 
 async def fifteen_minutes() -> float:
-    """Returns the seconds for 15 minutes of the check-backs of one transaction."""
+    """Returns the seconds that 15 simulated minutes of one transaction's check-backs take."""
     async with RocketMQ() as rocketmq:
         listener = Undecided()
         producer = await rocketmq.transaction_producer("p", listener)
@@ -69,7 +69,7 @@ async def fifteen_minutes() -> float:
 
 
 async def isolated_test() -> float:
-    """Returns the seconds for a broker, a lost COMMIT settled by a check-back, and the end of the broker."""
+    """Returns the seconds to start a broker, settle a lost COMMIT by a check-back, and stop the broker."""
     began_s = time.perf_counter()
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.transaction_producer("p", Undecided())
@@ -80,7 +80,7 @@ async def isolated_test() -> float:
 
 
 def synchronous_test() -> float:
-    """Does the same as `isolated_test` by the synchronous facade."""
+    """Does the same as `isolated_test` with the synchronous API."""
     began_s = time.perf_counter()
     with SyncRocketMQ() as rocketmq:
         producer = rocketmq.transaction_producer("p", Undecided())
@@ -91,7 +91,7 @@ def synchronous_test() -> float:
 
 
 def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> str:
-    """Returns median and range, in milliseconds; each round has its own event loop, as a test has."""
+    """Returns median and range in milliseconds. Each round has its own event loop, as a test has."""
 
     async def round_() -> float:
         return await measure()
@@ -100,12 +100,12 @@ def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> 
 
 
 def shown(taken_s: list[float]) -> str:
-    """Formats median and range, in milliseconds."""
+    """Formats median and range in milliseconds."""
     return f"{statistics.median(taken_s) * 1000:6.1f} ms  ({min(taken_s) * 1000:.1f} to {max(taken_s) * 1000:.1f})"
 
 
 async def memory_mib() -> float:
-    """Returns the memory that each of ten brokers with a producer and a message adds."""
+    """Returns the memory that each of ten brokers adds, with a producer and a message."""
     gc.collect()
     before = resident_mib()
     running: list[RocketMQ] = []
@@ -122,7 +122,7 @@ async def memory_mib() -> float:
 
 
 def resident_mib() -> float:
-    """Returns the process's present memory."""
+    """Returns the process's current memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / (1 << 20)
 

@@ -1,1 +1,1 @@
-"""`make bench-orders`: orders a second, and the time from POST to credit, beside an outbox with a relay."""
+"""`make bench-orders`: orders per second and the time from POST to credit, compared with an outbox and a relay."""

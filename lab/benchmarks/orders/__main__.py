@@ -1,4 +1,4 @@
-"""python -m lab.benchmarks.orders: orders over HTTP until their credits, with transactional messages and with an outbox."""
+"""python -m lab.benchmarks.orders: measures orders from POST to credit, with transactional messages and with an outbox."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demo.processes import ProcessFailed
 from lab.benchmarks.orders.measure import Plan, measure
 from lab.benchmarks.orders.placing import build_generator
 from lab.benchmarks.orders.report import tables, write
-from lab.benchmarks.orders.sample import Case, Sample, Way
+from lab.benchmarks.orders.sample import Case, Delivery, Sample
 from lab.benchmarks.orders.system import NoPostgresql
 from lab.benchmarks.side_by_side.environment import environment
 from lab.benchmarks.side_by_side.generator import CannotBuild
@@ -26,7 +26,11 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[3]
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
-WAYS = {"transactional": Way.TRANSACTIONAL, "outbox-polled": Way.OUTBOX_POLLED, "outbox-notified": Way.OUTBOX_NOTIFIED}
+WAYS = {
+    "transactional": Delivery.TRANSACTIONAL,
+    "outbox-polled": Delivery.OUTBOX_POLLED,
+    "outbox-notified": Delivery.OUTBOX_NOTIFIED,
+}
 BROKERS = {"ours": "ours", "apache": "Apache"}
 DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 CANNOT_MEASURE = 2
@@ -35,20 +39,20 @@ T = TypeVar("T")
 
 
 def main(
-    ways: Annotated[str, typer.Option(help="How the credit service is told.")] = ",".join(WAYS),
+    ways: Annotated[str, typer.Option(help="How the credit service learns of orders.")] = ",".join(WAYS),
     brokers: Annotated[str, typer.Option(help="Whose broker.")] = ",".join(BROKERS),
-    databases: Annotated[str, typer.Option(help="Of both services.")] = ",".join(DATABASES),
-    rate: Annotated[float, typer.Option(min=1, help="Orders a second while times are measured.")] = 50,
-    in_flight: Annotated[int, typer.Option(min=1, help="Requests without an answer while orders a second are measured.")] = 16,
-    seconds: Annotated[float, typer.Option(min=1, help="Of each of the two.")] = 10,
-    rounds: Annotated[int, typer.Option(min=1, help="How often each case is measured, in turn.")] = 3,
+    databases: Annotated[str, typer.Option(help="Databases of both services.")] = ",".join(DATABASES),
+    rate: Annotated[float, typer.Option(min=1, help="Orders per second while times are measured.")] = 50,
+    in_flight: Annotated[int, typer.Option(min=1, help="Unanswered requests while throughput is measured.")] = 16,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds of each of the two measurements.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Measurements of each case, in turn.")] = 3,
 ) -> None:
-    """Measures orders/s and the time from POST to credit, and prints their results."""
+    """Measures orders per second and the time from POST to credit, and prints the results."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
     cases = [
-        Case(way, broker, database)
-        for database, broker, way in itertools.product(
+        Case(delivery, broker, database)
+        for database, broker, delivery in itertools.product(
             _chosen(databases, DATABASES), _chosen(brokers, BROKERS), _chosen(ways, WAYS)
         )
     ]
@@ -61,7 +65,7 @@ def main(
     try:
         _measure_all(cases * rounds, Plan(rate, in_flight, seconds), samples, console)
     except KeyboardInterrupt:
-        console.print("Interrupted; what was measured before:")
+        console.print("Interrupted; results so far:")
         console.print(*tables(samples, console.width))
         raise typer.Exit(INTERRUPTED) from None
     console.print(*tables(samples, console.width))
@@ -90,7 +94,7 @@ def _measure_all(cases: list[Case], plan: Plan, samples: dict[Case, list[Sample]
 def _chosen(text: str, known: Mapping[str, T]) -> Iterable[T]:
     for word in filter(None, map(str.strip, text.split(","))):
         if word not in known:
-            raise typer.BadParameter(f"{word!r} is none of {', '.join(known)}")
+            raise typer.BadParameter(f"unknown value {word!r}; choose from {', '.join(known)}")
         yield known[word]
 
 

@@ -1,4 +1,4 @@
-"""Measures one way: first at a fixed rate, then with a constant number of requests in flight."""
+"""Measures one case: first at a fixed rate, then with a constant number of requests in flight."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
     """Starts the system, measures, and ends it. Raises ProcessFailed, NoPostgresql."""
     with running(case, home) as system:
         warm_up = place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
-        _credited(system, warm_up)  # orders that still wait for a worker would delay the first measured ones
+        _credited(system, warm_up)  # orders still waiting for a worker would delay the first measured ones
         steady = place_at_rate(system.order_url, rate=plan.rate, seconds=plan.seconds)
         credited = _credited(system, steady)
         before = system.cpu_s()
@@ -53,7 +53,7 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
 
 
 def _credited(system: Running, placing: Placing) -> dict[str, int]:
-    """Returns the time of each order's credit, by the credit row. Waits for all, up to a time limit."""
+    """Returns the time of each order's credit row. Waits for all of them, up to a time limit."""
     engine = create_engine(system.credit_database_url)
     wanted = {order.order_id for order in placing.orders}
     deadline = time.monotonic() + CREDITED_WITHIN_S

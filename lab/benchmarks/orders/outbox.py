@@ -1,4 +1,4 @@
-"""The usual alternative: the order database stores the message in a row, together with the order, and a relay sends it later."""
+"""A transactional outbox: the message is stored as a row in the order's transaction, and a relay sends it later."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.rows_together import RowsTogether
 
 BATCH: Final = 100
-"""Rows that the relay sends at once."""
+"""Maximum number of rows that the relay sends in one batch."""
 POLL_S: Final = 1.0
 AGAIN_S: Final = 1.0
-"""After a failure."""
+"""Pause after a failure."""
 _SEND_TIMEOUT_S: Final = 30.0
 
 logger = logging.getLogger(__name__)
 
 
 class OutboxDatabase(SQLModel, registry=registry()):
-    """Base of the table."""
+    """Base class of the outbox table."""
 
 
 class OutboxRow(OutboxDatabase, table=True):
-    """A message that is not sent yet."""
+    """A message that has not been sent."""
 
     __tablename__ = "outbox"
 
@@ -50,7 +50,7 @@ _OUTBOX: Final = OutboxDatabase.metadata.tables["outbox"]
 
 
 class OutboxStore(SqlOrderStore):
-    """The order database with an outbox."""
+    """An order database with an outbox."""
 
     def __init__(self, engine: Engine) -> None:
         """Creates the table."""
@@ -58,12 +58,12 @@ class OutboxStore(SqlOrderStore):
         OutboxDatabase.metadata.create_all(engine)
 
     def store_with_message(self, order: Order, message: Message) -> None:
-        """Writes order, items and message; durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
+        """Stores order, items and message in one transaction. Raises DatabaseUnavailable, OutcomeUnknown."""
         outbox_row = {"key": order.order_id, "body": message.body}
         self._sessions.write_together(RowsTogether(_OUTBOX, outbox_row, rows_of(order)))
 
     def oldest(self) -> list[OutboxRow]:
-        """Returns at most BATCH messages, oldest first."""
+        """Returns up to BATCH messages, oldest first."""
         with self._sessions.reading() as session:
             rows = list(session.exec(select(OutboxRow).order_by(col(OutboxRow.id)).limit(BATCH)))
             session.expunge_all()
@@ -76,22 +76,22 @@ class OutboxStore(SqlOrderStore):
 
 
 class Relay(Protocol):
-    """Sends the messages of the outbox."""
+    """Sends the outbox's messages."""
 
     def wake(self) -> None:
-        """Tells the relay of a new message."""
+        """Notifies the relay of a new message."""
 
 
 class OutboxSender:
-    """Replaces the order service's broker: it writes the order and its message, and wakes the relay."""
+    """A replacement for the order service's broker: stores the order with its message, and wakes the relay."""
 
     def __init__(self, store: OutboxStore, relay: Relay) -> None:
-        """`relay` sends the messages."""
+        """Creates a sender; `relay` sends the messages."""
         self._store = store
         self._relay = relay
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Stores the order with its message, without half message or decision."""
+        """Stores the order with its message. Sends no half message and no decision."""
         assert isinstance(attempt.wanted, Order), "the bench places orders and cancels none"
         attempt.begin(attempt.wanted.order_id)
         try:
@@ -103,23 +103,23 @@ class OutboxSender:
         self._relay.wake()
 
     def why_unready(self) -> str | None:
-        """Returns None: the service takes orders without a broker."""
+        """Returns None, because the service accepts orders without a broker."""
         return None
 
     def refusing_brokers(self) -> list[str]:
-        """Returns nothing: there is no broker."""
+        """Returns an empty list, because there is no broker."""
         return []
 
     def count_discarded(self) -> int | None:
-        """Returns 0: no message is discarded here."""
+        """Returns 0, because no message is discarded."""
         return 0
 
 
 class OutboxRelay:
-    """A thread that sends the messages in their order, and then deletes them. After a crash it sends some again."""
+    """A thread that sends the messages in order and then deletes them. After a crash it may send some twice."""
 
     def __init__(self, store: OutboxStore, *, namesrv_addr: str, is_notified: bool) -> None:
-        """The thread looks each second; if `is_notified`, also after each new message of this process."""
+        """The thread polls the outbox once a second, and with `is_notified` also after each new message of this process."""
         self._store = store
         self._is_notified = is_notified
         self._producer = Producer("outbox_relay", namesrv_addr=namesrv_addr)
@@ -143,7 +143,7 @@ class OutboxRelay:
         self._loop.stop()
 
     def wake(self) -> None:
-        """Wakes the relay for a new message, if it is notified."""
+        """Wakes the relay if `is_notified` is set."""
         if self._is_notified:
             self._added.set()
 
@@ -155,7 +155,7 @@ class OutboxRelay:
                     self._loop.run(self._send(rows), timeout_s=_SEND_TIMEOUT_S)
                     self._store.forget(rows)
             except (ClientError, DatabaseFailure, TimeoutError) as error:
-                logger.warning("the relay tries again in %g s: %s", AGAIN_S, error)
+                logger.warning("the relay retries in %g s: %s", AGAIN_S, error)
                 self._is_stopping.wait(AGAIN_S)
                 continue
             self._added.wait(POLL_S)

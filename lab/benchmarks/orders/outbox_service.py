@@ -1,6 +1,6 @@
-"""The order service with an outbox in place of transactional messages: `python -m lab.benchmarks.orders.outbox_service`.
+"""The order service with an outbox instead of transactional messages: `python -m lab.benchmarks.orders.outbox_service`.
 
-All other parts are the order service's own: HTTP, tables, settings. OUTBOX_RELAY is `polled` or `notified`.
+HTTP, tables and settings are the order service's. OUTBOX_RELAY is `polled` or `notified`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RELAY = "OUTBOX_RELAY"
 
 
 def serve(settings: OrderSettings) -> None:
-    """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
+    """Serves until SIGTERM or SIGINT. Raises CannotStart or DatabaseUnusable."""
     with ExitStack() as opened:
         engine = open_to_serve(settings, MIGRATIONS)
         opened.callback(engine.dispose)

@@ -1,4 +1,4 @@
-"""Places orders over HTTP by a load generator (lab/benchmarks/orders/load, in Go), which notes when each was answered."""
+"""Places orders over HTTP with a load generator (lab/benchmarks/orders/load, in Go), which records the time of each answer."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from lab.benchmarks.side_by_side.generator import PROGRAM, build, printed_json
 
 _SOURCE: Final = Path(__file__).resolve().parent / "load"
 _PROGRAM: Final = PROGRAM.with_name("order-load")
-_LONGER_S: Final = 60.0
-"""How much longer than it places orders the generator may run: answers come within 30 s."""
+_ANSWER_TIMEOUT_S: Final = 60.0
+"""How much longer than the load the generator may run: answers arrive within 30 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedOrder:
-    """An order that was answered with 201; times in seconds since the epoch."""
+    """An order that was answered with 201. Times are seconds since the epoch."""
 
     order_id: str
     began_s: float
@@ -31,32 +31,32 @@ class Placing:
 
     orders: list[PlacedOrder]
     refused: int
-    """Requests with any other answer, or none."""
+    """Number of requests with any other answer or none."""
     seconds: float
 
 
 def build_generator() -> None:
-    """Builds the generator, which takes no time if it is built. Raises CannotBuild."""
+    """Builds the generator unless it is built already. Raises CannotBuild."""
     build(_PROGRAM, _SOURCE)
 
 
 def place_at_rate(url: str, *, rate: float, seconds: float) -> Placing:
-    """Starts `rate` orders a second, independent of the answers: a slow service does not slow the load. Raises ProcessFailed."""
+    """Starts `rate` orders per second without waiting for answers (open loop). Raises ProcessFailed."""
     return _place(url, "-rate", rate, seconds)
 
 
 def place_in_flight(url: str, *, in_flight: int, seconds: float) -> Placing:
-    """Keeps so many requests unanswered. Raises ProcessFailed."""
+    """Keeps `in_flight` requests unanswered at any time (closed loop). Raises ProcessFailed."""
     return _place(url, "-in-flight", in_flight, seconds)
 
 
 def _place(url: str, option: str, value: float, seconds: float) -> Placing:
     command = [str(_PROGRAM), "-url", url, option, f"{value:g}", "-seconds", f"{seconds:g}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + _LONGER_S)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + _ANSWER_TIMEOUT_S)
     except subprocess.TimeoutExpired as error:
-        raise ProcessFailed(f"the generator of orders did not end within {error.timeout:g} s") from None
+        raise ProcessFailed(f"the load generator did not end within {error.timeout:g} s") from None
     if done.returncode != 0:
-        raise ProcessFailed(f"the generator of orders failed: {done.stderr.strip()}")
-    printed = printed_json("the generator of orders", done.stdout)
+        raise ProcessFailed(f"the load generator failed: {done.stderr.strip()}")
+    printed = printed_json("the load generator", done.stdout)
     return Placing([PlacedOrder(**order) for order in printed["orders"]], printed["refused"], printed["seconds"])

@@ -1,4 +1,4 @@
-"""The results: a table for people, JSON and Markdown for later."""
+"""Reports the results as a table, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from lab.benchmarks.tables import tables_within
 
 PROCESSES: Final = ("order service", "broker", "credit service", "worker")
 COLUMNS: Final = (
-    "way, broker, database",
-    "orders/s (least, most)",
+    "delivery, broker, database",
+    "orders/s (min, max)",
     "POST p50, p99 ms",
     "POST to credit p50, p99 ms",
     *(f"CPU ms: {name}" for name in PROCESSES),
@@ -29,12 +29,12 @@ Samples = Mapping[Case, Sequence[Sample]]
 
 
 def rows(samples: Samples) -> list[tuple[str, ...]]:
-    """Returns a row for each case: the medians of its rounds."""
+    """Returns a row for each case, with the medians of its rounds."""
     return [_row(case, of_case) for case, of_case in samples.items()]
 
 
 def tables(samples: Samples, width: int) -> list[Table]:
-    """Returns the tables for a screen of this width."""
+    """Returns the tables for a terminal of this width."""
     return tables_within(width, COLUMNS, rows(samples))
 
 

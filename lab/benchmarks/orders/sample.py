@@ -1,4 +1,4 @@
-"""One measurement of one way to report orders."""
+"""The measurement of one case."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Way(StrEnum):
-    """The way by which the credit service learns of an order."""
+class Delivery(StrEnum):
+    """How orders are delivered to the credit service."""
 
     TRANSACTIONAL = "transactional message"
     OUTBOX_POLLED = "outbox, polled each second"
@@ -18,9 +18,9 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A measured combination of way, broker and database."""
+    """A measured combination of delivery, broker and database."""
 
-    way: Way
+    delivery: Delivery
     broker: str
     """`ours` or `Apache`."""
     database: str
@@ -28,29 +28,29 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name for people."""
-        return f"{self.way}, {self.broker}, {self.database}"
+        """The displayed name."""
+        return f"{self.delivery}, {self.broker}, {self.database}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The results of a measurement; times in milliseconds."""
+    """The results of a measurement. Times are in milliseconds."""
 
     orders_per_s: float
-    """With requests in flight all the time."""
+    """Measured with a constant number of requests in flight."""
     post_ms: Sequence[float]
     """p50 and p99 from the request to its answer, at the fixed rate."""
     credit_ms: Sequence[float]
     """p50 and p99 from the request to the credit row, at the fixed rate."""
     cpu_ms: Mapping[str, float]
-    """CPU time for one order, by process, with requests in flight all the time."""
+    """CPU time per order by process, with a constant number of requests in flight."""
     refused: int
     missing: int
-    """Orders without a credit when the wait for it was over."""
+    """Number of orders that had no credit after the time limit."""
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Returns the smallest value that at least so many percent do not exceed; 0 without values."""
+    """Returns the percentile of the values by nearest rank, or 0 without values."""
     if not values:
         return 0.0
     ordered = sorted(values)

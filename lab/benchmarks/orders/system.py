@@ -1,4 +1,4 @@
-"""The measured system: broker, Redis, worker, credit service, and one of three order services."""
+"""The system under test: broker, Redis, worker, credit service, and one of three order services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 from demo.processes import Process, Processes, answers
 from demo.system import System
 from lab.benchmarks.orders.outbox_service import RELAY
-from lab.benchmarks.orders.sample import Case, Way
+from lab.benchmarks.orders.sample import Case, Delivery
 from lab.benchmarks.side_by_side.brokers import ApacheBroker
 from lab.benchmarks.side_by_side.usage import used_cpu_s
 from tests.postgresql_server import new_database
@@ -34,7 +34,7 @@ class Running:
     processes: Mapping[str, psutil.Process]
 
     def cpu_s(self) -> dict[str, float]:
-        """Returns the CPU seconds of each process and its children."""
+        """Returns the CPU seconds used by each process and its children."""
         return {
             name: sum(map(used_cpu_s, (process, *process.children(recursive=True)))) for name, process in self.processes.items()
         }
@@ -42,7 +42,7 @@ class Running:
 
 @contextmanager
 def running(case: Case, home: Path) -> Iterator[Running]:
-    """Starts the system, and stops it after the block. Raises ProcessFailed, NoPostgresql."""
+    """Starts the system and stops it at the end of the block. Raises ProcessFailed, NoPostgresql."""
     with Processes(home / "logs") as processes:
         apache = ApacheBroker(processes, home / "apache", SYNC) if case.broker == "Apache" else None
         try:
@@ -55,9 +55,9 @@ def running(case: Case, home: Path) -> Iterator[Running]:
 
 
 def _start(case: Case, home: Path, processes: Processes, apache: ApacheBroker | None) -> Running:
-    # RocketMQ's check times: no check is due while orders are placed.
+    # RocketMQ's default check times: no check-back is due while orders are placed.
     system = System(processes, home, broker_settings={}, namesrv_addr=apache.namesrv_addr if apache else None)
-    order_service = _order_service(case.way, processes, system)
+    order_service = _order_service(case.delivery, processes, system)
     databases = _databases(case.database)
     services = (system.redis, system.worker, system.credit_service, order_service)
     for service in services:
@@ -80,10 +80,10 @@ def _start(case: Case, home: Path, processes: Processes, apache: ApacheBroker | 
     return Running(system.order_url, databases.get("CREDIT_DATABASE_URL", system.credit_database_url), measured)
 
 
-def _order_service(way: Way, processes: Processes, system: System) -> Process:
-    if way is Way.TRANSACTIONAL:
+def _order_service(delivery: Delivery, processes: Processes, system: System) -> Process:
+    if delivery is Delivery.TRANSACTIONAL:
         return system.order_service
-    environment = {**system.order_service.environment, RELAY: "notified" if way is Way.OUTBOX_NOTIFIED else "polled"}
+    environment = {**system.order_service.environment, RELAY: "notified" if delivery is Delivery.OUTBOX_NOTIFIED else "polled"}
     command = [sys.executable, "-m", "lab.benchmarks.orders.outbox_service"]
     return processes.add("outbox_service", command, environment=environment, is_ready=answers(f"{system.order_url}/healthz"))
 
@@ -93,5 +93,5 @@ def _databases(kind: str) -> Mapping[str, str]:
         return {}
     orders, credits = new_database(), new_database()
     if orders is None or credits is None:
-        raise NoPostgresql("PostgreSQL is not installed: apt-get install postgresql, or leave out --databases PostgreSQL")
+        raise NoPostgresql("PostgreSQL is not installed: apt-get install postgresql, or omit PostgreSQL from --databases")
     return {"ORDER_DATABASE_URL": orders, "CREDIT_DATABASE_URL": credits}

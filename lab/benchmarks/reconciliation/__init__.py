@@ -1,1 +1,1 @@
-"""`make bench-pipelines`: the reconciliation on large books with a known number of faults, beside datacompy and DuckDB."""
+"""`make bench-pipelines`: measures the reconciliation on large books with known faults, beside datacompy and DuckDB."""

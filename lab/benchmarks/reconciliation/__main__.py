@@ -1,4 +1,4 @@
-"""python -m lab.benchmarks.reconciliation: large books with known faults, beside other tools, and how the time grows."""
+"""python -m lab.benchmarks.reconciliation: measures the reconciliation on large books with known faults, beside other tools."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CANNOT_MEASURE = 2
 
 
 def main(
-    orders: Annotated[list[int] | None, typer.Option(min=1_000, help="how many orders; may be repeated")] = None,
-    rounds: Annotated[int, typer.Option(min=0, help="how often the tools compare the two tables, in turn; 0: not at all")] = 3,
-    memory: Annotated[str, typer.Option(help="heap of Spark's JVM, and DuckDB's memory")] = "4g",
-    folder: Annotated[Path, typer.Option(help="where the books go for the time of the run")] = Path("data/bench-pipelines"),
-    packages: Annotated[Path, typer.Option(help="where datacompy and DuckDB are installed")] = Path("data/comparison"),
+    orders: Annotated[list[int] | None, typer.Option(min=1_000, help="number of orders; may be repeated")] = None,
+    rounds: Annotated[int, typer.Option(min=0, help="comparisons of the two tables by each tool, in turn; 0 omits them")] = 3,
+    memory: Annotated[str, typer.Option(help="heap of Spark's JVM and memory of DuckDB")] = "4g",
+    folder: Annotated[Path, typer.Option(help="folder for the books during the run")] = Path("data/bench-pipelines"),
+    packages: Annotated[Path, typer.Option(help="folder in which datacompy and DuckDB are installed")] = Path("data/comparison"),
 ) -> None:
-    """Write books, reconcile them, and compare what was found with what was injected. Then the two tables, beside other tools."""
+    """Write books, reconcile them, and compare the findings with the injected faults. Then compare two tables with each tool."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     screen = Console()
@@ -60,13 +60,13 @@ def main(
 
 @contextmanager
 def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
-    """Writes books of so many orders, and removes them after the block. Raises RunFailed."""
+    """Writes books of `count` orders, and removes them at the end of the block. Raises RunFailed."""
     books = folder.absolute() / str(count)
     shutil.rmtree(books, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     needed = count * BYTES_PER_ORDER
     if shutil.disk_usage(folder).free < 2 * needed:
-        raise RunFailed(f"the books need {needed / 1e9:.1f} GB in {folder}, and Spark as much again")
+        raise RunFailed(f"not enough space in {folder}: the books need {needed / 1e9:.1f} GB, and Spark as much again")
     try:
         with screen.status(f"Writing books of {count:,} orders"):
             write_books(books, count, time.time_ns() // 1_000_000)

@@ -1,4 +1,4 @@
-"""Writes books of any size directly into the stores: two SQLite databases, and a commit log with its consumer offsets."""
+"""Writes books of any size directly into the stores: two SQLite databases, and a commit log with consumer offsets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rocketmq_broker.message.record import encode_blank, encode_record, host_byt
 
 SEGMENT_BYTES: Final = 1 << 30
 STEP_MS: Final = 5
-"""Between two orders: ten million of them take 14 hours."""
+"""Time between two orders: ten million orders span 14 hours."""
 AGE_MS: Final = 600_000
-"""Of the youngest order."""
+"""Age of the newest order."""
 
 _YEAR_MS: Final = 365 * 86_400_000
 _QUEUES: Final = 8
@@ -68,7 +68,7 @@ class _Order:
 
 
 def write_books(folder: Path, orders: int, now_ms: int) -> None:
-    """Writes orders.db, credits.db and store/ below the folder, which must not exist."""
+    """Writes orders.db, credits.db and store/ into the folder, which must not exist."""
     folder.mkdir(parents=True)
     began_ms = now_ms - AGE_MS - orders * STEP_MS
     _write_tables(folder, orders, began_ms)
@@ -144,7 +144,7 @@ def _credit_rows(order: _Order) -> list[tuple[Any, ...]]:
 
 
 class _Log:
-    """Writes a commit log as a broker does, segment by segment."""
+    """Writes a commit log segment by segment, as a broker does."""
 
     def __init__(self, store: Path) -> None:
         self._store = store

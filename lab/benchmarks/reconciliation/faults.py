@@ -1,4 +1,4 @@
-"""The faults of the benchmark's books: one order in a thousand has each, with the expected finding."""
+"""The faults in the benchmark's books, with the expected finding of each. One order in a thousand has each fault."""
 
 from enum import StrEnum
 from typing import Final
@@ -64,18 +64,18 @@ EXPECTED: Final = {
 UNCREDITED: Final = frozenset(
     {Fault.CREDIT_LOST, Fault.DEAD_LETTER, Fault.DISCARDED, Fault.COMMIT_LOST, Fault.NEVER_ANNOUNCED, Fault.PENDING}
 )
-"""They leave an order without a credit."""
+"""Faults that leave an order without a credit."""
 
 _FAULTS: Final = tuple(Fault)
 
 
 def fault_of(number: int) -> Fault | None:
-    """Returns the fault of the order with this number; None for most."""
+    """Returns the fault of the order with this number, or None."""
     place = number % ONE_IN
     return _FAULTS[place] if place < len(_FAULTS) else None
 
 
 def injected(orders: int) -> dict[Fault, int]:
-    """Returns how many of so many orders have each fault."""
+    """Returns how many orders have each fault in books of `orders` orders."""
     whole, rest = divmod(orders, ONE_IN)
     return {fault: whole + (place < rest) for place, fault in enumerate(_FAULTS)}

@@ -1,4 +1,4 @@
-"""The benchmark's report: faults found, times, the tools in comparison, and growth."""
+"""The benchmark's report: faults found, times, the comparison of tools, and growth."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _WHOLE = "ours, with its commit log"
 
 
 def faults_table(run: Run) -> Table:
-    """Returns a table of each fault: how often it was injected and found; with the run's time."""
-    took = f"{run.usage.wall_s:.0f} s, of a processor {run.usage.cpu_s:.0f} s"
-    table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} findings invented")
+    """Returns a table of the faults: how often each was injected and found. Its title has the run's time."""
+    took = f"{run.usage.wall_s:.0f} s, {run.usage.cpu_s:.0f} s of CPU"
+    table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} false findings")
     table.add_column("fault")
     for name in ("injected", "found, class and cause right"):
         table.add_column(name, justify="right")
@@ -30,7 +30,7 @@ def faults_table(run: Run) -> Table:
 
 
 def times_table(runs: Sequence[Run]) -> Table:
-    """Returns a table of each size: time, orders a second, processor time an order, memory."""
+    """Returns a table of the sizes: time, orders per second, CPU time per order, memory."""
     table = Table(title="python -m pipelines reconcile, with its commit log")
     for name in ("orders", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
         table.add_column(name, justify="right")
@@ -48,13 +48,13 @@ def times_table(runs: Sequence[Run]) -> Table:
 
 
 def two_tables_table(two_tables: TwoTables) -> Table:
-    """Returns a table of each tool: time, rows a second, processor time, memory, and its ratio to ours."""
+    """Returns a table of the tools: time, rows per second, CPU time, memory, and the ratio to ours."""
     table = Table(
         box=SIMPLE_HEAD,
         show_edge=False,
         padding=(0, 1, 0, 0),
-        title=f"{two_tables.orders:,} orders against their credits: order id, customer, amount;"
-        f" median, least and most of {max(len(result.runs) for result in two_tables.results)} runs",
+        title=f"{two_tables.orders:,} orders compared with their credits: order id, customer, amount;"
+        f" median, min and max of {max(len(result.runs) for result in two_tables.results)} runs",
     )
     table.add_column("tool")
     for name in ("wall s", "least", "most", "rows/s", "CPU s", "peak GB", "ours/theirs", "found"):
@@ -65,14 +65,14 @@ def two_tables_table(two_tables: TwoTables) -> Table:
 
 
 def _tool_row(two_tables: TwoTables, result: ToolResult) -> tuple[str, ...]:
-    least_s, most_s = result.least_and_most_s
+    min_s, max_s = result.min_and_max_s
     ours = two_tables.result(Tool.OURS)
     ratio = "" if ours is None or result.tool is Tool.OURS else f"{ours.wall_s / result.wall_s:.2f}"
     return (
         result.tool.value,
         f"{result.wall_s:.1f}",
-        f"{least_s:.1f}",
-        f"{most_s:.1f}",
+        f"{min_s:.1f}",
+        f"{max_s:.1f}",
         f"{rows_in_books(two_tables.orders) / result.wall_s:,.0f}",
         f"{result.cpu_s:.0f}",
         f"{result.peak_bytes / 1e9:.1f}",
@@ -82,7 +82,7 @@ def _tool_row(two_tables: TwoTables, result: ToolResult) -> tuple[str, ...]:
 
 
 def growth_table(runs: Sequence[Run], compared: Sequence[TwoTables]) -> Table | None:
-    """Returns a table of the times' growth relative to the smallest books; None for one size."""
+    """Returns a table of the growth of the times relative to the smallest books, or None for one size."""
     walls = [(_WHOLE, run.orders, run.usage.wall_s) for run in runs]
     walls += [(result.tool.value, two_tables.orders, result.wall_s) for two_tables in compared for result in two_tables.results]
     grown = [
@@ -93,7 +93,7 @@ def growth_table(runs: Sequence[Run], compared: Sequence[TwoTables]) -> Table | 
     ]
     if not grown:
         return None
-    table = Table(title="Growth, from the smallest books on")
+    table = Table(title="Growth relative to the smallest books")
     table.add_column("tool")
     for name in ("orders", "times the orders", "times the time"):
         table.add_column(name, justify="right")

@@ -1,4 +1,4 @@
-"""One run of the reconciliation as users start it, with its wall time, processor time and memory."""
+"""Runs the reconciliation as users start it, and measures its wall time, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _END_WITHIN_S: Final = 5.0
 
 
 class RunFailed(Exception):
-    """The reconciliation ended without a verdict; the text is its last output."""
+    """The reconciliation ended without a verdict. The text is its last output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The resources of a command and its children."""
+    """The resource usage of a command and its children."""
 
     wall_s: float
     cpu_s: float
     peak_bytes: int
-    """Of proportional set sizes together."""
+    """The peak of the summed proportional set sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """The injections of a fault, and the findings of it with the right class and cause."""
+    """How often a fault was injected, and how often it was found with the right class and cause."""
 
     fault: Fault
     injected: int
@@ -47,7 +47,7 @@ class FaultCount:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on books of so many orders. `invented` counts findings without an injected fault."""
+    """A run on books of `orders` orders. `invented` counts findings without an injected fault."""
 
     orders: int
     usage: Usage
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def is_right(self) -> bool:
-        """True if each fault was found, and nothing else."""
+        """True if all injected faults were found, and no others."""
         return not self.invented and all(fault.found == fault.injected for fault in self.faults)
 
 
 def reconcile(folder: Path, orders: int, memory: str) -> Run:
-    """Runs `python -m pipelines reconcile` on books of `write_books`. Raises RunFailed."""
+    """Runs `python -m pipelines reconcile` on the books of `write_books`. Raises RunFailed."""
     output = folder / "out"
     answer, usage = measured([*reconcile_command(folder, memory, output), "--store", str(folder / "store")])
     totals = msgspec.json.decode(answer.encode())["findings"]
@@ -69,16 +69,16 @@ def reconcile(folder: Path, orders: int, memory: str) -> Run:
 
 
 def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
-    """Returns the command that reconciles the databases of `write_books`, and prints JSON."""
+    """Returns the command that reconciles the books of `write_books` and writes JSON."""
     databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
     options = ["--json", "--memory", memory, "--output", str(output)]
     return [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
 
 
 def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> tuple[str, Usage]:
-    """Returns a command's output, and the resources of it and its children. Raises RunFailed without a verdict.
+    """Runs a command, and returns its output and the resource usage of it and its children. Raises RunFailed without a verdict.
 
-    A verdict is an output, and exit code 0 or 1.
+    A verdict is an output with exit code 0 or 1.
     """
     began_s = time.monotonic()
     cpu_s: dict[tuple[int, float], float] = {}
@@ -102,7 +102,7 @@ def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = 
 
 
 def _end(root: psutil.Process) -> None:
-    """Ends a running command, with Spark's JVM and its workers."""
+    """Kills a running command with Spark's JVM and its workers."""
     with suppress(psutil.NoSuchProcess):
         family = [*root.children(recursive=True), root]
         for process in family:
@@ -115,7 +115,7 @@ def _end(root: psutil.Process) -> None:
 
 
 def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
-    """Notes the processor time of each process, and returns the memory of all together."""
+    """Records the CPU time of each process, and returns the memory of all processes."""
     total = 0
     try:
         for process in (root, *root.children(recursive=True)):
@@ -128,7 +128,7 @@ def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
 
 
 def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
-    """Counts the faults by class and cause: two faults may not share both."""
+    """Counts the faults by class and cause, which identify a fault together."""
     rows = pyarrow.parquet.read_table(output / "findings", columns=["finding", "cause"]).group_by(["finding", "cause"])
     counted = {(row["finding"], row["cause"]): row["finding_count"] for row in rows.aggregate([("finding", "count")]).to_pylist()}
     faults = [

@@ -1,7 +1,7 @@
-"""python -m lab.benchmarks.reconciliation.table_sources --jdbc-driver JAR: our ADBC source and Spark's JDBC source, in turn.
+"""python -m lab.benchmarks.reconciliation.table_sources --jdbc-driver JAR: measures our ADBC source and Spark's JDBC source.
 
-Both read the table of orders of a PostgreSQL started here, in ranges of its key, and Spark discards the rows. The driver's JAR
-comes from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
+Both read the table of orders from a local PostgreSQL in ranges of its key, and Spark discards the rows. To get the driver's JAR
+from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
 """
 
 from __future__ import annotations
@@ -40,17 +40,15 @@ _FILL: Final = """
         1700000000000 + n, 'PLACED' FROM generate_series(1, {rows}) AS n;
     ANALYZE orders"""
 _FETCH_ROWS: Final = 10_000
-"""Rows that JDBC asks for at a time; its driver's own choice is one row, or all."""
+"""The JDBC fetch size."""
 
 
 def main(
     jdbc_driver: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="JAR of PostgreSQL's JDBC driver")],
-    rows: Annotated[int, typer.Option(min=1, help="rows of the table")] = 2_000_000,
-    rounds: Annotated[
-        int, typer.Option(min=1, help="how often each source reads, in turn, after one round that does not count")
-    ] = 5,
+    rows: Annotated[int, typer.Option(min=1, help="number of rows in the table")] = 2_000_000,
+    rounds: Annotated[int, typer.Option(min=1, help="readings by each source, in turn, after a warm-up round")] = 5,
 ) -> None:
-    """Read one table by both sources, and print a table of times."""
+    """Read one table with both sources and print the times."""
     screen = Console()
     url = new_database()
     if url is None:
@@ -91,7 +89,7 @@ def _by_jdbc(spark: SparkSession, url: str, rows: int) -> DataFrame:
 
 
 def _measured(sources: Mapping[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Returns wall and processor time of each reading, by source. The first round warms up the JVM and the Python workers."""
+    """Returns wall and CPU times of the readings by source. The first round warms up the JVM and the Python workers."""
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in sources}
     for number in range(rounds + 1):
         for name, frame in sources.items():
@@ -103,7 +101,7 @@ def _measured(sources: Mapping[str, Callable[[], DataFrame]], rounds: int) -> di
 
 
 def _cpu_s() -> float:
-    """Returns the CPU time of this process and its children: Spark's JVM, its Python workers, and PostgreSQL."""
+    """Returns the CPU time of this process and its children: Spark's JVM, its Python workers and PostgreSQL."""
     process = psutil.Process()
     return sum(map(used_cpu_s, (process, *process.children(recursive=True))))
 
@@ -111,7 +109,7 @@ def _cpu_s() -> float:
 def _times(rows: int, measured: Mapping[str, list[tuple[float, float]]]) -> Table:
     table = Table(title=f"{rows:,} rows, {len(ORDERS.columns)} columns of {ORDERS.name}, PostgreSQL on this machine")
     table.add_column("source")
-    for name in ("wall s (least, most)", "rows/s", "CPU s"):
+    for name in ("wall s (min, max)", "rows/s", "CPU s"):
         table.add_column(name, justify="right")
     for name, times in measured.items():
         walls = [wall_s for wall_s, _ in times]

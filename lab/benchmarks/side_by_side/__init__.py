@@ -1,1 +1,1 @@
-"""One load on two brokers in turn: ours and Apache RocketMQ."""
+"""Measures one load on two brokers in turn: ours and Apache RocketMQ."""

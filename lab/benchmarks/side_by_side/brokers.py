@@ -22,17 +22,17 @@ from lab.benchmarks.side_by_side.usage import born_s
 PEER = Path(__file__).resolve().parents[3] / "tests" / "foreign" / "apache" / "peer"
 APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
 APACHE_PROXY_VERSION = "5.3.3"
-"""RocketMQ 4.9.7 has no proxy. This one runs in one process with its broker (local mode)."""
+"""RocketMQ 4.9.7 has no proxy. This version's proxy runs in one process with its broker (local mode)."""
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300
 """The first start of Apache's broker downloads its jars."""
 
 
 class Side(StrEnum):
-    """A broker that is compared. The ratio of each is to APACHE."""
+    """A compared broker. Ratios are relative to APACHE."""
 
     OURS = "ours"
-    """The compiled broker where it is built, else the Python source."""
+    """The compiled broker if it is built, otherwise the Python source."""
     INTERPRETED = "ours, interpreted"
     APACHE = "Apache"
     APACHE_5 = f"Apache {APACHE_5_VERSION}"
@@ -40,28 +40,28 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The broker's check times, in milliseconds."""
+    """The broker's settings for check-backs, in milliseconds."""
 
     transaction_time_out: int = 6_000
     transaction_check_interval: int = 60_000
 
 
 NEVER_DUE = Checks(24 * 3_600_000, 3_600_000)
-"""Longer than any measurement. RocketMQ's checks of such transactions come after it."""
+"""Longer than any measurement: no check-back is due."""
 ALL_DUE = Checks(1_000, 10_000)
-"""Every transaction is due that an earlier start left. RocketMQ's first check comes an interval after the start."""
+"""Every transaction of an earlier start is due. RocketMQ's first check comes one interval after the start."""
 
 
 class BrokerUnderTest(ABC):
-    """A broker with its name server. `home` holds its settings, its store and its logs."""
+    """A broker with its name server. `home` holds settings, store and logs."""
 
     checks = Checks()
-    """Counts at the next start."""
+    """Takes effect at the next start."""
     has_grpc = False
-    """Whether the next start opens a port for gRPC, too."""
+    """Whether the next start also opens a gRPC port."""
 
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
-        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings except `checks` are the defaults."""
+        """`flush` is SYNC_FLUSH or ASYNC_FLUSH. All other settings except `checks` have their defaults."""
         self.home = home
         self.was_started = False
         self._processes = processes
@@ -81,13 +81,13 @@ class BrokerUnderTest(ABC):
 
     @property
     def grpc_endpoint(self) -> str:
-        """The address for clients by gRPC."""
+        """The address for gRPC clients."""
         return f"127.0.0.1:{self._grpc_port}"
 
     def start(self) -> float:
-        """Starts it. Returns the seconds from the broker process's birth to its first accepted message.
+        """Starts the broker, and returns the seconds from the start of its process to its first accepted message.
 
-        After `kill` or `stop` it opens the store again. Raises ProcessFailed.
+        After `kill` or `stop` it opens the same store. Raises ProcessFailed.
         """
         self.was_started = True
         self._spawn()
@@ -101,7 +101,7 @@ class BrokerUnderTest(ABC):
 
     @abstractmethod
     def _wait_until_ready(self) -> None:
-        """Returns when the name server knows the broker as well."""
+        """Waits until the broker has registered with the name server."""
 
     @property
     @abstractmethod
@@ -110,20 +110,20 @@ class BrokerUnderTest(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """Kills the broker by SIGKILL, as a crash would; its helpers end themselves."""
+        """Kills the broker with SIGKILL. Its helper processes end on their own."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends broker and name server."""
+        """Stops broker and name server."""
 
 
 class OurBroker(BrokerUnderTest):
-    """python -m rocketmq_broker, its name server in the same process."""
+    """python -m rocketmq_broker, with its name server in the same process."""
 
     python_options: Sequence[str] = ()
     """The arguments between `python` and `-m rocketmq_broker`."""
     environment: Mapping[str, str] = {}
-    """What differs from this program's environment."""
+    """Environment variables that override this program's."""
 
     def _spawn(self) -> None:
         settings = {
@@ -152,26 +152,26 @@ class OurBroker(BrokerUnderTest):
         return psutil.Process(self._process.pid)
 
     def kill(self) -> None:
-        """Kills the broker, and its name server with it."""
+        """Kills the broker with its name server."""
         self._process.kill()
 
     def stop(self) -> None:
-        """Ends it cleanly."""
+        """Stops it cleanly."""
         self._process.stop()
 
 
 class InterpretedBroker(OurBroker):
-    """The Python source, also where this program runs on the compiled broker."""
+    """The broker's Python source, even if this program runs on the compiled broker."""
 
     environment: Mapping[str, str] = {"PYTHONPATH": "", "ROCKETMQ_BROKER_COMPILED": ""}
 
 
 class ApacheBroker(BrokerUnderTest):
-    """Apache RocketMQ started by tests/foreign/apache/peer: name server and broker, a JVM each."""
+    """Apache RocketMQ, started by tests/foreign/apache/peer: name server and broker, each in its own JVM."""
 
     version = APACHE_VERSION
     version_with_proxy = APACHE_PROXY_VERSION
-    """The one that is started where a port for gRPC is asked for."""
+    """The version that is started when a gRPC port is requested."""
 
     def _spawn(self) -> None:
         (self.home / "broker.pid").unlink(missing_ok=True)
@@ -209,7 +209,7 @@ class ApacheBroker(BrokerUnderTest):
         self.stop()
 
     def stop(self) -> None:
-        """Ends both cleanly."""
+        """Stops both cleanly."""
         stop = self._processes.add("peer-stop", [str(PEER), "stop", str(self.home)])
         stop.spawn()
         stop.wait(timeout_s=60)
@@ -217,7 +217,7 @@ class ApacheBroker(BrokerUnderTest):
 
 
 class Apache5Broker(ApacheBroker):
-    """The newest RocketMQ that Maven Central has, without its proxy unless gRPC is asked for."""
+    """The newest RocketMQ on Maven Central, with its proxy only if gRPC is requested."""
 
     version = APACHE_5_VERSION
     version_with_proxy = APACHE_5_VERSION
@@ -236,5 +236,5 @@ def _wait_gone(process: psutil.Process, timeout_s: float = 30) -> None:
     with contextlib.suppress(psutil.NoSuchProcess):
         while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
             if time.monotonic() > deadline:
-                raise ProcessFailed(f"process {process.pid} does not end")
+                raise ProcessFailed(f"process {process.pid} did not end")
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""The load drivers: our own generator, lab/benchmarks/load, built from Go on demand; and Apache's own Java client."""
+"""The load drivers: our generator lab/benchmarks/load, built from Go on demand, and Apache's Java client."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _JAVA_RUN_TIMEOUT_S = 600
 
 
 class CannotBuild(Exception):
-    """The generator cannot be built here; the text gives the reason and the remedy."""
+    """The generator cannot be built. The text has the reason and the remedy."""
 
 
 def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
-    """Builds a generator, which takes no time without changes of its source. Raises CannotBuild."""
+    """Builds a generator; Go skips unchanged source. Raises CannotBuild."""
     go = find_go()
     if go is None:
         raise CannotBuild(
@@ -44,7 +44,7 @@ def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
 
 
 def find_go() -> str | None:
-    """Returns the path of `go`; None without it."""
+    """Returns the path of `go`, or None if it is not installed."""
     return shutil.which("go") or shutil.which("go", path=_WHERE_GO_INSTALLS_ITSELF)
 
 
@@ -56,10 +56,10 @@ def generate(
     on_start: Callable[[int], None] = lambda pid: None,
     **options: object,
 ) -> dict[str, Any]:
-    """Puts a load on each broker at the same time, by a generator each, and returns what they print as one (lab/benchmarks/load).
+    """Puts a load on all brokers at the same time, with a generator (lab/benchmarks/load) for each, and adds up their results.
 
-    `on_start` is called with each generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`. Raises
-    ProcessFailed.
+    `on_start` is called with each generator's process id. Options become the generator's: `in_flight=32` is `-in-flight 32`.
+    Raises ProcessFailed.
     """
     generators = [
         processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *_arguments(options)])
@@ -74,9 +74,9 @@ def generate(
 
 
 def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns what several generators printed as that of one: the sum of rates and numbers, the longest of the times.
+    """Returns the combined output of several generators: the sums of rates and numbers, and the longest of the times.
 
-    The measured time is the one that is common to all.
+    The measured time is the interval common to all.
     """
     total = dict(printed[0])
     for each in printed[1:]:
@@ -96,7 +96,7 @@ def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def drive_java_client(
     processes: Processes, arguments: list[str], header: str, *, on_start: Callable[[int], None] = lambda pid: None
 ) -> dict[str, Any]:
-    """Lets Apache's Java client put a load on a broker, and returns its output. Raises ProcessFailed."""
+    """Puts a load on a broker with Apache's Java client, and returns its output. Raises ProcessFailed."""
     driver = processes.add("driver", [str(_JAVA_CLIENT), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
     driver.spawn()
     on_start(driver.pid)
@@ -107,15 +107,15 @@ def drive_java_client(
 def drive_grpc_client(
     processes: Processes, endpoint: str, mode: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
 ) -> dict[str, Any]:
-    """Lets Apache's gRPC client for Go put a load on a broker, and returns its output. Raises CannotBuild, ProcessFailed.
+    """Puts a load on a broker with Apache's gRPC client for Go, and returns its output. Raises CannotBuild, ProcessFailed.
 
-    Options are the program's (tests/foreign/clients/grpc/go/bench): `in_flight=32` is `-in-flight 32`.
+    Options become those of tests/foreign/clients/grpc/go/bench: `in_flight=32` is `-in-flight 32`.
     """
     build(GRPC_PROGRAM, _GRPC_SOURCE)
     driver = processes.add(
         "grpc-load",
         [str(GRPC_PROGRAM), endpoint, mode, *_arguments(options)],
-        # The client writes its log below its home directory.
+        # The client writes its log into its home directory.
         environment={"HOME": str(GRPC_PROGRAM.parent)},
     )
     driver.spawn()

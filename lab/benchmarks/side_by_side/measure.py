@@ -1,4 +1,4 @@
-"""Measures one load on one broker, which starts with an empty store."""
+"""Measures one load on one broker that starts with an empty store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PENDING_TOPIC = "BenchmarkPending"
 
 
 def measure(plan: Plan, run: Run, home: Path) -> Sample:
-    """Starts the broker, puts the load on it and stops it; `home` is removed. Raises ProcessFailed."""
+    """Starts the broker, puts the load on it, stops it and removes `home`. Raises ProcessFailed."""
     load_before = load_average()
     try:
         with Processes(home / "logs") as processes:
@@ -49,20 +49,20 @@ class _Bench:
 
     @property
     def broker(self) -> BrokerUnderTest:
-        """The only one, or the first."""
+        """The only broker, or the first."""
         return self.brokers[0]
 
     @property
     def times(self) -> dict[str, str]:
-        """The warm-up and the time that is measured, as load generators take them."""
+        """Warm-up and measured time as options of the load generators."""
         return {"warm_up": f"{self.plan.warm_up_s}s", "measured": f"{self.plan.seconds}s"}
 
     def fill(self, mode: str, topic: str, messages: int) -> None:
-        """Sends so many messages, or half messages, without measuring."""
+        """Sends messages or half messages without measuring."""
         generate(self.processes, mode, [self.broker.address], topic=topic, messages=messages, body=self.plan.body_size)
 
     def generated(self, start_s: float, mode: str, **options: object) -> Sample:
-        """Measures a load of our generator, which itself reports the end of its warm-up."""
+        """Measures a load of our generator, which reports the end of its warm-up."""
         addresses = [broker.address for broker in self.brokers]
         with watching(*(broker.process for broker in self.brokers)) as watch:
             printed = generate(self.processes, mode, addresses, on_start=watch.add_driver, topic=TOPIC, **options)
@@ -117,7 +117,7 @@ def _pulls(bench: _Bench) -> Sample:
 
 
 def _checks(bench: _Bench) -> Sample:
-    """Sends the transactions to a broker that does not check them; after its restart, all are due at the first check."""
+    """Sends transactions to a broker without check-backs. After its restart all are due at the first check."""
     bench.broker.checks = NEVER_DUE
     bench.broker.start()
     bench.fill("halves", TOPIC, bench.plan.pending)
@@ -139,7 +139,7 @@ def _restart(bench: _Bench) -> Sample:
 
 
 def _by_grpc(bench: _Bench) -> Sample:
-    """The load of Apache's gRPC client, in which a message counts when its last call is answered."""
+    """Measures a load of Apache's gRPC client, which counts a message when its last call is answered."""
     broker, plan = bench.broker, bench.plan
     is_sent = bench.load.kind is not Kind.GRPC_RECEIVES
     mode = bench.load.kind.removeprefix("grpc-")

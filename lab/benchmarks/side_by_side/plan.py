@@ -1,4 +1,4 @@
-"""The plan of a measurement: its loads, their order, and the approximate time."""
+"""The plan of a measurement: its loads, their order and the approximate duration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.benchmarks.side_by_side.brokers import Side
 SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
 BINARY_HEADERS = "ROCKETMQ"
 JAVA_WARM_UP_S = 10
-"""The Java driver's warm-up is part of it."""
+"""The warm-up included in the Java driver's run."""
 _START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10}
 _GENERATOR_S = 2
 _JAVA_S = 4
@@ -27,13 +27,13 @@ class Kind(StrEnum):
     """A kind of load."""
 
     TRANSACTIONS = "transactions"
-    """Half messages, each committed when its answer comes."""
+    """Half messages, each committed when it is answered."""
     TWO_BROKERS = "two-brokers"
-    """TRANSACTIONS at two brokers on the same processors, half of the messages in flight at each."""
+    """TRANSACTIONS at two brokers on the same CPUs, with half of the messages in flight at each."""
     SENDS = "sends"
     """Plain messages."""
     LISTENER = "listener"
-    """Transactions at a steady rate: the time from before the send until a held pull has the message."""
+    """Transactions at a steady rate: the time from the send until a held pull returns the message."""
     PULLS = "pulls"
     """Pulling a backlog."""
     CHECKS = "checks"
@@ -45,17 +45,17 @@ class Kind(StrEnum):
     JAVA_CONSUMER = "java consumer"
     """Eight threads of Apache's Java client send transactions, and its push consumer receives."""
     GRPC_SENDS = "grpc-sends"
-    """Plain messages by Apache's gRPC client for Go, on Apache's side through its proxy in local mode."""
+    """Plain messages by Apache's gRPC client for Go; with Apache's broker through its proxy in local mode."""
     GRPC_TRANSACTIONS = "grpc-transactions"
-    """TRANSACTIONS by that client."""
+    """TRANSACTIONS by the same client."""
     GRPC_RECEIVES = "grpc-receives"
-    """That client receives a backlog, and acknowledges each message."""
+    """The same client receives a backlog and acknowledges each message."""
 
 
 GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
-"""The kinds whose load our own generator makes."""
+"""The kinds of load that our generator produces."""
 BY_GRPC = (Kind.GRPC_SENDS, Kind.GRPC_TRANSACTIONS, Kind.GRPC_RECEIVES)
-"""The kinds whose load Apache's gRPC client makes."""
+"""The kinds of load that Apache's gRPC client produces."""
 
 _WANTED_OF_TRANSACTIONS: Mapping[tuple[str, int | None], float] = {
     (SYNC, 1): 1.5,
@@ -93,7 +93,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """The name for people."""
+        """The displayed name."""
         flush = self.flush.removesuffix("_FLUSH")
         if self.kind is Kind.JAVA_TRANSACTIONS:
             return f"{flush} {self.header} {self.in_flight} Java threads"
@@ -113,7 +113,7 @@ class Load:
 
     @property
     def wanted(self) -> float:
-        """The least ratio that the project aims at in this row."""
+        """The smallest ratio that the project aims for in this row."""
         match self.kind:
             case Kind.TRANSACTIONS:
                 return _WANTED_OF_TRANSACTIONS.get((self.flush, self.in_flight), _WANTED)
@@ -155,7 +155,7 @@ class Plan:
     seconds: int
     body_size: int
     rate: int
-    """Transactions a second of LISTENER."""
+    """Transactions per second of LISTENER."""
     backlog: int
     """Messages that PULLS pulls, and that RESTART finds in the store."""
     pending: int
@@ -164,7 +164,7 @@ class Plan:
     """Messages of JAVA_CONSUMER."""
 
     def runs(self) -> list[Run]:
-        """Returns all brokers in turn for each load; every second round begins with the last one."""
+        """Returns the runs of all brokers in turn for each load. Every second round has the reverse order of brokers."""
         return [
             Run(number, load, side)
             for number in range(self.rounds)
@@ -173,7 +173,7 @@ class Plan:
         ]
 
     def run_s(self, run: Run) -> float:
-        """Returns a run's approximate time."""
+        """Returns a run's approximate duration."""
         start_s = _START_AND_STOP_S[run.side] * run.load.brokers
         match run.load.kind:
             case Kind.PULLS:
@@ -192,12 +192,12 @@ class Plan:
                 return start_s + self.warm_up_s + self.seconds + _GENERATOR_S
 
     def total_s(self) -> float:
-        """Returns the approximate time of all runs."""
+        """Returns the approximate duration of all runs."""
         return sum(map(self.run_s, self.runs()))
 
 
 def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int]) -> list[Load]:
-    """Returns the rows of these kinds. Reading or recovering a store is measured once, because the flush type does not matter."""
+    """Returns the rows of these kinds. Kinds that only read or recover a store have one row: the flush type is irrelevant."""
     loads: list[Load] = []
     for kind in kinds:
         match kind:
@@ -219,7 +219,7 @@ def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Se
 
 
 def java_loads(flushes: Sequence[str], headers: Sequence[str], threads: Sequence[int], *, with_consumer: bool) -> list[Load]:
-    """Returns every combination, by Apache's Java client."""
+    """Returns a load of Apache's Java client for every combination."""
     loads: list[Load] = []
     for flush in flushes:
         for header in headers:

@@ -1,4 +1,4 @@
-"""What the bench asks a broker: to accept a first message, to make a topic, how many messages are visible."""
+"""The benchmark's own requests to a broker: a first message, a topic, the number of visible messages."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def first_accepted_s(address: str, timeout_s: float) -> float:
 
 
 async def make_topic(address: str, topic: str, message_type: str) -> None:
-    """Makes a topic of 4 queues, for messages of this type (`message.type`): Apache's proxy needs both."""
+    """Creates a topic with 4 queues and this `message.type`: Apache's proxy requires both."""
     header = CreateTopicRequestHeader(
         topic, "TBW102", QUEUES, QUEUES, 6, "SINGLE_TAG", attributes=f"+message.type={message_type}"
     )
@@ -45,7 +45,7 @@ async def make_topic(address: str, topic: str, message_type: str) -> None:
 
 
 async def visible_messages(address: str, topic: str) -> int:
-    """Returns how many messages of the topic consumers can see: the sum of its queues' greatest offsets."""
+    """Returns how many messages of the topic are visible to consumers: the sum of its queues' maximum offsets."""
     total = 0
     for queue_id in range(QUEUES):
         answer = await _answer(address, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic, queue_id))
@@ -60,7 +60,7 @@ async def _answer(address: str, code: RequestCode, header: CommandHeader) -> Rem
     finally:
         await client.close()
     if answer.code != ResponseCode.SUCCESS:
-        raise ProcessFailed(f"{address} refuses {code.name}: {answer.remark}")
+        raise ProcessFailed(f"{address} refused {code.name}: {answer.remark}")
     return answer
 
 

@@ -1,4 +1,4 @@
-"""The results: tables for people, JSON and Markdown for later."""
+"""Reports the results as tables, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.benchmarks.tables import tables_within
 COLUMNS = (
     "load",
     "broker",
-    "result (least, most)",
+    "result (min, max)",
     "ratio",
     "wanted",
     "p50 ms",
@@ -30,7 +30,7 @@ COLUMNS = (
 )
 BUSY_MARK = "!"
 LESS_MEMORY = 8
-"""The wanted ratio of Apache's broker's memory to ours."""
+"""The smallest ratio of Apache's memory to ours that the project aims for."""
 _UNKNOWN = ""
 
 
@@ -41,14 +41,14 @@ class Results:
     environment: Mapping[str, str]
     samples: dict[tuple[Load, Side], list[Sample]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    """Runs that gave no sample, and why."""
+    """Runs without a sample, each with the reason."""
 
     def add(self, load: Load, side: Side, sample: Sample) -> None:
         """Adds a sample."""
         self.samples.setdefault((load, side), []).append(sample)
 
     def ratio(self, load: Load, side: Side = Side.OURS) -> float | None:
-        """Returns how many times better than Apache's the side is, by the medians. None until both are measured."""
+        """Returns how many times better the side is than Apache, by the medians. None until both are measured."""
         if (load, side) not in self.samples or (load, Side.APACHE) not in self.samples:
             return None
         this, apache = (self._median(load, each, "result") for each in (side, Side.APACHE))
@@ -56,7 +56,7 @@ class Results:
         return better / worse if better is not None and worse else None
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns the table's rows, one for each broker of each load, in the order of the plan."""
+        """Returns the table's rows, one for each broker of each load, in the plan's order."""
         return [self._row(load, side) for load, side in self._order()]
 
     def footer(self) -> list[str]:
@@ -124,10 +124,10 @@ class Results:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
     def _short(self) -> list[str]:
-        """Returns the loads in which ours misses the project's aims."""
+        """Returns lines about the loads in which ours misses the project's aims."""
         loads = self._loads()
         short = {
-            "Ratio below what is wanted": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],
+            "Ratio below the aim": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],
             f"More than 1/{LESS_MEMORY} of Apache's memory": list(filter(self._needs_much_memory, loads)),
         }
         return [f"{what}: {', '.join(load.name for load in names)}" for what, names in short.items() if names]
@@ -144,7 +144,9 @@ class Results:
             errors, doubled = (sum(getattr(sample, name) for sample in samples) for name in ("errors", "doubled"))
             if errors or doubled:
                 first = next((f" ({sample.error})" for sample in samples if sample.error), "")
-                lines.append(f"{load.name}, {side.value}: {errors:,} requests failed{first}, {doubled:,} messages came twice")
+                lines.append(
+                    f"{load.name}, {side.value}: {errors:,} requests failed{first}, {doubled:,} messages delivered twice"
+                )
         return lines
 
     def _busy(self) -> list[str]:

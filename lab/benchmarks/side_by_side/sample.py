@@ -9,21 +9,21 @@ from typing import Any
 from lab.benchmarks.side_by_side.plan import Kind
 
 BUSY_FROM = 0.1
-"""A machine is busy if programs that take no part use more processors than that."""
+"""The machine counts as busy if other programs use more CPUs than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Others:
-    """The usage of other programs meanwhile."""
+    """The usage of other programs during the run."""
 
     load_before: float
     """The machine's load average (1 minute) when the run began."""
     load_after: float = 0.0
-    """And when it ended; broker and load driver have their part in it."""
+    """The load average when the run ended; includes broker and load driver."""
     processors: float = 0.0
-    """The average number of processors that they used."""
+    """The average number of CPUs that they used."""
     programs: str = ""
-    """Those that used most."""
+    """The programs that used most."""
 
     @property
     def is_busy(self) -> bool:
@@ -33,26 +33,26 @@ class Others:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The result of one run; None for figures that this kind of load lacks."""
+    """The result of one run. Figures that this kind of load does not have are None."""
 
     result: float
     """In the unit of its load."""
     start_s: float
-    """From the broker process's birth to the first message accepted."""
+    """From the start of the broker's process to the first accepted message."""
     others: Others
     p50_ms: float | None = None
     p99_ms: float | None = None
     cpu_us: float | None = None
-    """Microseconds of CPU time, of the broker's process and its children, for one message."""
+    """Microseconds of CPU time per message, of the broker's process and its children."""
     peak_mib: float | None = None
     dropped: int = 0
-    """Messages that the broker took and that did not become visible, or did not arrive."""
+    """Messages that the broker accepted but that did not become visible or did not arrive."""
     doubled: int = 0
     errors: int = 0
     error: str = ""
-    """The first one."""
+    """The first error."""
     messages: int = 0
-    """All that the broker took."""
+    """All messages that the broker accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def generated_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s
 
 
 def java_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
-    """Converts the Java client's output, which does not mark the end of the warm-up. So the CPU time includes it."""
+    """Converts the Java client's output. It does not mark the end of the warm-up, so the CPU time includes it."""
     if kind is Kind.JAVA_CONSUMER:
         committed, dropped, doubled = printed["n"], printed["lost"], printed["duplicates"]
         result = printed["msg_per_s"]

@@ -1,4 +1,4 @@
-"""The resources of a measured broker, and those of other programs meanwhile."""
+"""Measures the resource usage of a broker and of other programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import psutil
 
 _READ_EVERY_S = 0.25
 _READINGS_FOR_ONE_OF_MEMORY = 4
-"""To read a process's PSS stops it for some milliseconds where much is mapped."""
+"""Reading the PSS stops a process with many mappings for some milliseconds."""
 _MEBIBYTE = 1024 * 1024
 _NAMED_PROGRAMS = 3
 
@@ -29,7 +29,7 @@ class Reading:
     bench_s: float
     """By this program and the load drivers."""
     machine_s: float
-    """By everybody on this machine, and by its host's other guests."""
+    """By all programs of this machine, and by the host's other guests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,20 @@ class Used:
 
     broker_s: float
     others_s: float
-    """By programs that take no part."""
+    """By programs that do not belong to the benchmark."""
 
 
 def born_s(process: psutil.Process) -> float:
-    """Returns when the process began, in seconds since the epoch, to a hundredth.
+    """Returns the start time of a process in seconds since the epoch, to a hundredth.
 
-    Linux knows it by the clock since boot. psutil adds the time of the boot in whole seconds, which may be a second off.
+    Linux records it relative to the boot. psutil adds the boot time in whole seconds, which may be off by a second.
     """
     boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     return boot_s + float(process.create_time()) - float(psutil.boot_time())
 
 
 def used(readings: Sequence[Reading], began_s: float, ended_s: float) -> Used:
-    """Returns the usage between the two times, interpolated between readings. Needs a reading."""
+    """Returns the usage between two times, interpolated between readings. `readings` must not be empty."""
     began, ended = _at(readings, began_s), _at(readings, ended_s)
     broker_s, bench_s = ended.broker_s - began.broker_s, ended.bench_s - began.bench_s
     return Used(broker_s, max(0.0, ended.machine_s - began.machine_s - broker_s - bench_s))
@@ -76,12 +76,12 @@ def _at(readings: Sequence[Reading], at_s: float) -> Reading:
 
 
 class Watch:
-    """Reads the usage in its own thread."""
+    """Reads the usage periodically in its own thread."""
 
     def __init__(self, *brokers: psutil.Process) -> None:
-        """`brokers` are their processes; their present children belong to them. None: it has not started yet."""
+        """`brokers` are the brokers' processes; their current children count as theirs. None if none has started yet."""
         self.peak_mib = 0.0
-        """The most memory in use at any time: PSS, of what several processes share each has its part."""
+        """The peak memory (PSS: shared memory is divided among the processes)."""
         self.readings: list[Reading] = []
         self._broker = [process for broker in brokers for process in (broker, *broker.children(recursive=True))]
         self._bench = [psutil.Process()]
@@ -90,7 +90,7 @@ class Watch:
         self._thread = threading.Thread(target=self._read_until_over, daemon=True)
 
     def add_driver(self, pid: int) -> None:
-        """Adds a load driver, or another program of the bench: its usage since its birth counts as the bench's."""
+        """Adds a load driver or another program of the benchmark. Its usage since its start counts as the benchmark's."""
         self._bench.append(psutil.Process(pid))
 
     def start(self) -> None:
@@ -105,7 +105,7 @@ class Watch:
         self._read()
 
     def other_programs(self) -> list[tuple[str, float]]:
-        """Returns the names and CPU seconds of other programs since the start, the most first."""
+        """Returns the names and CPU seconds of other programs since the start, in descending order of CPU seconds."""
         own = {process.pid for process in (*self._broker, *self._bench)}
         return top_programs(self._before, _cpu_of_programs(), own)
 
@@ -125,7 +125,7 @@ class Watch:
 
 @contextmanager
 def watching(*brokers: psutil.Process) -> Iterator[Watch]:
-    """Watches during the block."""
+    """Measures the usage during the block."""
     watch = Watch(*brokers)
     watch.start()
     try:
@@ -135,16 +135,16 @@ def watching(*brokers: psutil.Process) -> Iterator[Watch]:
 
 
 def load_average() -> float:
-    """Returns the average number of running or waiting processes during the last minute."""
+    """Returns the machine's load average of the last minute."""
     return os.getloadavg()[0]
 
 
 Programs = dict[int, tuple[str, float]]
-"""By process id: a program's name and the CPU seconds that it has used."""
+"""A program's name and its CPU seconds, by process id."""
 
 
 def top_programs(before: Programs, after: Programs, own: set[int]) -> list[tuple[str, float]]:
-    """Returns the names and CPU seconds of programs in between, without the process ids in `own`, the most first."""
+    """Returns names and CPU seconds of programs between two readings, in descending order, without the process ids in `own`."""
     grown: dict[str, float] = {}
     for pid, (name, cpu_s) in after.items():
         if pid not in own:
@@ -161,7 +161,7 @@ def _cpu_of_programs() -> Programs:
 
 
 def used_cpu_s(process: psutil.Process) -> float:
-    """Returns the CPU time of a process, and of its ended children that it has waited for."""
+    """Returns the CPU time of a process and of its ended children."""
     with contextlib.suppress(psutil.NoSuchProcess):
         times = process.cpu_times()
         return float(times.user + times.system + times.children_user + times.children_system)

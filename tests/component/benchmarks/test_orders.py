@@ -7,7 +7,7 @@ from rich.console import Console
 
 from lab.benchmarks.orders.outbox import BATCH, OutboxSender, OutboxStore
 from lab.benchmarks.orders.report import PROCESSES, rows, tables
-from lab.benchmarks.orders.sample import Case, Sample, Way, percentile
+from lab.benchmarks.orders.sample import Case, Delivery, Sample, percentile
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
@@ -75,7 +75,7 @@ def a_sample(rate: float, missing: int) -> Sample:
 
 
 def test_a_row_has_the_medians_of_its_rounds_and_counts_all_that_is_missing() -> None:
-    case = Case(Way.OUTBOX_POLLED, "ours", "SQLite")
+    case = Case(Delivery.OUTBOX_POLLED, "ours", "SQLite")
     (row,) = rows({case: [a_sample(10, 0), a_sample(30, 1), a_sample(20, 1)]})
     assert row[:4] == ("outbox, polled each second, ours, SQLite", "20 (10, 30)", "1.0, 2.0", "20, 40")
     assert row[-2:] == ("0", "2")
@@ -83,7 +83,7 @@ def test_a_row_has_the_medians_of_its_rounds_and_counts_all_that_is_missing() ->
 
 @pytest.mark.parametrize("width", [80, 180])
 def test_its_tables_fit_the_terminal_and_have_every_figure_in_one_piece(width: int) -> None:
-    samples = {Case(Way.TRANSACTIONAL, "Apache", "PostgreSQL"): [a_sample(1012, 0), a_sample(1230, 12)]}
+    samples = {Case(Delivery.TRANSACTIONAL, "Apache", "PostgreSQL"): [a_sample(1012, 0), a_sample(1230, 12)]}
     console = Console(width=width)
     with console.capture() as captured:
         console.print(*tables(samples, width))

@@ -11,7 +11,7 @@ from rich.console import Console
 from lab.benchmarks.reconciliation.books import write_books
 from lab.benchmarks.reconciliation.report import growth_table, two_tables_table
 from lab.benchmarks.reconciliation.runs import Run, RunFailed, Usage
-from lab.benchmarks.reconciliation.two_tables.differences import Differences, in_books, rows_in_books, told_by_reconcile
+from lab.benchmarks.reconciliation.two_tables.differences import Differences, differences_in_findings, in_books, rows_in_books
 from lab.benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
 from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, how_to_get, tools_here
 from lab.benchmarks.reconciliation.two_tables.with_duckdb import QUERY
@@ -36,7 +36,7 @@ def test_what_the_reconciliation_tells_of_more_than_two_tables_is_left_out() -> 
         "wrong_customer": 2, "items_mismatch": 1,
     }  # fmt: skip
     findings = [{"finding": finding, "count": count} for finding, count in counts.items()]
-    assert told_by_reconcile(findings) == Differences(orders_left=11, credits_left=4, unequal=4)
+    assert differences_in_findings(findings) == Differences(orders_left=11, credits_left=4, unequal=4)
 
 
 def test_tools_that_are_not_installed_are_left_out_with_a_sentence_that_says_how_to_get_them(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_tools_that_are_not_installed_are_left_out_with_a_sentence_that_says_how
     here = tools_here(tmp_path)
     assert [tool for tool in here if tool is not Tool.DATACOMPY] == [Tool.OURS, Tool.DUCKDB]
     sentence = how_to_get([Tool.DATACOMPY], Path("data/comparison"))
-    assert sentence.startswith("To measure datacompy beside ours, install ")
+    assert sentence.startswith("To measure datacompy too, install ")
     assert " -m pip install --target data/comparison datacompy duckdb " in sentence
 
 
@@ -68,7 +68,7 @@ def test_tools_take_turns_and_one_that_fails_is_named_and_asked_no_more() -> Non
     assert not compared.is_right
     ours = compared.result(Tool.OURS)
     assert ours is not None
-    assert (ours.wall_s, ours.least_and_most_s, ours.is_right) == (4, (1, 6), True)
+    assert (ours.wall_s, ours.min_and_max_s, ours.is_right) == (4, (1, 6), True)
     assert compared.result(Tool.DATACOMPY) is None
 
 

@@ -1,1 +1,1 @@
-"""Orders against credits, two tables only: ours beside datacompy on Spark and a full outer join of DuckDB."""
+"""Compares orders with credits, two tables only, with ours, with datacompy on Spark and with a full outer join of DuckDB."""

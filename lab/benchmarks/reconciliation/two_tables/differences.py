@@ -1,4 +1,4 @@
-"""The differences visible in two tables: those in the benchmark's books, and those found by our reconciliation."""
+"""The differences between two tables: those in the benchmark's books, and those found by our reconciliation."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pipelines.sources.databases.tables import Table
 
 ORDERS: Final = Table("orders", "id", {"order_id": "string", "customer": "string", "total_cents": "bigint"})
 CREDITS: Final = Table("credits", "id", {"order_id": "string", "customer": "string", "amount_cents": "bigint"})
-"""Orders and credits are compared by order id, customer and amount. Credits have no currency."""
+"""The compared columns of credits: order id, customer and amount. Credits have no currency."""
 
 _CREDITS_LEFT: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.DOUBLE_CREDIT)
 _UNEQUAL: Final = (Finding.AMOUNT_MISMATCH, Finding.WRONG_CUSTOMER)
 
 
 class Differences(msgspec.Struct, frozen=True):
-    """The differences of two tables."""
+    """The differences between two tables."""
 
     orders_left: int
     """Orders without a credit."""
     credits_left: int
-    """Credits without an order, and the second credits of an order."""
+    """Credits without an order, and second credits of an order."""
     unequal: int
-    """Orders whose credit has another customer or another amount."""
+    """Orders whose credit has a different customer or amount."""
 
 
 def in_books(orders: int) -> Differences:
-    """Returns the differences between the two tables of `write_books` with so many orders."""
+    """Returns the differences between the two tables of `write_books` with `orders` orders."""
     count = injected(orders)
     return Differences(
         orders_left=sum(count[fault] for fault in UNCREDITED),
@@ -41,14 +41,14 @@ def in_books(orders: int) -> Differences:
 
 
 def rows_in_books(orders: int) -> int:
-    """Returns the number of rows in both tables of `write_books` together."""
+    """Returns the total number of rows in the two tables of `write_books`."""
     count = injected(orders)
     uncredited = sum(count[fault] for fault in UNCREDITED)
     return 2 * orders - count[Fault.ORDER_ROW_LOST] - uncredited + count[Fault.CREDITED_TWICE]
 
 
-def told_by_reconcile(findings: Sequence[Mapping[str, Any]]) -> Differences:
-    """Returns the differences among the findings of `reconcile --json`. A double credit counts as one credit too many."""
+def differences_in_findings(findings: Sequence[Mapping[str, Any]]) -> Differences:
+    """Returns the differences in the findings of `reconcile --json`. A double credit counts as one surplus credit."""
     count = {found["finding"]: int(found["count"]) for found in findings}
     return Differences(
         orders_left=count.get(Finding.MISSING_CREDIT, 0),

@@ -1,4 +1,4 @@
-"""Runs all tools in turn, round after round, and summarizes their runs."""
+"""Runs all tools in turn, round by round, and summarizes their runs."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class ToolResult:
         return statistics.median(run.usage.wall_s for run in self.runs)
 
     @property
-    def least_and_most_s(self) -> tuple[float, float]:
-        """The least and the greatest wall time."""
+    def min_and_max_s(self) -> tuple[float, float]:
+        """The shortest and the longest wall time."""
         times = [run.usage.wall_s for run in self.runs]
         return min(times), max(times)
 
     @property
     def cpu_s(self) -> float:
-        """The median processor time."""
+        """The median CPU time."""
         return statistics.median(run.usage.cpu_s for run in self.runs)
 
     @property
     def peak_bytes(self) -> int:
-        """The greatest memory of all runs."""
+        """The peak memory of all runs."""
         return max(run.usage.peak_bytes for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoTables:
-    """All tools on books of so many orders; `failed` holds the reasons of failed runs."""
+    """The results of all tools on books of `orders` orders. `failed` holds the reasons of failed runs."""
 
     orders: int
     results: tuple[ToolResult, ...]
@@ -52,16 +52,16 @@ class TwoTables:
 
     @property
     def is_right(self) -> bool:
-        """True if all tools that ran found the injected faults."""
+        """True if all tools that ran found exactly the injected faults."""
         return not self.failed and all(result.is_right for result in self.results)
 
     def result(self, tool: Tool) -> ToolResult | None:
-        """Returns the result of one tool; None without one."""
+        """Returns the result of a tool, or None if it has none."""
         return next((result for result in self.results if result.tool is tool), None)
 
 
 def compared_in_turn(orders: int, tools: Sequence[Tool], rounds: int, run: Callable[[Tool], ToolRun]) -> TwoTables:
-    """Runs each tool once in each round, so that other load affects all alike. A failed tool does not run again."""
+    """Runs each tool once per round, so that other load affects all tools equally. A failed tool is not run again."""
     done: dict[Tool, list[ToolRun]] = {tool: [] for tool in tools}
     failed: dict[Tool, str] = {}
     for _ in range(rounds):

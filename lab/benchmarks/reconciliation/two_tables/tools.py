@@ -1,4 +1,4 @@
-"""The tools that compare the two tables, and one run of each in its own process."""
+"""The tools that compare the two tables. Each run has its own process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from lab.benchmarks.reconciliation.runs import RunFailed, Usage, measured, reconcile_command
-from lab.benchmarks.reconciliation.two_tables.differences import Differences, told_by_reconcile
+from lab.benchmarks.reconciliation.two_tables.differences import Differences, differences_in_findings
 
 _PROJECT: Final = Path(__file__).resolve().parents[4]
 _ROOM: Final = "lab.benchmarks.reconciliation.two_tables"
@@ -43,24 +43,24 @@ class ToolRun:
 
 
 def tools_here(packages: Path) -> list[Tool]:
-    """Returns ours, and the tools whose package is in this folder or beside our own."""
+    """Returns ours, and the tools whose package is installed in this folder or with ours."""
     path = [str(packages), *sys.path]
     return [tool for tool in Tool if tool not in _MODULES or PathFinder.find_spec(_MODULES[tool], path) is not None]
 
 
 def how_to_get(missing: Sequence[Tool], packages: Path) -> str:
-    """Describes how to get the missing tools, in a sentence."""
+    """Returns a sentence that describes how to install the missing tools."""
     names = " and ".join(_MODULES[tool] for tool in missing)
     wanted = tomllib.loads((_PROJECT / "pyproject.toml").read_text())["dependency-groups"]["comparison"]
     command = f"{sys.executable} -m pip install --target {packages} {' '.join(wanted)}"
-    return f"To measure {names} beside ours, install what the group `comparison` of pyproject.toml names: {command}"
+    return f"To measure {names} too, install the group `comparison` of pyproject.toml: {command}"
 
 
 def compare(tool: Tool, folder: Path, memory: str, packages: Path) -> ToolRun:
-    """Compares the two tables of `write_books` in this folder. Raises RunFailed."""
+    """Compares the two tables of `write_books` in this folder with a tool. Raises RunFailed."""
     if tool is Tool.OURS:
         answer, usage = measured(reconcile_command(folder, memory, folder / "out-of-two-tables"))
-        return ToolRun(tool, usage, told_by_reconcile(msgspec.json.decode(answer)["findings"]))
+        return ToolRun(tool, usage, differences_in_findings(msgspec.json.decode(answer)["findings"]))
     # In a separate folder: pandas beside our packages would change pyspark's behaviour.
     paths = [str(packages), str(_PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
@@ -68,4 +68,4 @@ def compare(tool: Tool, folder: Path, memory: str, packages: Path) -> ToolRun:
     try:
         return ToolRun(tool, usage, msgspec.json.decode(answer, type=Differences))
     except msgspec.MsgspecError:
-        raise RunFailed(f"{tool.value} gave no answer") from None
+        raise RunFailed(f"{tool.value} printed no result") from None

@@ -1,6 +1,6 @@
 """python -m lab.benchmarks.reconciliation.two_tables.with_datacompy FOLDER MEMORY: prints the differences as JSON.
 
-datacompy uses our Spark session and our source, and gets cached tables: it reads them several times.
+datacompy uses our Spark session and our source. Its tables are cached, because it reads them several times.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compare(folder: Path, memory: str) -> Differences:
 
 
 def _cached(reading: Reading, path: Path, table: Table, amount: str) -> DataFrame:
-    """Returns the cached table; compared columns have one name in both tables."""
+    """Returns the cached table, with the same names of compared columns for both tables."""
     frame = read_table(reading, parse_database_url(f"sqlite:///{path}"), table)
     return frame.withColumnRenamed(amount, "cents").persist()
 

@@ -1,6 +1,6 @@
 """python -m lab.benchmarks.reconciliation.two_tables.with_duckdb FOLDER MEMORY: prints the differences as JSON.
 
-DuckDB's own reader of SQLite is an extension that it downloads. So the tables come as Arrow batches by ADBC, as ours do.
+DuckDB's SQLite reader is an extension that must be downloaded. So the tables are read as Arrow batches through ADBC, like ours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUERY: Final = """
     FULL OUTER JOIN (SELECT order_id, COUNT(*) AS entries, MIN(amount_cents) AS amount_cents, MIN(customer) AS customer
                      FROM credits GROUP BY order_id) AS credit
     ON "order".order_id = credit.order_id"""
-"""Answers the fields of Differences, in their order. SQLite understands it, too."""
+"""Returns the fields of Differences in order. SQLite accepts it, too."""
 
 
 def compare(folder: Path, memory: str) -> Differences:

@@ -72,7 +72,7 @@ def test_there_is_no_ratio_while_one_broker_was_not_measured() -> None:
 
 def test_a_result_shows_its_least_and_its_most() -> None:
     made = results(SENDS, [sample(1000), sample(3000), sample(2000)], [])
-    assert cell(made, 0, "result (least, most)") == "2,000 (1,000, 3,000)"
+    assert cell(made, 0, "result (min, max)") == "2,000 (1,000, 3,000)"
 
 
 def test_what_a_load_does_not_tell_stays_empty() -> None:
@@ -83,7 +83,7 @@ def test_what_a_load_does_not_tell_stays_empty() -> None:
 def test_a_row_measured_on_a_busy_machine_is_marked_and_the_programs_are_named() -> None:
     others = Others(load_before=3.0, processors=0.8, programs="mypy 4.0 s")
     made = results(SENDS, [sample(1000, others=others)], [sample(1000)])
-    assert [cell(made, row, "result (least, most)")[-1] for row in (0, 1)] == ["!", ")"]
+    assert [cell(made, row, "result (min, max)")[-1] for row in (0, 1)] == ["!", ")"]
     assert any("mypy 4.0 s" in line for line in made.footer())
 
 
@@ -93,7 +93,7 @@ def test_messages_that_were_dropped_show_as_a_share() -> None:
 
 
 def test_the_footer_names_rows_below_what_is_wanted() -> None:
-    assert "Ratio below what is wanted: SYNC sends 32 in flight" in results(SENDS, [sample(11)], [sample(10)]).footer()
+    assert "Ratio below the aim: SYNC sends 32 in flight" in results(SENDS, [sample(11)], [sample(10)]).footer()
     assert not any("wanted" in line for line in results(SENDS, [sample(12)], [sample(10)]).footer())
 
 
@@ -106,7 +106,7 @@ def test_the_footer_names_rows_in_which_ours_needs_more_than_an_eighth_of_apache
 
 def test_messages_that_came_twice_are_in_the_footer() -> None:
     footer = results(SENDS, [sample(1, doubled=2)], [sample(1)]).footer()
-    assert "SYNC sends 32 in flight, ours: 0 requests failed, 2 messages came twice" in footer
+    assert "SYNC sends 32 in flight, ours: 0 requests failed, 2 messages delivered twice" in footer
 
 
 def test_rows_keep_the_order_in_which_they_were_measured() -> None:

@@ -1,19 +1,19 @@
-"""The files that a message passes through stay few: a door must earn its place."""
+"""A message passes through few files."""
 
 from __future__ import annotations
 
-from lab.benchmarks.way import OF_A_MESSAGE, Way, branching_functions, told, way_of_a_message
+from lab.benchmarks.call_path import OF_A_MESSAGE, CallPath, branching_functions, call_path_of_a_message, summary
 from rocketmq_broker.client import Message
 
 
 async def test_a_message_passes_through_forty_files_that_choose() -> None:
-    found = await way_of_a_message()
-    assert len(found.choosing) <= 40, told("message", found)
+    found = await call_path_of_a_message()
+    assert len(found.choosing) <= 40, summary("message", found)
     assert "broker/rocketmq_broker/server/transactions/transactional_messages.py" in found.choosing
 
 
 def test_only_what_ran_each_time_is_the_way() -> None:
-    found = Way(OF_A_MESSAGE)
+    found = CallPath(OF_A_MESSAGE)
     with found.followed():
         Message.of("orders", b"order")
     assert ("broker/rocketmq_broker/message/message.py", "of") in {function[:2] for function in found.ran}
@@ -24,6 +24,6 @@ def test_only_what_ran_each_time_is_the_way() -> None:
 
 
 def test_a_function_counts_with_its_own_branches() -> None:
-    names = {function.name for function in branching_functions("lab/benchmarks/way.py")}
+    names = {function.name for function in branching_functions("lab/benchmarks/call_path.py")}
     assert {"see", "project_file", "main"} <= names
-    assert "told" not in names
+    assert "summary" not in names

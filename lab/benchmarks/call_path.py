@@ -1,12 +1,11 @@
-"""The files that one message or one order passes through: `python -m lab.benchmarks.way message`, or `order`.
+"""Prints the files that one message or one order passes through: `python -m lab.benchmarks.call_path message`, or `order`.
 
-Twenty go first, so that routes, connections and caches are there. Then five are followed by Python's profile hook, client and
-broker in one process: what ran for each of them is the way, and what ran for some (heartbeats, offsets that are kept) is not.
-The consumer's pull waits at the broker when a message comes, as in a quiet system.
+Twenty messages warm up routes, connections and caches. Python's profile hook records five more, with client and broker in one
+process. Functions that ran for each of the five belong to the call path; functions that ran for some (heartbeats, commits of
+offsets) do not. The consumer's pull waits at the broker when a message arrives, as in an idle system.
 
-A file hands on if a function of it that ran calls a function of another file of ours. It chooses where the way goes if such a
-function has a branch as well (if, match, a conditional expression, an except clause). A reader has to understand the files that
-choose; the others are data, leaves or straight lines.
+A file hands on if one of its functions that ran calls a function in another file of the project. It chooses if such a function
+also has a branch (if, match, a conditional expression, an except clause). A reader has to understand the files that choose.
 """
 
 from __future__ import annotations
@@ -43,51 +42,51 @@ WARM_UP: Final = 20
 FOLLOWED: Final = 5
 OF_A_MESSAGE: Final = ("broker/rocketmq_broker/",)
 OF_AN_ORDER: Final = ("order_service/", "service_runtime/", "order_messages/")
-NOT_ON_THE_WAY: Final = ("broker/rocketmq_broker/testing/", "broker/rocketmq_broker/store/memory_file")
-"""What stands in for network, time and disk while a message is followed."""
+EXCLUDED: Final = ("broker/rocketmq_broker/testing/", "broker/rocketmq_broker/store/memory_file")
+"""Replacements for network, time and disk during the recording."""
 _BRANCHES: Final = (ast.If, ast.IfExp, ast.Match, ast.ExceptHandler)
 
 
 class Function(NamedTuple):
-    """A function of ours."""
+    """A function of the project."""
 
     file: str
     name: str
     first_line: int
-    """That of its first decorator, if it has one."""
+    """The line of its first decorator, if it has one."""
 
 
 @dataclass(slots=True)
-class Way:
-    """What ran for each of the messages or orders that were followed."""
+class CallPath:
+    """The functions that ran for each of the recorded messages or orders."""
 
     folders: tuple[str, ...]
-    """Files under these count, as paths from the project's root."""
+    """Folders whose files count, relative to the project's root."""
     ran: set[Function] = field(default_factory=set)
     hops: set[tuple[Function, str]] = field(default_factory=set)
-    """Calls of a function into another file."""
+    """Calls from a function into another file."""
     _seen_ran: set[Function] = field(default_factory=set)
     _seen_hops: set[tuple[Function, str]] = field(default_factory=set)
     _is_first: bool = True
 
     @property
     def files(self) -> set[str]:
-        """The files of which a function ran."""
+        """The files with a function that ran."""
         return {function.file for function in self.ran}
 
     @property
     def handing_on(self) -> set[str]:
-        """The files that call into another."""
+        """The files that call into another file."""
         return {function.file for function, _ in self.hops}
 
     @property
     def choosing(self) -> set[str]:
-        """The files of which a function with a branch calls into another."""
+        """The files with a branching function that calls into another file."""
         return {function.file for function, _ in self.hops if function in branching_functions(function.file)}
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Follows the thread that enters, beside those that were told to follow (`threading.setprofile`) before they started."""
+        """Records the calls of the current thread. Other threads are recorded if `threading.setprofile` preceded their start."""
         self._seen_ran, self._seen_hops = set(), set()
         sys.setprofile(self.see)
         try:
@@ -99,7 +98,7 @@ class Way:
         self._is_first = False
 
     def see(self, frame: FrameType, event: str, arg: object) -> None:
-        """Notes a call: a profile function for `sys.setprofile`."""
+        """Records a call: a profile function for `sys.setprofile`."""
         if event != "call" or (function := self._function(frame.f_code)) is None:
             return
         self._seen_ran.add(function)
@@ -111,14 +110,14 @@ class Way:
 
     def _function(self, code: CodeType) -> Function | None:
         file = project_file(code.co_filename)
-        if file is None or not file.startswith(self.folders) or file.startswith(NOT_ON_THE_WAY):
+        if file is None or not file.startswith(self.folders) or file.startswith(EXCLUDED):
             return None
         return Function(file, code.co_name, code.co_firstlineno)
 
 
 @cache
 def project_file(filename: str) -> str | None:
-    """Returns the path from the project's root, or None for a file outside it or in its environment."""
+    """Returns the path relative to the project's root, or None for a file outside it or in its virtual environment."""
     path = Path(filename)
     if not path.is_relative_to(PROJECT_ROOT) or ".venv" in path.parts:
         return None
@@ -149,18 +148,18 @@ class Committing:
         return LocalTransactionState.COMMIT_MESSAGE
 
 
-async def way_of_a_message() -> Way:
-    """Returns the way of a half message, its COMMIT and its delivery."""
-    way, arrived = Way(OF_A_MESSAGE), asyncio.Semaphore(0)
+async def call_path_of_a_message() -> CallPath:
+    """Returns the call path of a half message, its COMMIT and its delivery."""
+    path, arrived = CallPath(OF_A_MESSAGE), asyncio.Semaphore(0)
 
     def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         arrived.release()
         return ConsumeStatus.CONSUME_SUCCESS
 
-    async with RocketMQ(seed=1) as rocketmq:  # whose listeners run at the same point each time
-        producer = await rocketmq.transaction_producer("way", Committing())
+    async with RocketMQ(seed=1) as rocketmq:  # its listeners run at the same point each time
+        producer = await rocketmq.transaction_producer("call-path", Committing())
         await producer.create_topic("orders")
-        await rocketmq.consumer("way-consumers", "orders", listener)
+        await rocketmq.consumer("call-path-consumers", "orders", listener)
 
         async def one(number: int) -> None:
             await producer.send_message_in_transaction(Message.of("orders", b"order", keys=[f"order-{number}"]))
@@ -170,14 +169,14 @@ async def way_of_a_message() -> Way:
             await one(number)
         for number in range(WARM_UP, WARM_UP + FOLLOWED):
             await rocketmq.advance(seconds=1)
-            with way.followed():
+            with path.followed():
                 await one(number)
-    return way
+    return path
 
 
-def way_of_an_order(home: Path) -> Way:
-    """Returns the way of an order from its POST to the answer: the request, the local transaction, the row."""
-    way = Way(OF_AN_ORDER)
+def call_path_of_an_order(home: Path) -> CallPath:
+    """Returns the call path of an order from its POST to the answer: the request, the local transaction, the row."""
+    path = CallPath(OF_AN_ORDER)
     port, name_server = free_ports(2)
     engine = open_database(f"sqlite:///{home / 'orders.db'}", migrations=MIGRATIONS, start_timeout_s=10)
     world = current_world()
@@ -189,7 +188,7 @@ def way_of_an_order(home: Path) -> Way:
     with Processes(home) as processes:
         command = [sys.executable, "-m", "rocketmq_broker", "-c", str(conf)]
         processes.add("broker", command, is_ready=prints("boot success")).start()
-        threading.setprofile(way.see)  # the loop's thread starts now, and is followed from here on
+        threading.setprofile(path.see)  # the event loop's thread starts now, and is recorded
         broker = OrderBroker(listeners, namesrv_addr=f"127.0.0.1:{name_server}", send_timeout_ms=3000, loop=EventLoopThread())
         broker.start()
         try:
@@ -197,13 +196,13 @@ def way_of_an_order(home: Path) -> Way:
                 for _ in range(WARM_UP):
                     placed(client.post("/orders", json=body).status_code)
                 for _ in range(FOLLOWED):
-                    with way.followed():
+                    with path.followed():
                         placed(client.post("/orders", json=body).status_code)
         finally:
             threading.setprofile(None)
             broker.stop()
             engine.dispose()
-    return way
+    return path
 
 
 def placed(status: int) -> None:
@@ -211,19 +210,22 @@ def placed(status: int) -> None:
     assert status == 201, status
 
 
-def told(name: str, way: Way) -> str:
-    """Returns the figures, and the files that choose."""
-    figures = f"{len(way.files)} files run, {len(way.handing_on)} hand on, {len(way.choosing)} choose"
-    return "\n".join([f"{name}: {figures}", *(f"  {file}" for file in sorted(way.choosing))])
+def summary(name: str, path: CallPath) -> str:
+    """Returns the figures and the list of files that choose."""
+    figures = f"{len(path.files)} files run, {len(path.handing_on)} hand on, {len(path.choosing)} choose"
+    return "\n".join([f"{name}: {figures}", *(f"  {file}" for file in sorted(path.choosing))])
 
 
 def main(what: Annotated[str, typer.Argument(help="`message` or `order`.")] = "message") -> None:
-    """Follows one message or one order, and prints the files on its way."""
-    ways: dict[str, Callable[[Path], Way]] = {"message": lambda home: asyncio.run(way_of_a_message()), "order": way_of_an_order}
-    if what not in ways:
-        raise typer.BadParameter(f"{what!r} is neither 'message' nor 'order'")
+    """Prints the files that one message or one order passes through."""
+    paths: dict[str, Callable[[Path], CallPath]] = {
+        "message": lambda home: asyncio.run(call_path_of_a_message()),
+        "order": call_path_of_an_order,
+    }
+    if what not in paths:
+        raise typer.BadParameter(f"expected 'message' or 'order', not {what!r}")
     with tempfile.TemporaryDirectory() as home:
-        print(told(what, ways[what](Path(home))))
+        print(summary(what, paths[what](Path(home))))
 
 
 if __name__ == "__main__":
