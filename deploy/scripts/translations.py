@@ -1,7 +1,7 @@
 """Keeps each Chinese page PAGE.zh.md in step with its English page PAGE.md.
 
-A Chinese page has the English code blocks, and its links lead to Chinese pages where they exist. Its last line has a digest of the
-prose of each English section at the time of translation. `python -m deploy.scripts.translations` updates code blocks and links.
+A Chinese page has the English code blocks, and its links lead to Chinese pages where they exist. Its last line has digests of the
+prose of the English sections at the time of translation. `python -m deploy.scripts.translations` updates code blocks and links.
 `python -m deploy.scripts.translations PAGE.md` also updates the digests of this page: run it when the translation is up to date.
 """
 
