@@ -53,11 +53,21 @@ def listener(_messages: list[MessageExt], _context: ConsumeContext) -> ConsumeSt
     return ConsumeStatus.CONSUME_SUCCESS
 
 
+RESULTS: Any = object()
+"""The positions of the ledger."""
+
+
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsumerThread]:
     monkeypatch.setattr(service_consumer, "PushConsumer", Consumer)
     made = order_consumer.order_consumer(
-        listener, namesrv_addr="127.0.0.1:1", threads=3, batch_size=7, max_reconsume_times=5, loop=EventLoopThread()
+        listener,
+        namesrv_addr="127.0.0.1:1",
+        threads=3,
+        batch_size=7,
+        max_reconsume_times=5,
+        loop=EventLoopThread(),
+        results=RESULTS,
     )
     made.start()
     yield made
@@ -88,6 +98,10 @@ def test_a_new_group_begins_with_the_first_order(consumer: Consumer) -> None:
 def test_a_pull_brings_no_more_than_one_batch(consumer: Consumer) -> None:
     assert consumer.settings["pull_batch_size"] == consumer.settings["consume_message_batch_max_size"] == 7
     assert (consumer.settings["consume_thread_max"], consumer.settings["max_reconsume_times"]) == (3, 5)
+
+
+def test_positions_are_those_of_the_ledger(consumer: Consumer) -> None:
+    assert consumer.settings["results"] is RESULTS
 
 
 def test_a_stop_leaves_time_for_the_batches_and_for_the_goodbye(orders: ConsumerThread, consumer: Consumer) -> None:

@@ -37,6 +37,9 @@ class Producer:
     async def why_unsendable(self, topic: str) -> object:
         return self._answer()
 
+    async def refusing_brokers(self, topic: str) -> object:
+        return self._answer()
+
     async def count_discarded(self) -> object:
         return self._answer()
 
@@ -101,12 +104,15 @@ def test_a_broker_that_does_not_answer_is_no_error_of_a_health_check(
 ) -> None:
     producer.answer = error
     assert broker.why_unready() == str(error)
+    assert broker.refusing_brokers() == []
     assert broker.count_discarded() is None
 
 
 def test_a_health_check_passes_on_what_the_producer_says(broker: OrderBroker, producer: Producer) -> None:
     producer.answer = "its disk is full"
     assert broker.why_unready() == "its disk is full"
+    producer.answer = ["broker broker-b stores nothing: timeout"]
+    assert broker.refusing_brokers() == ["broker broker-b stores nothing: timeout"]
     producer.answer = 2
     assert broker.count_discarded() == 2
 
