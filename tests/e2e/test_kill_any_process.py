@@ -1,4 +1,4 @@
-"""kill -9 of any one process while orders are placed, then its restart: nothing is lost or doubled, and the judge agrees.
+"""kill -9 of any one process while orders are placed, a database restored: nothing is lost or doubled, and the judge agrees.
 
 The tests share one system. Each of them compares all orders so far: what an earlier kill doubled late shows in a later test.
 """
@@ -24,8 +24,10 @@ from demo.processes import PROJECT_ROOT, Process, Processes
 from demo.system import System
 from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.conftest import PROCESSES
+from tests.e2e.backups import copied
 from tests.e2e.clients import PATIENT
 from tests.e2e.customers import place
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 ORDERS = 40
@@ -91,6 +93,16 @@ def test_kill_during_orders_loses_and_doubles_nothing(shop: Shop, victim: str) -
     placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
     assert len(placed) == ORDERS - ORDERS // 10
     shop.placed.update(placed)
+    assert_that_each_order_has_one_credit(shop)
+
+
+def test_a_credit_database_that_goes_back_in_time_gets_again_what_it_lacks(shop: Shop, tmp_path: Path) -> None:
+    database, backup = shop.system.home / "credits.db", tmp_path / "backup.db"
+    copied(database, backup)
+    shop.placed.update(place(shop.system, "bob").json()["order"]["order_id"] for _ in range(8))
+    assert_that_each_order_has_one_credit(shop)
+    copied(backup, database)
+    wait_until(lambda: "the credit database went back in time" in httpx.get(f"{shop.system.credit_url}/healthz", timeout=30).text)
     assert_that_each_order_has_one_credit(shop)
 
 

@@ -23,6 +23,7 @@ from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.certificates import Authority
 from tests.conftest import PROCESSES
 from tests.dead_proxies import DEAD_PROXIES
+from tests.e2e.backups import copied
 from tests.e2e.clients import PATIENT
 from tests.e2e.trace_collector import Collector, running_collector
 from tests.waiting import wait_until
@@ -241,6 +242,18 @@ def test_an_order_that_is_short_is_cancelled_and_its_credit_reversed_also_after_
     wait_until(lambda: shop.state(late) == ("CANCELLED", "out of stock: lamp"))
     wait_until(lambda: shop.entries("hal") == [("credit", 4), ("reversal", -4)])
     assert shop.stock("lamp") == 1
+
+
+def test_a_stock_that_goes_back_in_time_ships_again_what_it_lacks(shop: Shop, tmp_path: Path) -> None:
+    database, backup = shop.system.home / "inventory.db", tmp_path / "backup.db"
+    shop.set_stock("kettle", 10)
+    copied(database, backup)
+    shipped = [shop.order("kim", 100, "kettle") for _ in range(4)]
+    wait_until(lambda: shop.stock("kettle") == 6)
+    copied(backup, database)
+    wait_until(lambda: shop.stock("kettle") == 6 and all(shop.shipment(order_id) == "SHIPPED" for order_id in shipped))
+    attention = httpx.get(f"{shop.system.inventory_url}/healthz", timeout=30).json()["attention"]
+    assert any("the inventory database went back in time" in line for line in attention)
 
 
 def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so(shop: Shop) -> None:
