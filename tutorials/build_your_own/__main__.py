@@ -28,26 +28,26 @@ application = typer.Typer(no_args_is_help=True, add_completion=False, rich_marku
 
 @application.command("list")
 def list_stages() -> None:
-    """Lists the stages and where their texts are."""
+    """Lists the stages with the paths of their texts."""
     for stage in STAGES:
         print(f"{stage.number:>2}  {stage.title:<22}{stage.text.relative_to(Path(__file__).parents[2])}")
 
 
 @application.command("test")
 def run_test(
-    command: Annotated[list[str], typer.Argument(help="Starts your broker; write it behind --. The tester adds -c FILE.")],
+    command: Annotated[list[str], typer.Argument(help="Command that starts your broker, after --. The tester adds -c FILE.")],
     stage: Annotated[
-        list[int] | None, typer.Option("--stage", min=1, max=len(STAGES), help="This stage; may be repeated.")
+        list[int] | None, typer.Option("--stage", min=1, max=len(STAGES), help="Stage to test; may be repeated.")
     ] = None,
-    until: Annotated[int | None, typer.Option("--until", min=1, max=len(STAGES), help="All stages up to this one.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="All twelve stages.")] = False,
-    patience: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for what should come at once.")] = 5.0,
-    side_by_side: Annotated[int, typer.Option(min=1, help="Stages that run at a time.")] = 4,
+    until: Annotated[int | None, typer.Option("--until", min=1, max=len(STAGES), help="Test all stages up to this one.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Test all twelve stages.")] = False,
+    patience: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for an immediate answer.")] = 5.0,
+    side_by_side: Annotated[int, typer.Option(min=1, help="Number of stages that run at the same time.")] = 4,
     keep: Annotated[Path | None, typer.Option(help="Keep stores, settings and logs in this new folder.")] = None,
     show_bytes: Annotated[bool, typer.Option("--bytes", help="Show the bytes of every event.")] = False,
-    show_timeline: Annotated[bool, typer.Option("--timeline", help="Show the timeline of stages that pass, too.")] = False,
+    show_timeline: Annotated[bool, typer.Option("--timeline", help="Also show the timeline of stages that pass.")] = False,
 ) -> None:
-    """Tests your broker: starts it, talks to it, kills it, reads its files. Exit code 0 if all stages asked for pass, else 1."""
+    """Tests your broker: starts it, sends requests, kills it, reads its files. Exits with 0 if all chosen stages pass, else 1."""
     stages = _chosen(stage, until, every=every)
     printer = Printer(shows_bytes=show_bytes)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -62,7 +62,7 @@ def run_test(
                     printer.timeline(verdict)
                 verdicts.append(verdict)
         except (KeyboardInterrupt, Interrupted):
-            print("\nStopped. No process of your broker is left.", file=sys.stderr)
+            print("\nStopped. All processes of your broker have ended.", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
     printer.summary(verdicts, shlex.join(command))
     if not all(verdict.is_passed for verdict in verdicts):
@@ -71,7 +71,7 @@ def run_test(
 
 def _chosen(numbers: list[int] | None, until: int | None, *, every: bool) -> list[Stage]:
     if sum((bool(numbers), until is not None, every)) != 1:
-        print("Say which stages to test: --stage N, --until N, or --all.", file=sys.stderr)
+        print("Choose the stages to test: --stage N, --until N, or --all.", file=sys.stderr)
         raise typer.Exit(BAD_USAGE)
     wanted = numbers or range(1, (until or len(STAGES)) + 1)
     return [stage for stage in STAGES if stage.number in wanted]
@@ -81,7 +81,7 @@ def _new_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        print(f"--keep {folder}: {error.strerror}. Name a folder that does not exist yet.", file=sys.stderr)
+        print(f"--keep {folder}: {error.strerror}. Choose a folder that does not exist.", file=sys.stderr)
         raise typer.Exit(BAD_USAGE) from None
     return folder.resolve()
 

@@ -1,4 +1,4 @@
-"""The twelve stages in their order."""
+"""The twelve stages in order."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FOLDER: Final = Path(__file__).parent
 SLOW_CHECKS: Final[Mapping[str, str]] = MappingProxyType(
     {"transactionTimeOut": "60000", "transactionCheckInterval": "60000", "transactionCheckMax": "15"}
 )
-"""Settings without a check-back during the stage."""
+"""Settings with which no check-back is due during a stage."""
 
 
 def quick_checks(check_max: int) -> Mapping[str, str]:
-    """Returns settings for check-backs with short waits."""
+    """Returns settings with check-backs after short waits."""
     times = str(check_back.TIMEOUT_MS)
     return MappingProxyType(
         {"transactionTimeOut": times, "transactionCheckInterval": times, "transactionCheckMax": str(check_max)}
@@ -42,15 +42,15 @@ def quick_checks(check_max: int) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step of the way."""
+    """A stage of the course."""
 
     number: int
     title: str
     name: str
-    """Of its text, stages/NAME.md, and of its module."""
+    """The name of its text, stages/NAME.md, and of its module."""
     play: Play
     settings: Mapping[str, str] = field(default_factory=lambda: SLOW_CHECKS)
-    """Of broker.conf, beside those that all stages have."""
+    """Settings in broker.conf, in addition to those that all stages share."""
 
     @property
     def text(self) -> Path:

@@ -1,4 +1,4 @@
-"""The bytes in the texts. `python -m tutorials.build_your_own.examples` updates them."""
+"""The blocks of bytes in the stages' texts. `python -m tutorials.build_your_own.examples` updates them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OP: Final = replace(
 
 
 def examples() -> Mapping[str, list[str]]:
-    """Returns the lines of each example by its name."""
+    """Returns the lines of each example by name."""
     heart_beat = encode_request(CODES["HEART_BEAT"], 7, {}, heart_beat_body(PRODUCERS))
     send = encode_request(CODES["SEND_MESSAGE"], 8, send_fields(_TOPIC, 2, {"TAGS": "created"}), b"an order")
     half = encode_request(

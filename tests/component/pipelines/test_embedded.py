@@ -98,7 +98,7 @@ def test_an_amount_that_only_spark_adds_up_is_refused(shop: ShopDatabases, tmp_p
 
 def test_messages_of_a_broker_need_spark(shop: ShopDatabases, tmp_path: Path) -> None:
     books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), brokers=("127.0.0.1:1",))
-    with pytest.raises(EngineUnfit, match="need --engine spark"):
+    with pytest.raises(EngineUnfit, match="use --engine spark"):
         reconcile_embedded(books, CUT_OFF, str(tmp_path / "out"))
 
 

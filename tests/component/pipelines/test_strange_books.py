@@ -34,7 +34,7 @@ def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path
     believed = unchecked_repairs(outcome.totals, is_audited=False)
     right = [name for name in RIGHT if "by a repair" in name]
     assert believed == (
-        f"{len(OF_REPAIRS) + len(right)} orders are healthy by repairs, which are believed: "
+        f"{len(OF_REPAIRS) + len(right)} repaired orders were accepted unchecked: "
         "no audit file was given (--audit PLAN.audit.jsonl)"
     )
     assert unchecked_repairs(outcome.totals, is_audited=True) is None

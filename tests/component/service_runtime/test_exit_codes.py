@@ -141,7 +141,7 @@ def test_a_history_is_adopted_by_a_command_that_asks_for_a_reason(run: Run) -> N
     run("order_service", "migrate")
     assert run(*adopt) == (2, "order_service adopt-history: ORDER_ADOPTION_REASON: Field required")
     status, said = run(*adopt, *reason)
-    assert (status, "it decides for all half messages until 20" in said) == (0, True)
+    assert (status, "now decides all half messages until 20" in said) == (0, True)
 
 
 @pytest.mark.parametrize("module", HTTP_SERVICES)

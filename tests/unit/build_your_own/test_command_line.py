@@ -19,13 +19,13 @@ def test_list_names_each_stage_and_its_text() -> None:
 def test_the_stages_are_chosen_in_one_way(chosen: list[str]) -> None:
     run = CliRunner().invoke(application, ["test", *chosen, "--", "my-broker"])
     assert run.exit_code == BAD_USAGE
-    assert run.stderr == "Say which stages to test: --stage N, --until N, or --all.\n"
+    assert run.stderr == "Choose the stages to test: --stage N, --until N, or --all.\n"
 
 
 def test_a_folder_to_keep_files_in_must_be_new(tmp_path: Path) -> None:
     run = CliRunner().invoke(application, ["test", "--stage", "1", "--keep", str(tmp_path), "--", "my-broker"])
     assert run.exit_code == BAD_USAGE
-    assert run.stderr == f"--keep {tmp_path}: File exists. Name a folder that does not exist yet.\n"
+    assert run.stderr == f"--keep {tmp_path}: File exists. Choose a folder that does not exist.\n"
 
 
 @pytest.mark.parametrize("number", ["0", "13", "one"])

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tutorials.build_your_own.curriculum import STAGES
 from tutorials.build_your_own.stages.consume_queue import java_hash_code
-from tutorials.build_your_own.tester.connection import told
+from tutorials.build_your_own.tester.connection import frame_text
 from tutorials.build_your_own.tester.failed import Compared, Failed
 from tutorials.build_your_own.tester.frames import decode_frame, encode_request, frame_length
 from tutorials.build_your_own.tester.layout import MAGIC, read_record, read_records
@@ -46,7 +46,7 @@ def frame(header: bytes, *, serialize_type: int = 0, header_length: int | None =
         (frame(b"hello"), "a header that is a JSON object", "hello"),
         (frame(b"[1]"), "a header that is a JSON object", r"\[1\]"),
         (frame(b'{"code":0,"flag":1}'), "'opaque' in the header", '{"code":0,"flag":1}'),
-        (frame(b'{"code":0,"flag":1,"opaque":"7"}'), "code, opaque and flag as whole numbers", '"7"'),
+        (frame(b'{"code":0,"flag":1,"opaque":"7"}'), "code, opaque and flag as integers", '"7"'),
         (frame(b'{"code":0,"flag":1,"opaque":7,"extFields":{"queueId":2}}'), "values are all strings", "queueId is 2"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_length_that_cannot_be_is_told(data: bytes) -> None:
 @given(st.dictionaries(st.sampled_from(["code", "opaque", "flag", "extFields", "remark"]), JSON_VALUES))
 def test_a_header_of_any_json_is_read_or_told(header: dict[str, object]) -> None:
     with suppress(Failed):
-        told(decode_frame(frame(json.dumps(header).encode())))
+        frame_text(decode_frame(frame(json.dumps(header).encode())))
 
 
 @given(st.binary(max_size=200), st.binary(max_size=60))
@@ -89,7 +89,7 @@ def test_a_record_whose_total_size_is_another_is_told_the_sum() -> None:
     data = bytearray(92) + b"\x06orders\x00\x00"
     data[0:8] = (200).to_bytes(4) + MAGIC.to_bytes(4)
     data = data[:88] + b"\x06orders\x00\x00"
-    with pytest.raises(Failed, match="200 where the parts add up to 97"):
+    with pytest.raises(Failed, match="200, but the parts add up to 97"):
         read_records(bytes(data), "the body")
 
 

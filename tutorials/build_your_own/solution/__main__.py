@@ -1,4 +1,4 @@
-"""The broker's process: settings in, sockets open, one task for each connection. Run it with -c broker.conf."""
+"""The broker's process: reads the settings, listens, and runs a task for each connection. Run it with -c broker.conf."""
 
 import argparse
 import asyncio
@@ -14,13 +14,13 @@ LOOK_EVERY_S = 0.02
 
 
 def read_settings(path: Path) -> dict[str, str]:
-    """Reads broker.conf: NAME=VALUE on each line."""
+    """Reads broker.conf, which has one NAME=VALUE per line."""
     pairs = (line.partition("=") for line in path.read_text().splitlines() if not line.startswith("#"))
     return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
 
 async def serve(settings: dict[str, str]) -> None:
-    """Opens the store, then the port. Runs until it is killed."""
+    """Opens the store and the port, and serves until the process is killed."""
     host, port = settings["brokerIP1"], int(settings["listenPort"])
     policy = CheckPolicy(
         timeout_s=int(settings["transactionTimeOut"]) / 1000,
@@ -46,7 +46,7 @@ async def serve(settings: dict[str, str]) -> None:
 async def serve_client(
     requests: Requests, check_back: CheckBack, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Answers the requests of one connection, in their order, until it ends."""
+    """Answers the requests of one connection in order until it ends."""
     client = Client(record.host_bytes(*writer.get_extra_info("peername")[:2]), writer.write)
     received = frames.FrameReader()
     try:
@@ -57,14 +57,14 @@ async def serve_client(
                     writer.write(frames.encode(answer))
             await writer.drain()
     except (ConnectionError, ValueError) as error:
-        print(f"a connection ends: {error!r}", flush=True)
+        print(f"connection closed: {error!r}", flush=True)
     finally:
         check_back.forget(client.send)
         writer.close()
 
 
 def main() -> None:
-    """Reads the command line."""
+    """Parses the command line and runs the broker."""
     parser = argparse.ArgumentParser(prog="python -m tutorials.build_your_own.solution")
     parser.add_argument("-c", dest="settings", type=Path, required=True, help="broker.conf, as the tester writes it")
     asyncio.run(serve(read_settings(parser.parse_args().settings)))

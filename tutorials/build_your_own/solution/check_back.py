@@ -1,4 +1,4 @@
-"""Stages 9 and 10: the broker asks the producers for missing decisions."""
+"""Stages 9 and 10: the broker sends check-backs for missing decisions."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,11 +25,11 @@ class CheckPolicy:
 
 
 class CheckBack:
-    """The producers online, and the checks of pending transactions."""
+    """Sends check-backs about pending transactions to the producers that are online."""
 
     def __init__(self, transactions: Transactions, policy: CheckPolicy) -> None:
         self.producers: dict[str, list[Send]] = {}
-        """By producer group, as their heartbeats say."""
+        """The producers by producer group, from their heartbeats."""
         self._transactions = transactions
         self._policy = policy
 
@@ -40,7 +40,7 @@ class CheckBack:
                 online.remove(send)
 
     def look(self) -> None:
-        """Does what is due. Call it often: it is cheap."""
+        """Sends the check-backs and discards that are due. Call it often: it is cheap."""
         now_s = time.monotonic()
         for pending in list(self._transactions.pending.values()):
             if pending.due_s <= now_s:
@@ -51,13 +51,13 @@ class CheckBack:
         if pending.checks >= self._policy.check_max:
             self._transactions.discard(pending)
         elif online := self.producers.get(pending.group):
-            # Only a sent question counts. Without a producer to ask, the half message waits.
+            # Only a check-back that was sent counts. Without a producer online, the half message waits.
             pending.checks += 1
             online[pending.checks % len(online)](check_request(pending))
 
 
 def check_request(pending: Pending) -> bytes:
-    """Returns the frame that asks. It expects no answer: the producer sends END_TRANSACTION, as after its local transaction."""
+    """Returns the frame of a check-back. It has no answer: the producer sends END_TRANSACTION, as after its local transaction."""
     half = pending.half
     fields: Mapping[str, str] = {
         "tranStateTableOffset": str(half.queue_offset),
@@ -71,7 +71,7 @@ def check_request(pending: Pending) -> bytes:
 
 
 def as_sent(half: Record, checks: int) -> Record:
-    """Returns the half message under its own topic, with its number of checks: a producer must recognise its message."""
+    """Returns the half message with its original topic and its number of check-backs, so that the producer recognises it."""
     properties = {**half.message.properties, "TRANSACTION_CHECK_TIMES": str(checks)}
     message = replace(
         half.message, topic=half.property("REAL_TOPIC"), queue_id=int(half.property("REAL_QID")), properties=properties

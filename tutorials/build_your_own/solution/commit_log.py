@@ -1,4 +1,4 @@
-"""Stages 4 and 11: the commit log, one file with all records of all topics, one after the other."""
+"""Stages 4 and 11: the commit log, one file with the records of all topics."""
 
 import os
 from collections.abc import Iterator
@@ -8,18 +8,18 @@ from tutorials.build_your_own.solution import record
 from tutorials.build_your_own.solution.record import Record
 
 FILE_NAME = "0" * 20
-"""RocketMQ's files are named after the offset at which they begin, in 20 digits. This broker keeps to one file."""
+"""RocketMQ names its files after the offset at which they begin, in 20 digits. This broker has one file."""
 
 
 class LogFull(Exception):
-    """The file has no room for the next record. RocketMQ would begin the next file."""
+    """The file has no space for the next record. RocketMQ would create another file."""
 
 
 class CommitLog:
-    """A log that grows from the file's beginning. The file has its full length at once, with zeros behind the last record."""
+    """A log that grows from the beginning of a file. The file has its full length from the start, and ends with zeros."""
 
     def __init__(self, folder: Path, file_size: int) -> None:
-        """Apache's broker opens only files of the length `file_size` (mappedFileSizeCommitLog)."""
+        """`file_size` is mappedFileSizeCommitLog: Apache's broker opens only files of this length."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE_NAME
         self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
@@ -28,7 +28,7 @@ class CommitLog:
         self.end = 0
 
     def append(self, records: bytes) -> None:
-        """Writes records at the end. They are on the disk when this returns. Raises LogFull."""
+        """Appends records and flushes them to disk. Raises LogFull."""
         if self.end + len(records) > self.file_size:
             raise LogFull(f"the commit log is full: {self.end} of {self.file_size} bytes")
         self._file.seek(self.end)
@@ -37,7 +37,7 @@ class CommitLog:
         self.end += len(records)
 
     def read(self, commit_log_offset: int, size: int) -> bytes:
-        """Returns bytes of the log."""
+        """Returns `size` bytes of the log."""
         self._file.seek(commit_log_offset)
         return self._file.read(size)
 
@@ -53,7 +53,7 @@ class CommitLog:
         return found if found is not None and found.commit_log_offset == commit_log_offset else None
 
     def recover(self) -> Iterator[tuple[Record, int]]:
-        """Yields each whole record with its size. A crash may have torn the next one: it is dropped."""
+        """Yields each whole record with its size, up to a record that a crash has torn."""
         while (found := self.record_at(self.end)) is not None:
             size = self.size_at(self.end)
             yield found, size
@@ -61,6 +61,6 @@ class CommitLog:
         self.cut_torn_tail()
 
     def cut_torn_tail(self) -> None:
-        """Leaves only zeros behind the last whole record, where the next one begins."""
+        """Writes zeros after the last whole record, where the next record begins."""
         self._file.truncate(self.end)
         self._file.truncate(self.file_size)

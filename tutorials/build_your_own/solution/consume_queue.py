@@ -1,4 +1,4 @@
-"""Stage 5: a consume queue says where the messages of one queue of a topic are. One unit of 20 bytes for each message:
+"""Stage 5: a consume queue holds the positions of one queue's messages, in a unit of 20 bytes for each message:
 
 COMMIT LOG OFFSET 8 | SIZE 4 | HASH OF THE TAG 8
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from tutorials.build_your_own.solution.commit_log import FILE_NAME
 
 FILE_SIZE = 300_000 * 20
-"""The length of RocketMQ's files (mappedFileSizeConsumeQueue), zeros behind the last unit."""
+"""The length of RocketMQ's files (mappedFileSizeConsumeQueue). Zeros follow the last unit."""
 _UNIT = struct.Struct(">qiq")
 
 
@@ -24,11 +24,11 @@ class Unit:
 
 
 class ConsumeQueue:
-    """The units by queue offset; in memory, and in a file."""
+    """The units by queue offset, in memory and in a file."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # The commit log holds all data of a queue. So a start rewrites the queues, and a lost file is no loss.
+        # The commit log has all data of a queue. So each start rewrites the queues, even if their files were lost.
         self._file = (folder / FILE_NAME).open("wb", buffering=0)
         self._file.truncate(FILE_SIZE)
         self.units: list[Unit] = []
@@ -45,7 +45,7 @@ def encode(unit: Unit) -> bytes:
 
 
 def tags_code(tag: str) -> int:
-    """Computes Java's String.hashCode: h = 31 * h + c for each character, as a signed number of 32 bits. 0 without a tag."""
+    """Returns Java's String.hashCode of a tag: h = 31 * h + c for each character, signed 32 bits. 0 without a tag."""
     code = 0
     utf_16 = tag.encode("utf-16-be")
     for high, low in zip(utf_16[::2], utf_16[1::2], strict=True):

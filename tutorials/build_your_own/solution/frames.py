@@ -1,4 +1,4 @@
-"""Stage 1: frames, which carry requests and answers.
+"""Stage 1: the frames of requests and answers.
 
 LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header, a JSON object | body
 
@@ -17,30 +17,30 @@ NO_FIELDS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One request or one answer."""
+    """A request or an answer."""
 
     code: int
     opaque: int
     flag: int = 0
     fields: Mapping[str, str] = field(default_factory=lambda: NO_FIELDS)
-    """extFields: the parameters of a request or the facts of an answer, as strings."""
+    """extFields: the parameters of a request or the results of an answer, as strings."""
     body: bytes = b""
     remark: str = ""
 
     @property
     def is_oneway(self) -> bool:
-        """True if no answer is wanted."""
+        """True if the request expects no answer."""
         return self.flag & ONEWAY_FLAG != 0
 
 
 class FrameReader:
-    """Splits the bytes of one connection into commands. TCP cuts the bytes anywhere, so the reader keeps incomplete ones."""
+    """Splits the bytes of one connection into commands, and keeps incomplete ones until the rest arrives."""
 
     def __init__(self) -> None:
         self._kept = b""
 
     def feed(self, data: bytes) -> list[Command]:
-        """Returns the commands that are complete now. Raises ValueError if the bytes are no frame."""
+        """Returns the commands completed by these bytes. Raises ValueError for an invalid frame."""
         self._kept += data
         commands = []
         while len(self._kept) >= 4:
@@ -67,7 +67,7 @@ def decode(frame: bytes) -> Command:
 
 
 def encode(command: Command) -> bytes:
-    """Encodes a command as a whole frame."""
+    """Encodes a command as a frame with its LENGTH."""
     fields = {name: str(value) for name, value in command.fields.items()}
     header = json.dumps(
         {

@@ -1,4 +1,4 @@
-"""Stages 2 to 5 and 11: messages in, records out."""
+"""Stages 2 to 5 and 11: stores messages and reads their records."""
 
 import time
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from tutorials.build_your_own.solution.record import Message, Record
 
 
 class MessageStore:
-    """The commit log and the consume queues that point into it."""
+    """The commit log with its consume queues."""
 
     def __init__(self, root: Path, store_host: bytes, log_file_size: int) -> None:
         self.log = CommitLog(root / "commitlog", log_file_size)
@@ -29,7 +29,7 @@ class MessageStore:
         return records
 
     def append(self, *messages: Message) -> list[Record]:
-        """Stores messages in one write. They are on the disk when this returns."""
+        """Stores messages in one write, and flushes them to disk."""
         records, data = [], b""
         next_offsets: dict[tuple[str, int], int] = {}
         for message in messages:
@@ -50,12 +50,12 @@ class MessageStore:
         return len(self.units(topic, queue_id))
 
     def units(self, topic: str, queue_id: int) -> list[Unit]:
-        """Returns the units of a queue, by queue offset."""
+        """Returns the units of a queue in order of queue offset."""
         queue = self._queues.get((topic, queue_id))
         return queue.units if queue is not None else []
 
     def read(self, units: Iterable[Unit]) -> bytes:
-        """Returns the records of units, one after the other."""
+        """Returns the concatenated records of the units."""
         return b"".join(self.log.read(unit.commit_log_offset, unit.size) for unit in units)
 
     def _dispatch(self, stored: Record, size: int) -> None:

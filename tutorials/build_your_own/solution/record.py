@@ -1,4 +1,4 @@
-"""Stages 2 to 4: the record. The commit log stores exactly the bytes that a pull returns.
+"""Stages 2 to 4: records. A pull returns them as the commit log stores them.
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
     BORNTIMESTAMP 8 | BORNHOST 8 | STORETIMESTAMP 8 | STOREHOST 8 | RECONSUMETIMES 4 | PREPAREDTRANSACTIONOFFSET 8 |
@@ -26,7 +26,7 @@ _HEAD = struct.Struct(">IIIiiqqiq8sq8siqI")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message from a producer, and the producer's address."""
+    """A message with its producer's address."""
 
     topic: str
     queue_id: int
@@ -42,7 +42,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A message and its place."""
+    """A message with its position."""
 
     message: Message
     queue_offset: int
@@ -51,7 +51,7 @@ class Record:
     store_host: bytes
 
     def property(self, name: str) -> str:
-        """Returns a property of the message; empty without one of that name."""
+        """Returns a property of the message, or "" if it is missing."""
         return self.message.properties.get(name, "")
 
 
@@ -82,7 +82,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes) -> Record | None:
-    """Decodes the record at the beginning of the bytes; None if it is torn, damaged or none."""
+    """Decodes the record at the beginning of the bytes. Returns None if it is torn, damaged or missing."""
     if len(data) < _HEAD.size:
         return None
     (
@@ -105,7 +105,7 @@ def decode(data: bytes) -> Record | None:
 
 
 def body_crc(body: bytes) -> int:
-    """Returns the CRC-32 of a body without its highest bit: Java has no unsigned numbers."""
+    """Returns the CRC-32 of a body without its highest bit, because Java has no unsigned integers."""
     return zlib.crc32(body) & 0x7FFFFFFF
 
 

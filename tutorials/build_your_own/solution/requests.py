@@ -1,4 +1,4 @@
-"""Stages 1 to 3 and 7: the requests, by request code."""
+"""Stages 1 to 3 and 7: handles requests by request code."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -39,15 +39,15 @@ class Answer(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One connection."""
+    """A client's connection."""
 
     host: bytes
-    """Its address, as records hold it."""
+    """Its address as encoded in records."""
     send: Send
 
 
 class Requests:
-    """Answers requests, each by the method for its code."""
+    """Answers requests with the method for their code."""
 
     def __init__(self, store: MessageStore, transactions: Transactions, check_back: CheckBack) -> None:
         self._store = store
@@ -64,14 +64,14 @@ class Requests:
         """Returns the answer to any request. A failed request does not affect the next."""
         method = self._by_code.get(request.code)
         if method is None:
-            return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"request code {request.code} is not known here")
+            return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"unsupported request code {request.code}")
         try:
             return method(request, client)
         except (Refused, LogFull, KeyError, ValueError) as error:
             return answer(request, Answer.SYSTEM_ERROR, remark=str(error))
 
     def heart_beat(self, request: Command, client: Client) -> Command:
-        """Notes the producer groups of a client."""
+        """Registers the producer groups of a client."""
         for producer in json.loads(request.body).get("producerDataSet", ()):
             online = self._check_back.producers.setdefault(producer["groupName"], [])
             if client.send not in online:
@@ -79,10 +79,10 @@ class Requests:
         return answer(request, Answer.SUCCESS)
 
     def send_message(self, request: Command, client: Client) -> Command:
-        """Stores a message, or a half message."""
+        """Stores a message or a half message."""
         fields = request.fields
         if fields["topic"] in OWN_TOPICS:
-            return answer(request, Answer.NO_PERMISSION, remark=f"{fields['topic']} is the broker's own topic")
+            return answer(request, Answer.NO_PERMISSION, remark=f"topic {fields['topic']} is reserved for the broker")
         message = Message(
             topic=fields["topic"],
             queue_id=int(fields["queueId"]),
@@ -101,7 +101,7 @@ class Requests:
         return answer(request, Answer.SUCCESS, place_of(stored, message.queue_id))
 
     def pull_message(self, request: Command, client: Client) -> Command:
-        """Answers with the records of a queue, starting at an offset."""
+        """Returns the records of a queue from an offset."""
         topic, queue_id, offset = request.fields["topic"], int(request.fields["queueId"]), int(request.fields["queueOffset"])
         if topic not in self._store.topics:
             return answer(request, Answer.TOPIC_NOT_EXIST, remark=f"topic {topic} does not exist")
@@ -114,7 +114,7 @@ class Requests:
         return answer(request, code, fields, self._store.read(wanted))
 
     def end_transaction(self, request: Command, client: Client) -> Command:
-        """Handles COMMIT, ROLLBACK, or neither. Raises Refused."""
+        """Handles a COMMIT, a ROLLBACK or an UNKNOWN. Raises Refused."""
         fields = request.fields
         self.transactions.end(
             int(fields["commitOrRollback"]),
@@ -128,18 +128,18 @@ class Requests:
 def answer(
     request: Command, code: Answer, fields: Mapping[str, str] | None = None, body: bytes = b"", remark: str = ""
 ) -> Command:
-    """Returns the answer to a request, with the request's opaque."""
+    """Returns an answer with the request's opaque."""
     return Command(code, request.opaque, RESPONSE_FLAG, fields or {}, body, remark)
 
 
 def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
-    """Returns the position of a stored message. msgId is 16 bytes in digits: address, port, commit log offset."""
+    """Returns the position of a stored message. msgId is 16 bytes in hexadecimal: address, port, commit log offset."""
     msg_id = (stored.store_host + stored.commit_log_offset.to_bytes(8)).hex().upper()
     return {"msgId": msg_id, "queueId": str(queue_id), "queueOffset": str(stored.queue_offset)}
 
 
 def is_wanted(unit: Unit, subscription: str) -> bool:
-    """Returns whether a subscription wants a tag of that hash: `*` for all, or tags separated by `||`."""
+    """Returns whether a subscription matches the unit's tag hash. It is `*` or tags separated by `||`."""
     return subscription in ("*", "") or unit.tags_code in {tags_code(tag.strip()) for tag in subscription.split("||")}
 
 

@@ -1,10 +1,10 @@
-"""Stages 6 to 8 and 12: half messages, and the one outcome of each.
+"""Stages 6 to 8 and 12: half messages and their outcomes.
 
     prepare ──► pending ──┬── commit ────► message in its own queue, op message
      half message         ├── roll back ─► op message
                           └── discard ───► message in TRANS_CHECK_MAX_TIME_TOPIC, op message
 
-An op message marks the half message at a queue offset as decided. Without one it is pending, also after a restart.
+An op message marks a half message as decided. A half message without one is pending, also after a restart.
 """
 
 import time
@@ -19,12 +19,12 @@ HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 OWN_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC})
-"""A restart trusts these topics, so no client may send to them."""
+"""Topics that recovery trusts. Clients must not send to them."""
 REMOVE_TAG = "d"
 
 
 class Refused(Exception):
-    """A decision that does not count; the text gives the reason."""
+    """The decision is refused. The text has the reason."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Transactions:
         self._complete(records)
 
     def prepare(self, message: Message, group: str) -> Record:
-        """Stores a message in the half topic, with its own topic and queue in its properties."""
+        """Stores a message in the half topic, with its original topic and queue in its properties."""
         properties = {"PGROUP": group, **message.properties}
         properties |= {"REAL_TOPIC": message.topic, "REAL_QID": str(message.queue_id)}
         [half] = self.store.append(replace(message, topic=HALF_TOPIC, queue_id=0, properties=properties))
@@ -69,7 +69,7 @@ class Transactions:
         return half
 
     def end(self, decision: int, commit_log_offset: int, queue_offset: int, group: str) -> None:
-        """Carries out COMMIT or ROLLBACK. Only the first decision counts; raises Refused for every other."""
+        """Commits or rolls back a transaction. Raises Refused for a second decision."""
         pending = self.pending.get(commit_log_offset)
         if pending is None:
             raise Refused(f"no transaction is pending at commit log offset {commit_log_offset}")
@@ -83,17 +83,17 @@ class Transactions:
             self.roll_back(pending)
 
     def commit(self, pending: Pending) -> None:
-        """Delivers the message. Message and op message are one write, the message first: a crash may keep only the message."""
+        """Delivers the message. Message and op message are one write, in this order: a crash may lose the op message only."""
         self.store.append(committed(pending.half), op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
     def roll_back(self, pending: Pending) -> None:
-        """Closes the half message without delivery."""
+        """Marks the half message as decided, without delivery."""
         self.store.append(op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
     def discard(self, pending: Pending) -> None:
-        """Stage 10: moves an undecided message to a topic for people."""
+        """Stage 10: moves an undecided message to TRANS_CHECK_MAX_TIME_TOPIC."""
         self.store.append(discarded(pending), op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
@@ -106,7 +106,7 @@ class Transactions:
                 del self.pending[offset]
 
     def _complete(self, records: Iterable[Record]) -> None:
-        """Writes the op messages that a crash prevented: the delivered message names its half message."""
+        """Writes op messages that were lost in a crash: a delivered message has the position of its half message."""
         for found in records:
             is_outcome = (
                 found.message.sys_flag & record.TRANSACTION_BITS == record.COMMITTED or found.message.topic == DISCARD_TOPIC
@@ -116,7 +116,7 @@ class Transactions:
 
 
 def committed(half: Record) -> Message:
-    """Returns the message for its consumers, with all properties of the half message."""
+    """Returns the message to deliver, with all properties of the half message."""
     return replace(
         half.message,
         topic=half.property("REAL_TOPIC"),
@@ -127,13 +127,13 @@ def committed(half: Record) -> Message:
 
 
 def discarded(pending: Pending) -> Message:
-    """Returns the message for a person, with all properties of the half message."""
+    """Returns the message for TRANS_CHECK_MAX_TIME_TOPIC, with all properties of the half message."""
     properties = {**pending.half.message.properties, "TRANSACTION_CHECK_TIMES": str(pending.checks)}
     offset = pending.half.commit_log_offset
     return replace(pending.half.message, topic=DISCARD_TOPIC, properties=properties, prepared_transaction_offset=offset)
 
 
 def op_message(half: Record) -> Message:
-    """Returns the op message that decides a half message: its body is the half message's queue offset in digits."""
+    """Returns the op message of a half message. Its body is the half message's queue offset in digits."""
     body = str(half.queue_offset).encode()
     return Message(OP_TOPIC, 0, body, {"TAGS": REMOVE_TAG}, born_timestamp=int(time.time() * 1000), born_host=half.store_host)

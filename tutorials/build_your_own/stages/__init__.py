@@ -1,1 +1,1 @@
-"""The twelve stages: a text (NAME.md) and the tester's checks (NAME.py) for each."""
+"""The twelve stages. Each has a text (NAME.md) and the tester's checks (NAME.py)."""

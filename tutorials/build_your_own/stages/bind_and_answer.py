@@ -1,4 +1,4 @@
-"""Stage 1: frames in, frames out."""
+"""Stage 1: the broker answers frames."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _APACHE = "NettyDecoder"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     _answers_a_request(trial)
     _answers_what_it_does_not_know(trial)
@@ -35,11 +35,11 @@ def _check_answer(answer: Frame, opaque: int) -> None:
 def _answers_a_request(trial: Trial) -> None:
     with trial.claim(
         "A heartbeat is answered: code 0, flag 1, and the opaque of the request",
-        hint="Read LENGTH (4 bytes), then so many bytes. Answer with the opaque that came: the client finds its request by it.",
+        hint="Read LENGTH (4 bytes), then LENGTH bytes. Answer with the request's opaque: the client finds its request by it.",
         ours="broker/rocketmq_broker/protocol/command.py",
         apache="RemotingCommand",
     ):
-        connection = trial.connect_anew()
+        connection = trial.reconnect()
         opaque = 4711
         connection.send_bytes(_heart_beat(opaque), f"HEART_BEAT (34), opaque {opaque}")
         _check_answer(connection.take(lambda frame: True, "an answer to HEART_BEAT"), opaque)
@@ -48,11 +48,11 @@ def _answers_a_request(trial: Trial) -> None:
 def _answers_what_it_does_not_know(trial: Trial) -> None:
     with trial.claim(
         "A request code that it does not know is answered with code 3, and the connection stays open",
-        hint="Newer clients ask for more than you have. A broker that hangs up on them loses their other requests too.",
+        hint="Newer clients send requests that you do not support. Closing the connection would lose their other requests, too.",
         ours="broker/rocketmq_broker/remoting/dispatcher.py",
         apache="NettyRemotingAbstract.processRequestCommand",
     ):
-        connection = trial.connect_anew()
+        connection = trial.reconnect()
         expect_code(connection.request(UNKNOWN_CODE, {}), 3)
         heart_beat(connection)
 
@@ -60,11 +60,11 @@ def _answers_what_it_does_not_know(trial: Trial) -> None:
 def _puts_torn_frames_together(trial: Trial) -> None:
     with trial.claim(
         "A frame that arrives in pieces is answered like any other",
-        hint="TCP is a stream: one read may bring half a frame. Keep what you have until LENGTH says that the frame is whole.",
+        hint="TCP is a stream: one read may return half a frame. Keep the bytes until the frame has LENGTH bytes.",
         ours=_OURS,
         apache=_APACHE,
     ):
-        connection = trial.connect_anew()
+        connection = trial.reconnect()
         opaque = connection.next_opaque()
         frame = _heart_beat(opaque)
         pieces = frame[:2], frame[2:30], frame[30:]
@@ -77,11 +77,11 @@ def _puts_torn_frames_together(trial: Trial) -> None:
 def _takes_frames_apart(trial: Trial) -> None:
     with trial.claim(
         "Two frames that arrive in one piece are both answered",
-        hint="One read may bring several frames. Go on decoding until what is left is no whole frame.",
+        hint="One read may return several frames. Decode frames until the rest is incomplete.",
         ours=_OURS,
         apache=_APACHE,
     ):
-        connection = trial.connect_anew()
+        connection = trial.reconnect()
         opaques = {connection.next_opaque(), connection.next_opaque()}
         connection.send_bytes(b"".join(map(_heart_beat, sorted(opaques))), f"two HEART_BEATs in one piece, opaques {opaques}")
         answered = {connection.take(lambda frame: True, "an answer to each of two HEART_BEATs").opaque for _ in opaques}
@@ -95,7 +95,7 @@ def _answers_no_oneway_request(trial: Trial) -> None:
         ours="broker/rocketmq_broker/remoting/dispatcher.py",
         apache="NettyRemotingAbstract.processRequestCommand",
     ):
-        connection = trial.connect_anew()
+        connection = trial.reconnect()
         oneway = connection.next_opaque()
         connection.send_bytes(_heart_beat(oneway, oneway=True), f"HEART_BEAT (34), opaque {oneway}, one-way")
         heart_beat(connection)

@@ -1,4 +1,4 @@
-"""Stage 9: the broker asks for a missing decision."""
+"""Stage 9: the broker sends a check-back for a missing decision."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from tutorials.build_your_own.tester.trial import Trial, check
 TOPIC = "orders"
 TIMEOUT_MS = 300
 _CLOCK_SLACK_MS = 20
-"""Clocks that count whole milliseconds may be that much ahead."""
+"""Tolerance for clocks with a resolution of milliseconds."""
 _OURS = "broker/rocketmq_broker/server/transactions/check_requests.py"
 _APACHE = "AbstractTransactionalMessageCheckListener.sendCheckMessage"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     producer, stranger = trial.connect("producer"), trial.connect("stranger")
     heart_beat(producer)
@@ -49,7 +49,7 @@ def play(trial: Trial) -> None:
 
 
 def next_check(connection: Connection, transaction_id: str) -> tuple[Frame, Record]:
-    """Waits for the next check-back about a transaction. Returns the frame, and the record in its body. Raises Failed."""
+    """Waits for the next check-back about a transaction, and returns its frame and the record in its body. Raises Failed."""
 
     def is_it(frame: Frame) -> bool:
         return frame.code == CODES["CHECK_TRANSACTION_STATE"] and transaction_id.encode() in frame.body
@@ -59,9 +59,9 @@ def next_check(connection: Connection, transaction_id: str) -> tuple[Frame, Reco
 
 
 def check_times(record: Record) -> int:
-    """Returns the number of the check-back, by the record's property. Raises Failed."""
+    """Returns the number of the check-back from the record's property. Raises Failed."""
     times = record.properties.get("TRANSACTION_CHECK_TIMES", "")
-    check(times.isdecimal(), "the property TRANSACTION_CHECK_TIMES: which check-back this is, from 1 on", f'"{times}"')
+    check(times.isdecimal(), "the property TRANSACTION_CHECK_TIMES: the number of this check-back, counted from 1", f'"{times}"')
     return int(times)
 
 
@@ -69,7 +69,7 @@ def _asks_in_time(trial: Trial, producer: Connection) -> tuple[tuple[Frame, Reco
     with trial.claim(
         f"A half message that nobody decides is asked about, not before transactionTimeOut ({TIMEOUT_MS} ms) is over",
         hint="Look at the pending half messages every transactionCheckInterval, and ask about those that are older than "
-        "transactionTimeOut. A producer that is still at work must not be disturbed.",
+        "transactionTimeOut. A producer may still be running its local transaction.",
         ours="broker/rocketmq_broker/transaction/checking/check_policy.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
@@ -129,7 +129,7 @@ def _believes_the_answer(trial: Trial, producer: Connection) -> None:
         send_half(producer, TOPIC, b"order 3", "T-3")
         # Check-backs sent before the broker read the ROLLBACK arrive before its answer to this half message.
         producer.forget(lambda frame: b"T-2" in frame.body)
-        # A broker that asks about this one twice has had the time to ask about the other again.
+        # A broker that has asked about this one twice had time to ask about the other again.
         for _ in range(2):
             frame, _ = next_check(producer, "T-3")
             answer_check(producer, frame, UNKNOWN)

@@ -26,7 +26,7 @@ _APACHE = "EndTransactionProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     halves = [send_half(connection, TOPIC, b"order %d" % number, f"T-{number}", queue_id=QUEUE_ID) for number in (1, 2, 3)]
@@ -63,7 +63,7 @@ def _delivers_what_was_committed(trial: Trial, connection: Connection, half: Hal
 
 
 def _where_else(connection: Connection) -> str:
-    """Looks for the message in other queues. Describes the queue that has it; empty without one."""
+    """Searches the other queues for the message. Describes the queue that has it, or returns ""."""
     for queue_id in (0, 1, 3):
         if b"order 2" in [record.body for record in pull_all(connection, TOPIC, queue_id=queue_id)]:
             return f"The message is in queue {queue_id}. It was sent to queue {QUEUE_ID}: REAL_QID says so."
@@ -74,7 +74,7 @@ def _delivers_a_committed_message(trial: Trial, record: Record, half: Half) -> N
     with trial.claim(
         "The delivered record says that it was committed: 8 in SYSFLAG, and its half message in PREPAREDTRANSACTIONOFFSET",
         hint="SYSFLAG: take the bits 0xc out and put 8 in. PREPAREDTRANSACTIONOFFSET is the half message's commit log offset. "
-        "You will be glad of it in stage 12.",
+        "Stage 12 uses it.",
         ours="broker/rocketmq_broker/transaction/transitions.py",
         apache="EndTransactionProcessor.endMessageTransaction",
     ):
@@ -102,7 +102,7 @@ def _closes_the_half_message(trial: Trial, half: Half) -> None:
 
 
 def check_op_message(trial: Trial, half: Half) -> None:
-    """Raises Failed unless the log has one op message for that half message, and none for another."""
+    """Raises Failed unless the log has one op message for the half message and no other op message."""
     ops = trial.files.records_of(OP_TOPIC)
     found = [(op.properties.get("TAGS"), op.body) for op in ops]
     wanted = [("d", b"%d" % half.stored.queue_offset)]

@@ -20,7 +20,7 @@ _CLOCK_SLACK_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A sent message, and the broker's answer."""
+    """A sent message with the broker's answer."""
 
     topic: str
     queue_id: int
@@ -31,7 +31,7 @@ class Sent:
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     began_ms = time.time() * 1000
@@ -52,7 +52,7 @@ def _send(connection: Connection, topic: str, queue_id: int, body: bytes, flag: 
 
 
 def _with_high_crc() -> bytes:
-    """Returns a body whose CRC-32 has its highest bit set: a record leaves that bit out."""
+    """Returns a body whose CRC-32 has its highest bit set: a record does not store that bit."""
     return next(body for body in (b"a paid order %d" % number for number in range(100)) if zlib.crc32(body) >> 31)
 
 
@@ -121,7 +121,7 @@ def _wanted(trial: Trial, connection: Connection, sent: Sent, record: Record) ->
 def _knows_the_time(trial: Trial, records: list[Record], began_ms: float, ended_ms: float) -> None:
     with trial.claim(
         "STORETIMESTAMP is the time of the broker's clock, in milliseconds since 1970",
-        hint="Seconds or microseconds look like this.",
+        hint="The value looks like seconds or microseconds.",
         ours="broker/rocketmq_broker/store/message_store.py",
         apache="CommitLog.asyncPutMessage",
     ):

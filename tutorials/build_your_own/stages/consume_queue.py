@@ -15,7 +15,7 @@ _APACHE = "ConsumeQueue.putMessagePositionInfo"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     for number, tag in enumerate(TAGS):

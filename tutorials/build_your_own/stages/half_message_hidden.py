@@ -16,7 +16,7 @@ _APACHE = "TransactionalMessageBridge.parseHalfMessageInner"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     half = _is_taken(trial, connection)
@@ -49,7 +49,7 @@ def _is_hidden(trial: Trial, connection: Connection) -> None:
         if records:
             record = records[0]
             raise Failed(
-                f"only plain messages in {TOPIC}, queue {QUEUE_ID}: nobody has sent COMMIT",
+                f"only plain messages in {TOPIC}, queue {QUEUE_ID}: no COMMIT was sent",
                 f"{shown(record.body)} at queue offset {record.number('QUEUEOFFSET')}",
                 hint="A customer would get the credit for an order that may be rolled back a moment later.",
             )

@@ -1,4 +1,4 @@
-"""Stage 10: after transactionCheckMax check-backs the broker gives the message to a person."""
+"""Stage 10: after transactionCheckMax check-backs the broker discards the message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _APACHE = "TransactionalMessageServiceImpl.needDiscard"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect("producer")
     heart_beat(connection)
@@ -79,14 +79,16 @@ def _uses_no_check_up_for_nobody(trial: Trial) -> None:
     with trial.claim(
         "While no producer of the group is online, no check-back is counted: the first one that is sent has number 1",
         hint="Count a check-back when it is sent. Otherwise a night without the order service discards every order of that "
-        "evening, and nobody was ever asked.",
+        "evening without a single check-back.",
         ours="broker/rocketmq_broker/server/transactions/check_service.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
-        # It was sent before the message discarded by now, so the broker had the time to discard it too.
+        # It was sent before the discarded message, so the broker had time to discard it, too.
         producer = trial.connect("producer that was down")
         discarded = [record.properties.get("UNIQ_KEY") for record in pull_all(producer, DISCARD_TOPIC)]
-        check("T-down" not in discarded, "a half message that still waits for its producer", "it was discarded, unasked")
+        check(
+            "T-down" not in discarded, "a half message that still waits for its producer", "it was discarded without a check-back"
+        )
         heart_beat(producer, SLEEPING)
         _, record = next_check(producer, "T-down")
         check(check_times(record) == 1, "TRANSACTION_CHECK_TIMES=1", f"TRANSACTION_CHECK_TIMES={check_times(record)}")

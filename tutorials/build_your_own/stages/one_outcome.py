@@ -1,4 +1,4 @@
-"""Stage 12: one outcome for each transaction, despite repeated, late and foreign decisions."""
+"""Stage 12: each transaction has one outcome, despite repeated, late and foreign decisions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _APACHE = "EndTransactionProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     _the_first_decision_wins(trial, connection)
@@ -40,7 +40,7 @@ def play(trial: Trial) -> None:
 
 
 def _count(trial: Trial, connection: Connection, body: bytes) -> int:
-    """Returns how often a message is visible, after all earlier requests have been carried out."""
+    """Returns how often a message is visible after all earlier requests were carried out."""
     return [record.body for record in fence(connection, TOPIC, trial.patience_s)].count(body)
 
 
@@ -61,8 +61,8 @@ def _check_refused(answer: Frame, what: str) -> None:
 def _the_first_decision_wins(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "A COMMIT after a ROLLBACK is refused, and delivers nothing; a ROLLBACK after a COMMIT takes nothing back",
-        hint="The producer rolled its order back. A COMMIT that comes later is a mistake, or an old frame: a credit for no "
-        "order. Once a half message is decided it is not pending any more. Whoever decides about it is refused.",
+        hint="The producer rolled its order back. A later COMMIT is a mistake or an old frame, and would give a credit without "
+        "an order. A decided half message is not pending any more: refuse every further decision.",
         ours=_OURS,
         apache=_APACHE,
     ):
@@ -83,7 +83,7 @@ def _check_then(trial: Trial, connection: Connection, half: Half, decision: int,
 def _a_doubled_commit_delivers_once(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "A COMMIT that comes twice delivers once",
-        hint="A producer that did not hear you sends it again, and so does one that answers a check-back as well.",
+        hint="A producer sends a COMMIT again if it got no answer, or if it also answers a check-back.",
         ours=_OURS,
         apache=_APACHE,
     ):
@@ -112,7 +112,7 @@ def _strangers_decide_nothing(trial: Trial, connection: Connection) -> None:
         }
         for what, changed in wrong.items():
             _check_refused(end_transaction(connection, half, COMMIT, **changed), f"COMMIT with {what}")
-        _check_count(trial, connection, b"pending", 0, "COMMITs that were none of its own")
+        _check_count(trial, connection, b"pending", 0, "COMMITs for other transactions")
         _check_count(trial, connection, b"a plain message", 1, "a COMMIT for it, which is no half message")
         expect_code(end_transaction(connection, half, COMMIT), 0, "for the right COMMIT after the wrong ones")
         _check_count(trial, connection, b"pending", 1, "the right COMMIT")
@@ -130,14 +130,14 @@ def _nobody_forges(trial: Trial, connection: Connection) -> None:
         for topic in (HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC):
             answer = try_to_send(connection, topic, b"0", {"TAGS": "d"})
             _check_refused(answer, f"SEND_MESSAGE to {topic}")
-        check(len(trial.files.records()) == before, "nothing new in the log", "a record that the client has forged")
+        check(len(trial.files.records()) == before, "no new record in the log", "a record forged by the client")
 
 
 def _a_kill_changes_no_outcome(trial: Trial, connection: Connection) -> None:
     half = send_half(connection, TOPIC, b"committed before a kill", "T-5")
     with trial.claim(
         "A COMMIT that was answered before kill -9 delivers once, also if the producer sends it again after the restart",
-        hint="The restart must know what was decided: op messages say it.",
+        hint="Read the op messages after a restart: they mark the decided half messages.",
         ours="broker/rocketmq_broker/server/transactions/transaction_recovery.py",
         apache="TransactionalMessageServiceImpl",
     ):
@@ -171,7 +171,7 @@ def _a_kill_between_delivers_once(trial: Trial) -> None:
 
 
 def _cut_later_record(trial: Trial, half: Half) -> None:
-    """Cuts the later of a COMMIT's two records off the log, with everything behind it."""
+    """Truncates the log before the later of a COMMIT's two records."""
     position, later = 0, 0
     for record in trial.files.records():
         is_op = record.topic == OP_TOPIC and record.body == b"%d" % half.stored.queue_offset

@@ -1,4 +1,4 @@
-"""Stage 3: messages come back."""
+"""Stage 3: consumers pull messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _APACHE = "PullMessageProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     _returns_what_was_sent(trial, connection)
@@ -45,13 +45,13 @@ def _returns_what_was_sent(trial: Trial, connection: Connection) -> None:
 def _goes_on_where_it_is_told(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "A pull begins at queueOffset, brings maxMsgNums messages at most, and nextBeginOffset says where the next one begins",
-        hint="nextBeginOffset is the queue offset after the last record of the answer. A consumer believes it: one that is too "
-        "large loses messages.",
+        hint="nextBeginOffset is the queue offset after the last record of the answer. A consumer continues there: a value that "
+        "is too large loses messages.",
         ours=_OURS,
         apache=_APACHE,
     ):
-        for offset, most, wanted in ((1, 2, [1, 2]), (3, 10, [3, 4])):
-            pulled = pull(connection, TOPIC, offset, queue_id=1, most=most)
+        for offset, limit, wanted in ((1, 2, [1, 2]), (3, 10, [3, 4])):
+            pulled = pull(connection, TOPIC, offset, queue_id=1, max_messages=limit)
             got = [record.number("QUEUEOFFSET") for record in pulled.records]
             check(got == wanted, f"the records with the queue offsets {wanted}", f"those with {got}")
             next_offset = pulled.answer.number("nextBeginOffset")
@@ -63,7 +63,7 @@ def _goes_on_where_it_is_told(trial: Trial, connection: Connection) -> None:
 def _says_when_there_is_nothing(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "A pull that finds nothing says why: 19 at the queue's end, 21 beyond it, 17 for a topic that does not exist",
-        hint="A consumer acts on the code: on 19 it asks again later, on 21 it asks where to go on, on 17 it tells a person.",
+        hint="A consumer acts on the code: on 19 it pulls again later, on 21 it corrects its offset, on 17 it reports an error.",
         ours=_OURS,
         apache=_APACHE,
     ):
@@ -72,4 +72,4 @@ def _says_when_there_is_nothing(trial: Trial, connection: Connection) -> None:
         check(at_end.number("nextBeginOffset") == 5, "nextBeginOffset 5", at_end.field("nextBeginOffset"))
         expect_code(pull(connection, TOPIC, 0, queue_id=3).answer, 19, "in a queue that has no message yet")
         expect_code(pull(connection, TOPIC, 50, queue_id=1).answer, 21, "at offset 50, where the queue ends at 5")
-        expect_code(pull(connection, "unknown", 0).answer, 17, "for a topic that nobody has sent to")
+        expect_code(pull(connection, "unknown", 0).answer, 17, "for a topic without messages")

@@ -1,4 +1,4 @@
-"""Stage 11: kill -9 and a crash's damage, after which everything goes on."""
+"""Stage 11: the broker recovers after kill -9 and the damage of a crash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _APACHE = "CommitLog.recoverAbnormally"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     pending = _fill(trial, connection)
@@ -57,10 +57,10 @@ def _fill(trial: Trial, connection: Connection) -> Half:
 
 
 def _kill_and_damage(trial: Trial) -> int:
-    """Kills the broker, tears a record behind the log's end, and deletes the queues. Returns the log's end."""
+    """Kills the broker, writes a torn record after the log's end, deletes the queues, and returns the log's end."""
     with trial.claim(
         "What was acknowledged is in the commit log after kill -9",
-        hint="Bytes that your program keeps in a buffer of its own die with it. Write them before you answer.",
+        hint="Bytes in your program's buffers are lost with the process. Write them before you answer.",
         ours="broker/rocketmq_broker/store/log/commit_log.py",
         apache="CommitLog",
     ):
@@ -76,8 +76,8 @@ def _kill_and_damage(trial: Trial) -> int:
 def _has_everything(trial: Trial, connection: Connection) -> None:
     with trial.claim(
         "After the restart consumers get the same messages at the same queue offsets, though the consume queues were lost",
-        hint="The commit log has everything: topic, queue id and queue offset of each record. Read it at the start, and make the "
-        "queues anew.",
+        hint="The commit log has everything: topic, queue id and queue offset of each record. Read it at the start, and rebuild "
+        "the queues.",
         ours="broker/rocketmq_broker/store/recovery/queue_recovery.py",
         apache=_APACHE,
     ):
@@ -105,8 +105,8 @@ def _goes_on_behind_the_last_record(trial: Trial, connection: Connection, end: i
 
 
 def _check_whole(trial: Trial, end: int, commit_log_offset: int) -> None:
-    """Raises Failed unless whole records follow each other between the log's end at the kill and the next message."""
-    wanted = f"whole records from byte {end} on, where the last whole one ended at the kill, and the next message among them"
+    """Raises Failed unless only whole records lie between the log's end at the kill and the next message."""
+    wanted = f"whole records from byte {end}, the log's end at the kill, including the next message"
     if commit_log_offset < end:
         raise Failed(wanted, f"the next message at byte {commit_log_offset}, written over records that were acknowledged")
     try:

@@ -1,4 +1,4 @@
-"""Stage 8: ROLLBACK, and nobody ever sees the message."""
+"""Stage 8: a ROLLBACK discards the half message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TOPIC = "orders"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     connection = trial.connect()
     half = send_half(connection, TOPIC, b"order 1", "T-1")

@@ -1,4 +1,4 @@
-"""Stage 2: messages are taken and numbered."""
+"""Stage 2: the broker stores and numbers messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _APACHE = "SendMessageProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed."""
     trial.start()
     _says_where_it_stored(trial)
     _counts_each_queue(trial)
@@ -59,7 +59,7 @@ def _counts_each_queue(trial: Trial) -> None:
 def _counts_each_topic(trial: Trial) -> None:
     with trial.claim(
         "Another topic counts from 0, also in a queue of the same id",
-        hint="The counter's key is topic and queue id, not the queue id alone. A topic that is new is made by its first message.",
+        hint="The counter's key is topic and queue id, not the queue id alone. The first message creates a topic.",
         ours="broker/rocketmq_broker/server/topics/topic_table.py",
         apache="TopicConfigManager.createTopicInSendMessageMethod",
     ):

@@ -1,1 +1,1 @@
-"""The tester: starts a learner's broker, sends requests, kills it, reads its files, and reports its findings."""
+"""The tester: starts the broker under test, sends requests, kills it, reads its files, and reports its findings."""

@@ -1,4 +1,4 @@
-"""The learner's broker as a process: started, stopped, killed with -9, and started again on its store."""
+"""The process of the broker under test: starts, stops, kills and restarts it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
 START_PATIENCE_S = 30.0
-"""A JVM starts, and `go run` compiles."""
+"""Long enough for the start of a JVM and for `go run` to compile."""
 _TAIL_LINES = 12
 _DEATH_PATIENCE_S = 5.0
 
 
 class BrokerProcess:
-    """One broker on one port and one store."""
+    """A broker with a port and a store."""
 
     def __init__(self, command: Sequence[str], home: Path, port: int, settings: Mapping[str, str], children: Children) -> None:
-        """Writes its broker.conf below `home`. `settings` are the stage's own."""
+        """Writes its broker.conf into `home`. `settings` are the stage's."""
         home.mkdir(parents=True, exist_ok=True)
         self.store = home / "store"
         self.port = port
@@ -48,7 +48,7 @@ class BrokerProcess:
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self, timeline: Timeline, patience_s: float) -> None:
-        """Starts it and waits until it accepts connections. Raises Failed."""
+        """Starts the broker and waits until it accepts connections. Raises Failed."""
         timeline.add(Kind.PROCESS, f"started: {' '.join(self._command)}")
         self._child = self._children.spawn(self._command, self.settings, self._log)
         deadline = time.monotonic() + max(patience_s, START_PATIENCE_S)
@@ -57,13 +57,13 @@ class BrokerProcess:
             if time.monotonic() > deadline:
                 raise Failed(
                     f"a program that listens on 127.0.0.1:{self.port} (listenPort in broker.conf)",
-                    f"nothing accepts connections there after {max(patience_s, START_PATIENCE_S):g} s",
+                    f"no connection accepted after {max(patience_s, START_PATIENCE_S):g} s",
                 )
             time.sleep(0.01)
         timeline.add(Kind.PROCESS, f"your broker accepts connections on 127.0.0.1:{self.port}")
 
     def kill(self, timeline: Timeline) -> None:
-        """Kills the broker by kill -9."""
+        """Kills the broker with SIGKILL."""
         assert self._child is not None
         self._children.kill(self._child)
         deadline = time.monotonic() + _DEATH_PATIENCE_S
@@ -72,19 +72,19 @@ class BrokerProcess:
         timeline.add(Kind.PROCESS, "killed with -9")
         if self._accepts():
             raise Failed(
-                f"nobody on port {self.port} after kill -9",
-                "something there still accepts connections",
-                hint="The tester kills what your command starts, and all that that starts. Is it another program that runs your "
-                "broker, as docker does? Let the command run the broker itself.",
+                f"port {self.port} closed after kill -9",
+                "a program still accepts connections there",
+                hint="The tester kills your command and its child processes. Does another program run your broker, as docker "
+                "does? Let the command run the broker itself.",
             )
 
     def end(self) -> None:
-        """Kills all that is left of the broker."""
+        """Kills all remaining processes of the broker."""
         if self._child is not None:
             self._children.kill(self._child)
 
     def stop(self, timeline: Timeline, patience_s: float) -> None:
-        """Stops the broker by SIGTERM, or by -9 if it does not end."""
+        """Stops the broker with SIGTERM, or with SIGKILL if it does not end."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -92,8 +92,8 @@ class BrokerProcess:
         self._children.kill(self._child)
         timeline.add(Kind.PROCESS, "ended with SIGTERM")
 
-    def refuse_dead(self, wanted: str = "a broker that goes on running") -> None:
-        """Raises Failed if the process has ended itself."""
+    def refuse_dead(self, wanted: str = "a running broker") -> None:
+        """Raises Failed if the process has ended."""
         code = self._child.poll() if self._child is not None else None
         if code is None:
             return
@@ -102,7 +102,7 @@ class BrokerProcess:
         raise Failed(wanted, f"it ended with {how}{': ' if last else ''}{last}", hint=_known_cause(self.output()))
 
     def output(self) -> str:
-        """Returns the last lines of its output, over all its starts."""
+        """Returns the last lines of its output over all starts."""
         if not self._log.exists():
             return ""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])
@@ -117,5 +117,5 @@ class BrokerProcess:
 
 def _known_cause(output: str) -> str:
     if "address already in use" in output.lower():
-        return "The port is still held after a kill: set SO_REUSEADDR on the listening socket before you bind it."
+        return "The port is still in use after a kill: set SO_REUSEADDR on the listening socket before you bind it."
     return ""

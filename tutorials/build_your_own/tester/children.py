@@ -1,4 +1,4 @@
-"""The tester's processes. None is left behind: not by Ctrl-C, not by a time-out, not if the tester is killed."""
+"""The tester's child processes. All of them end with the tester, even if it is killed."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 class Children:
-    """Child processes, each the leader of a process group, so that its own children end with it."""
+    """Child processes. Each leads a process group, so that its children end with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._groups: dict[int, subprocess.Popen[bytes]] = {}
         self.is_stopping = False
-        """Whether no more may be started."""
+        """True if no more processes may be started."""
         self._marks: dict[int, str] = {}
-        """By child, a mark in its environment and that of all its descendants: some leave the process group."""
+        """A mark in the environment of each child and its descendants, because some leave the process group."""
         self._reaper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        """Starts the reaper: it outlives a killed tester, and kills its remaining processes."""
+        """Starts the reaper, which kills the remaining processes if the tester is killed."""
         self._reaper = subprocess.Popen(
             [sys.executable, "-S", "-m", "demo.reaper"], cwd=_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -48,7 +48,7 @@ class Children:
         self._reaper.wait()
 
     def spawn(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-        """Starts a program whose output is appended to a file. Raises Failed if there is no such program."""
+        """Starts a program and appends its output to a file. Raises Failed if the program does not exist."""
         with self._lock, log.open("ab") as output:
             if self.is_stopping:
                 raise Interrupted
@@ -64,9 +64,9 @@ class Children:
                 )
             except OSError as error:
                 raise Failed(
-                    f"a program that can be started by: {' '.join(command)}",
+                    f"a program that can be started: {' '.join(command)}",
                     f"{error.strerror}: {error.filename}",
-                    hint="Everything behind -- is the command. Paths count from the folder where you run the tester.",
+                    hint="Everything after -- is the command. Paths are relative to the tester's working directory.",
                 ) from None
             self._groups[child.pid] = child
             self._marks[child.pid] = mark
@@ -74,7 +74,7 @@ class Children:
         return child
 
     def kill(self, child: subprocess.Popen[bytes]) -> None:
-        """Kills a child and all its children by kill -9."""
+        """Kills a child and its descendants with SIGKILL."""
         with self._lock:
             self._kill(child)
 
@@ -102,7 +102,7 @@ class Children:
 
 
 def _processes_with(mark: str) -> Iterator[int]:
-    """Yields the processes with that mark in their first environment, on systems that show it (Linux does)."""
+    """Yields the processes with this mark in their initial environment, if the system shows it, as Linux does."""
     for environment in Path("/proc").glob("[0-9]*/environ") if mark else ():
         with suppress(OSError):
             if mark.encode() in environment.read_bytes().split(b"\0"):

@@ -1,4 +1,4 @@
-"""A TCP connection to the broker under test, which records all its traffic."""
+"""A TCP connection to the broker under test that records all traffic."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from tutorials.build_your_own.tester.layout import Record, read_records, shown
 from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
 _SLICE_S: Final = 0.1
-_MAX_TOLD: Final = 6
-"""Records of one body that the timeline names."""
+_MAX_NAMED: Final = 6
+"""Maximum number of a body's records that the timeline names."""
 
 
 class Connection:
-    """Sends requests and waits for frames, within its patience."""
+    """Sends requests and waits for frames, up to a time limit."""
 
     def __init__(self, name: str, port: int, timeline: Timeline, patience_s: float, refuse_dead: Callable[[], None]) -> None:
-        """`refuse_dead` raises Failed if the broker's process has ended, which ends the wait for an answer."""
+        """`refuse_dead` raises Failed if the broker's process has ended, so that no wait outlasts the broker."""
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.name = name
@@ -44,33 +44,33 @@ class Connection:
         self._received = bytearray()
         self._is_over = False
         self.inbox: list[Frame] = []
-        """Frames that have arrived and were not taken yet."""
+        """Frames that have arrived but were not taken."""
 
     @property
     def prefix(self) -> str:
-        """The connection's name for the timeline, if there are several."""
+        """The connection's name in the timeline, or "" for the only connection."""
         return f"[{self.name}] " if self.name else ""
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self._socket.close()
 
-    def request(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, said: str = "") -> Frame:
-        """Sends a request and waits for its answer. Raises Failed if none comes."""
+    def request(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, note: str = "") -> Frame:
+        """Sends a request and returns its answer. Raises Failed if none arrives."""
         opaque = next(self._opaques)
         name = f"{request_name(code)}, opaque {opaque}"
-        self.send_bytes(encode_request(code, opaque, fields, body), f"{name}{': ' if said else ''}{said}")
+        self.send_bytes(encode_request(code, opaque, fields, body), f"{name}{': ' if note else ''}{note}")
         return self.take(lambda frame: frame.is_answer and frame.opaque == opaque, f"an answer to {name}")
 
-    def oneway(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, said: str = "") -> int:
-        """Sends a request that wants no answer; returns its opaque."""
+    def oneway(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, note: str = "") -> int:
+        """Sends a one-way request and returns its opaque."""
         opaque = next(self._opaques)
         name = f"{request_name(code)}, opaque {opaque}, one-way"
-        self.send_bytes(encode_request(code, opaque, fields, body, oneway=True), f"{name}{': ' if said else ''}{said}")
+        self.send_bytes(encode_request(code, opaque, fields, body, oneway=True), f"{name}{': ' if note else ''}{note}")
         return opaque
 
     def next_opaque(self) -> int:
-        """Returns a number for a request that the caller encodes itself."""
+        """Returns a new opaque for a request that the caller encodes."""
         return next(self._opaques)
 
     def send_bytes(self, data: bytes, text: str) -> None:
@@ -83,7 +83,7 @@ class Connection:
             raise Failed("an open connection", f"your broker closed it ({error.strerror or error})") from None
 
     def take(self, is_it: Callable[[Frame], bool], waiting_for: str, *, patience_s: float | None = None) -> Frame:
-        """Returns the next frame of that kind; others stay in the inbox. Raises Failed if none comes in time."""
+        """Returns the next matching frame. Others stay in the inbox. Raises Failed if none arrives in time."""
         patience_s = self._patience_s if patience_s is None else patience_s
         deadline = time.monotonic() + patience_s
         while True:
@@ -96,17 +96,17 @@ class Connection:
             self._read_some(waiting_for)
 
     def forget(self, is_it: Callable[[Frame], bool]) -> None:
-        """Removes frames of that kind from the inbox."""
+        """Removes matching frames from the inbox."""
         self.inbox[:] = [frame for frame in self.inbox if not is_it(frame)]
 
     def take_none_until(self, is_bad: Callable[[Frame], bool], is_over: Callable[[], bool], wanted: str) -> None:
-        """Waits for another event. Raises Failed if a frame of that kind comes before, or nothing happens."""
+        """Waits for another event. Raises Failed if a matching frame arrives first, or if neither happens in time."""
         deadline = time.monotonic() + self._patience_s
         is_last_look = False
         while True:
             self.poll()
             if bad := [frame for frame in self.inbox if is_bad(frame)]:
-                raise Failed(wanted, f"one more: {told(bad[0])}")
+                raise Failed(wanted, f"one more: {frame_text(bad[0])}")
             if is_last_look:
                 return
             if time.monotonic() > deadline:
@@ -115,13 +115,13 @@ class Connection:
             time.sleep(0.02)
 
     def wait_until_read(self) -> None:
-        """Waits until the broker has read all data, or half a second if the system does not show it."""
+        """Waits until the broker has read all data, but at most half a second."""
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline and unread_bytes(self._port, self.address[1]) != 0:
             time.sleep(0.005)
 
     def poll(self) -> None:
-        """Moves arrived frames into the inbox."""
+        """Moves frames that have arrived into the inbox."""
         with suppress(TimeoutError):
             self._socket.settimeout(0.001)
             self._feed(self._socket.recv(65536))
@@ -149,26 +149,26 @@ class Connection:
             whole = bytes(self._received[:length])
             del self._received[:length]
             frame = decode_frame(whole)
-            self._timeline.add(Kind.RECEIVED, self.prefix + told(frame), whole)
+            self._timeline.add(Kind.RECEIVED, self.prefix + frame_text(frame), whole)
             self.inbox.append(frame)
 
     def _nothing_came(self, waiting_for: str, patience_s: float) -> Failed:
-        others = ", ".join(f"{told(frame)}" for frame in self.inbox[-3:])
+        others = ", ".join(f"{frame_text(frame)}" for frame in self.inbox[-3:])
         got = f"no such frame within {patience_s:g} s, but {others}" if others else f"nothing within {patience_s:g} s"
         return Failed(waiting_for, got, hint=self._half_frame())
 
     def _half_frame(self) -> str:
-        """Describes bytes that are no whole frame."""
+        """Describes the bytes of an incomplete frame."""
         if not self._received:
             return ""
-        came, said = len(self._received), int.from_bytes(self._received[:4])
-        if came == said:
-            return f"{came} bytes came, and their LENGTH says {said}: LENGTH counts what follows it, so it should say {came - 4}."
-        return f"{came} bytes came that are no whole frame yet: LENGTH says that {said} follow it. Was something left unsent?"
+        came, length = len(self._received), int.from_bytes(self._received[:4])
+        if came == length:
+            return f"{came} bytes arrived, and LENGTH is {length}: LENGTH counts the bytes after it, so it should be {came - 4}."
+        return f"{came} bytes of an incomplete frame arrived: LENGTH is {length}. Did the broker send the whole frame?"
 
 
 def unread_bytes(listening_port: int, client_port: int) -> int | None:
-    """Returns how much of a client's data the listening program has not read yet; None if the system does not show it."""
+    """Returns how many bytes of a client the listening program has not read, or None if the system does not show it."""
     ends = f":{listening_port:04X}", f":{client_port:04X}"
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
@@ -178,26 +178,26 @@ def unread_bytes(listening_port: int, client_port: int) -> int | None:
     return None
 
 
-def told(frame: Frame) -> str:
-    """Formats a frame in one line."""
+def frame_text(frame: Frame) -> str:
+    """Describes a frame in one line."""
     if not frame.is_answer:
-        return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}{_told_body(frame.body)}"
+        return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}{_body_text(frame.body)}"
     remark = f', remark "{frame.remark[:100]}"' if frame.remark and frame.code else ""
-    return f"answer {answer_name(frame.code)}, opaque {frame.opaque}{remark}{_told_body(frame.body)}"
+    return f"answer {answer_name(frame.code)}, opaque {frame.opaque}{remark}{_body_text(frame.body)}"
 
 
-def _told_body(body: bytes) -> str:
+def _body_text(body: bytes) -> str:
     """Describes a body by its records, if it has any."""
     if not body:
         return ""
     try:
-        told = [shown(record.body) + _told_check(record) for record in read_records(body, "the body")]
+        texts = [shown(record.body) + _check_text(record) for record in read_records(body, "the body")]
     except Failed:
         return f", body of {len(body)} bytes"
-    more = f" and {len(told) - _MAX_TOLD} more" if len(told) > _MAX_TOLD else ""
-    return f": {', '.join(told[:_MAX_TOLD])}{more}"
+    more = f" and {len(texts) - _MAX_NAMED} more" if len(texts) > _MAX_NAMED else ""
+    return f": {', '.join(texts[:_MAX_NAMED])}{more}"
 
 
-def _told_check(record: Record) -> str:
+def _check_text(record: Record) -> str:
     times = record.properties.get("TRANSACTION_CHECK_TIMES")
     return f", check-back {times}" if times else ""

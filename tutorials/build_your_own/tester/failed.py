@@ -1,4 +1,4 @@
-"""The findings of a failed check."""
+"""The result of a failed check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One field of a frame or file: the present bytes, and the expected ones."""
+    """A field of a frame or file, with its actual and its expected bytes."""
 
     name: str
     got: bytes
@@ -21,10 +21,10 @@ class Compared:
 
 
 class Failed(Exception):
-    """A failed claim: the expected result, the actual one, and the bytes if they show it best."""
+    """A check failed. Holds the expected result, the actual result, and the compared bytes."""
 
     def __init__(self, wanted: str, got: str, *, fields: Sequence[Compared] = (), place: str = "", hint: str = "") -> None:
-        """`place` names the bytes of `fields`; `hint` explains this difference."""
+        """`place` describes the position of `fields`; `hint` explains the difference."""
         super().__init__(f"wanted {wanted}; got {got}")
         self.wanted = wanted
         self.got = got
@@ -34,4 +34,4 @@ class Failed(Exception):
 
 
 class Interrupted(Exception):
-    """The tester was told to stop."""
+    """The tester was interrupted."""

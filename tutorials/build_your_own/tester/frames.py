@@ -1,4 +1,4 @@
-"""Frames, encoded and decoded byte by byte, so that a verdict can point at each of them."""
+"""Encodes and decodes frames byte by byte, so that a verdict can show the wrong bytes."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _NAMES: Final = {code: name for name, code in CODES.items()}
 
 
 def request_name(code: int) -> str:
-    """Formats a request code for people."""
+    """Returns a request code with its name."""
     return f"{_NAMES[code]} ({code})" if code in _NAMES else f"request code {code}"
 
 
 def answer_name(code: int) -> str:
-    """Formats a response code for people."""
+    """Returns a response code with its name."""
     return f"{code} ({ANSWERS[code]})" if code in ANSWERS else str(code)
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame from the broker: an answer, or its own request."""
+    """A frame from the broker: an answer or a request."""
 
     data: bytes
-    """All of it, LENGTH included."""
+    """The whole frame, including LENGTH."""
     code: int
     opaque: int
     flag: int
@@ -64,21 +64,21 @@ class Frame:
         return self.flag & RESPONSE_FLAG != 0
 
     def field(self, name: str) -> str:
-        """Returns one of extFields. Raises Failed if it is missing."""
+        """Returns a value of extFields. Raises Failed if it is missing."""
         if name not in self.fields:
             raise Failed(f"{name} among the extFields of the header", f"extFields {json.dumps(dict(self.fields))}")
         return self.fields[name]
 
     def number(self, name: str) -> int:
-        """Returns one of extFields as a number. Raises Failed."""
+        """Returns a value of extFields as an integer. Raises Failed."""
         text = self.field(name)
         if not text.removeprefix("-").isdecimal():
-            raise Failed(f"a whole number as {name}", f'"{text}"')
+            raise Failed(f"an integer as {name}", f'"{text}"')
         return int(text)
 
 
 def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: bytes = b"", *, oneway: bool = False) -> bytes:
-    """Encodes the frame of a request, with a header in JSON like a Java client's."""
+    """Encodes a request as a frame with a JSON header like a Java client's."""
     header = {
         "code": code,
         "extFields": dict(fields),
@@ -97,18 +97,18 @@ def frame_length(data: bytes) -> int:
     length = int.from_bytes(data[:4], signed=True)
     if not 4 <= length <= MAX_FRAME_LENGTH:
         raise Failed(
-            "a frame that begins with LENGTH: 4 bytes, big-endian, which count what follows them",
-            f"{data[:4].hex(' ')}, which says {length} bytes follow",
-            hint="Little-endian numbers look like that, and so does text that is printed to the socket without a length.",
+            "a frame that begins with LENGTH: 4 bytes, big-endian, which count the bytes after them",
+            f"{data[:4].hex(' ')}, a LENGTH of {length}",
+            hint="Did your broker write LENGTH in little-endian order, or print text to the socket without a LENGTH?",
         )
     return 4 + length
 
 
 def decode_frame(data: bytes) -> Frame:
-    """Decodes a whole frame. Raises Failed with the wrong part."""
+    """Decodes a whole frame. Raises Failed that names the wrong part."""
     header_length = int.from_bytes(data[5:8])
     if data[4] != 0:
-        raise Failed("SERIALIZETYPE 0, which means JSON: the request had it", f"{data[4]}: {_beginning(data)}")
+        raise Failed("SERIALIZETYPE 0 (JSON), as in the request", f"{data[4]}: {_beginning(data)}")
     if 8 + header_length > len(data):
         raise Failed(
             f"a HEADERLENGTH of at most {len(data) - 8}: LENGTH says that {len(data) - 4} bytes follow it",
@@ -126,7 +126,7 @@ def decode_frame(data: bytes) -> Frame:
     if not_text := [name for name, value in fields.items() if not isinstance(value, str)]:
         raise Failed("extFields whose values are all strings, numbers too", f"{not_text[0]} is {fields[not_text[0]]!r}")
     if any(not isinstance(number, int) for number in (code, opaque, flag)):
-        raise Failed("code, opaque and flag as whole numbers", _text(text))
+        raise Failed("code, opaque and flag as integers", _text(text))
     return Frame(data, code, opaque, flag, str(header.get("remark") or ""), fields, data[8 + header_length :])
 
 

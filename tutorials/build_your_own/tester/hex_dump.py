@@ -1,4 +1,4 @@
-"""Bytes in a form for people: frames with named parts, everything else in rows of sixteen."""
+"""Formats bytes: frames with named parts, everything else in rows of sixteen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_WIDTH: Final = 88
 
 
 def hex_lines(data: bytes) -> Iterator[str]:
-    """Yields rows of sixteen bytes, with the characters that are printable ASCII; leaves out a long middle."""
+    """Yields rows of sixteen bytes with their printable ASCII characters. Omits the middle of long data."""
     rows = [data[at : at + _ROW] for at in range(0, len(data), _ROW)]
     for number, row in enumerate(rows[:_MAX_ROWS]):
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
@@ -44,7 +44,7 @@ def frame_lines(data: bytes) -> Iterator[str]:
 
 
 def record_lines(record: Record) -> Iterator[str]:
-    """Yields a record, a line for each field."""
+    """Yields a line for each field of a record."""
     for field in record.fields:
         shown = field.data[:_HALF_ROW].hex(" ") + (" …" if len(field.data) > _HALF_ROW else "")
         yield f"{field.at:>5}  {shown:<{3 * _HALF_ROW + 4}}{field.name}{_meaning(field.name, field.data)}"
@@ -61,7 +61,7 @@ def _meaning(name: str, data: bytes) -> str:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Yields JSON in lines that end behind a comma, if possible."""
+    """Yields JSON in lines that end after a comma, if possible."""
     line = ""
     for part in re.split(r"(?<=,)", text):
         if line and len(line) + len(part) > _TEXT_WIDTH:

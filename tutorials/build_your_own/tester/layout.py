@@ -1,4 +1,4 @@
-"""Byte layouts as lists of fields, so that records and units can be read, compared and shown field by field."""
+"""Byte layouts as lists of fields, to read, compare and show records and units field by field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tutorials.build_your_own.tester.failed import Compared, Failed
 
 MAGIC: Final = 0xDAA320A7
 BLANK_MAGIC: Final = 0xCBD43194
-"""In RocketMQ's logs it marks the unused end of a file."""
+"""The magic code that marks the unused end of a file in RocketMQ's commit log."""
 
 UNIT: Final = (("COMMIT LOG OFFSET", 8), ("SIZE", 4), ("HASH OF THE TAG", 8))
 UNIT_SIZE: Final = 20
@@ -37,11 +37,11 @@ HEAD_SIZE: Final = sum(size for _, size in RECORD_HEAD)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field, and its position."""
+    """A field with its position."""
 
     name: str
     at: int
-    """Position of its first byte, counted from the record's."""
+    """Position of its first byte, relative to the record's first byte."""
     data: bytes
 
     @property
@@ -52,18 +52,18 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of the broker under test, right or wrong."""
+    """A record of the broker under test, which may be wrong."""
 
     fields: tuple[Field, ...]
 
     @property
     def size(self) -> int:
-        """The bytes of all its parts together."""
+        """The total size of its parts in bytes."""
         return sum(len(field.data) for field in self.fields)
 
     @property
     def data(self) -> bytes:
-        """All its bytes."""
+        """The record's bytes."""
         return b"".join(field.data for field in self.fields)
 
     def bytes_of(self, name: str) -> bytes:
@@ -92,16 +92,16 @@ class Record:
 
     @property
     def transaction_bits(self) -> int:
-        """Its part in a transaction: 0, 4, 8 or 12."""
+        """The transaction bits of SYSFLAG: 0, 4, 8 or 12."""
         return self.number("SYSFLAG") & 0xC
 
     def compare(self, wanted: Mapping[str, bytes]) -> tuple[Compared, ...]:
-        """Returns the named fields, with their present and expected bytes."""
+        """Returns the named fields with their actual and expected bytes."""
         return tuple(Compared(field.name, field.data, wanted[field.name]) for field in self.fields if field.name in wanted)
 
 
 def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
-    """Yields the fields of a layout of fixed sizes."""
+    """Yields the fields of a layout with fixed sizes."""
     at = 0
     for name, size in layout:
         yield Field(name, at, bytes(data[at : at + size]))
@@ -109,13 +109,13 @@ def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
 
 
 def encode_properties(properties: Mapping[str, str]) -> str:
-    """Encodes properties in one string."""
+    """Encodes properties as a string."""
     return "\x02".join(f"{name}\x01{value}" for name, value in properties.items())
 
 
 def read_record(data: bytes, at: int, where: str) -> Record:
-    """Reads the record that begins at `at`; `where` names the bytes for a verdict. Raises Failed for impossible lengths."""
-    place = f"{where}, from byte {at} on"
+    """Reads the record that begins at `at`. `where` describes the data in verdicts. Raises Failed for impossible lengths."""
+    place = f"{where}, from byte {at}"
     head = tuple(cut(RECORD_HEAD, data[at : at + HEAD_SIZE]))
     if len(data) - at < HEAD_SIZE:
         raise Failed(f"a record in {place}: it has {HEAD_SIZE} bytes before its body", f"{len(data) - at} bytes")
@@ -128,8 +128,8 @@ def read_record(data: bytes, at: int, where: str) -> Record:
     record = Record(head + rest)
     if record.size != numbers["TOTALSIZE"]:
         raise Failed(
-            "a TOTALSIZE that is the sum of the record's parts",
-            f"{numbers['TOTALSIZE']} where the parts add up to {record.size}",
+            "a TOTALSIZE equal to the sum of the record's parts",
+            f"{numbers['TOTALSIZE']}, but the parts add up to {record.size}",
             fields=record.compare({"TOTALSIZE": record.size.to_bytes(4)}),
             place=place,
             hint="TOTALSIZE counts itself. BODYLENGTH has 4 bytes, TOPICLENGTH 1, PROPERTIESLENGTH 2.",
@@ -138,7 +138,7 @@ def read_record(data: bytes, at: int, where: str) -> Record:
 
 
 def read_records(data: bytes, where: str) -> list[Record]:
-    """Reads records one after the other, to the end of the data. Raises Failed."""
+    """Reads consecutive records to the end of the data. Raises Failed."""
     records, at = [], 0
     while at < len(data):
         records.append(read_record(data, at, where))
@@ -147,13 +147,13 @@ def read_records(data: bytes, where: str) -> list[Record]:
 
 
 def shown(body: bytes) -> str:
-    """Formats a body for verdicts."""
+    """Formats a message body for verdicts."""
     text = body.decode(errors="backslashreplace")
     return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
 
 
 def _rest(data: bytes, at: int, body_length: int) -> Iterator[Field]:
-    """Yields the parts of variable length."""
+    """Yields the fields of variable length."""
     position = HEAD_SIZE
     for name, length_size in (("body", 0), ("topic", 1), ("properties", 2)):
         if length_size:

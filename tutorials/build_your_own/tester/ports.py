@@ -1,4 +1,4 @@
-"""Ports for brokers that are killed and restarted: no other program may get one meanwhile."""
+"""Reserves ports for brokers that are killed and restarted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _holding: Final = threading.Lock()
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """Yields a free port that no other stage of this process gets before the end of the block."""
+    """Yields a free port that is reserved in this process until the end of the block."""
     with _holding:
         port = next(port for (port,) in iter(lambda: free_ports(1), []) if port not in _held)
         _held.add(port)

@@ -1,4 +1,4 @@
-"""Verdicts on the screen. A failed one shows the expected result, the actual one, and the place to look."""
+"""Prints verdicts. A failed one shows the expected result, the actual result, and where to look."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _TEXT_WIDTH: Final = 96
 _LABEL_WIDTH: Final = 11
 _LAST_LINES: Final = 14
 _OFTEN: Final = 3
-"""An exchange that is repeated so often is shown once."""
+"""An exchange repeated this often is shown once."""
 _MAX_LINE_LENGTH: Final = 160
 _MAX_FIELD_LENGTH: Final = 24
-"""Bytes of a field that are shown."""
+"""Maximum number of a field's bytes to show."""
 
 
 class Printer:
-    """Writes to one console."""
+    """Prints verdicts to a console."""
 
     def __init__(self, console: Console | None = None, *, shows_bytes: bool = False) -> None:
-        """With `shows_bytes` a timeline shows the bytes of each event; without, those of the last exchange."""
+        """With `shows_bytes` a timeline shows the bytes of all events, otherwise those of the last exchange."""
         self._console = console or Console(width=WIDTH, highlight=False, soft_wrap=True)
         self._shows_bytes = shows_bytes
 
     def verdict(self, verdict: Verdict, *, is_short: bool = False) -> None:
-        """Prints one stage: a line if it passed or is to be short, else everything."""
+        """Prints a stage's verdict: one line if it passed or with `is_short`, otherwise all details."""
         took = f"{verdict.took_ms / 1000:.1f} s"
         title = f"{verdict.stage.number:>2}  {verdict.stage.title:<22}"
         if verdict.failure is None:
@@ -51,12 +51,12 @@ class Printer:
             self._failure(verdict)
 
     def timeline(self, verdict: Verdict) -> None:
-        """Prints all events of a stage."""
+        """Prints the events of a stage."""
         for line in _event_lines(verdict.events, shows_bytes=self._shows_bytes):
             self._line(line)
 
     def summary(self, verdicts: Sequence[Verdict], command: str) -> None:
-        """Prints how many stages passed, and the next step."""
+        """Prints how many stages passed and the next step."""
         passed = [verdict for verdict in verdicts if verdict.is_passed]
         failed = [verdict.stage for verdict in verdicts if not verdict.is_passed]
         self._line("")
@@ -64,12 +64,12 @@ class Printer:
         if not failed:
             following = verdicts[-1].stage.number + 1
             found = [stage for stage in STAGES if stage.number == following]
-            self._line(f"Next: stage {following}, {shown_path(found[0])}" if found else "Your broker has all of it.")
+            self._line(f"Next: stage {following}, {shown_path(found[0])}" if found else "Your broker passes all stages.")
         elif len(verdicts) > 1:
-            self._line(f"One stage alone: {_tester()} --stage {failed[-1].number} -- {command}")
+            self._line(f"To run one stage: {_tester()} --stage {failed[-1].number} -- {command}")
         else:
             self._line(
-                f"All bytes, and its files kept: {_tester()} --stage {failed[0].number} --bytes --keep FOLDER -- {command}"
+                f"To show all bytes and keep its files: {_tester()} --stage {failed[0].number} --bytes --keep FOLDER -- {command}"
             )
 
     def _failure(self, verdict: Verdict) -> None:
@@ -104,7 +104,7 @@ class Printer:
         self._line("")
 
     def _last_exchange(self, events: Sequence[Event]) -> None:
-        """Prints the bytes of the last request and of the last answer."""
+        """Prints the bytes of the last request and the last answer."""
         for kind, title in ((Kind.SENT, "The last frame to your broker"), (Kind.RECEIVED, "The last frame from your broker")):
             last = next((event for event in reversed(events) if event.kind is kind and event.data), None)
             if last is not None:
@@ -141,7 +141,7 @@ def _tester() -> str:
 
 
 def shown_path(stage: Stage) -> str:
-    """Returns the path of a stage's text, from the root of the checkout."""
+    """Returns the path of a stage's text, relative to the root of the checkout."""
     return str(stage.text.relative_to(stage.text.parents[3]))
 
 
@@ -163,7 +163,7 @@ def _as_number(data: bytes) -> str:
 
 
 def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]:
-    """Yields a line for each event. Shows a repeated exchange once, such as those while the tester waits."""
+    """Yields a line for each event. Shows repeated exchanges once, such as polls."""
     at = 0
     while at < len(events):
         exchange = _exchange(events, at)
@@ -179,7 +179,7 @@ def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]
 
 
 def _exchange(events: Sequence[Event], at: int) -> tuple[str, str] | None:
-    """Returns a request and its answer, without varying numbers, if they follow each other there."""
+    """Returns the request and the answer at this position, without varying numbers, or None."""
     pair = events[at : at + 2]
     if [event.kind for event in pair] != [Kind.SENT, Kind.RECEIVED]:
         return None

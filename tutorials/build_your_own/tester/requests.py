@@ -1,4 +1,4 @@
-"""The stages' requests, in the roles of producers and consumers."""
+"""The requests of the stages, as producers and consumers send them."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 PREPARED_BIT: Final = 4
 _PULL_SUBSCRIPTION: Final = 4
 _MAX_RECORDS: Final = 1000
-"""Far more than any stage sends."""
+"""More records than any stage sends."""
 _fences = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The broker's answer about a stored message."""
+    """The broker's answer to SEND_MESSAGE."""
 
     queue_id: int
     queue_offset: int
     msg_id: str
     commit_log_offset: int
-    """The value of msgId's last 8 bytes."""
+    """The value of the last 8 bytes of msgId."""
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """A half message that was sent."""
+    """A sent half message."""
 
     stored: Stored
     transaction_id: str
@@ -71,31 +71,31 @@ def send(
     group: str = PRODUCERS,
     flag: int = 0,
     born_timestamp: int | None = None,
-    said: str = "",
+    note: str = "",
 ) -> Stored:
-    """Sends a message and returns where it was stored. Raises Failed if the broker does not take it."""
+    """Sends a message and returns its position. Raises Failed if the broker refuses it."""
     fields = send_fields(topic, queue_id, properties or {}, sys_flag, group, flag)
     fields["bornTimestamp"] = str(born_timestamp or int(time.time() * 1000))
-    text = f"{shown(body)} to {topic}, queue {queue_id}{', ' if said else ''}{said}"
-    answer = connection.request(CODES["SEND_MESSAGE"], fields, body, said=text)
+    text = f"{shown(body)} to {topic}, queue {queue_id}{', ' if note else ''}{note}"
+    answer = connection.request(CODES["SEND_MESSAGE"], fields, body, note=text)
     expect_code(answer, 0)
     return stored(answer)
 
 
 def try_to_send(connection: Connection, topic: str, body: bytes, properties: Mapping[str, str]) -> Frame:
-    """Sends a message that the broker should refuse; returns the answer. Raises Failed if none comes."""
+    """Sends a message that the broker should refuse, and returns the answer. Raises Failed if none arrives."""
     return connection.request(
         CODES["SEND_MESSAGE"],
         send_fields(topic, 0, properties),
         body,
-        said=f"{shown(body)} to {topic}, which is the broker's own",
+        note=f"{shown(body)} to the reserved topic {topic}",
     )
 
 
 def send_fields(
     topic: str, queue_id: int, properties: Mapping[str, str], sys_flag: int = 0, group: str = PRODUCERS, flag: int = 0
 ) -> dict[str, str]:
-    """Returns extFields of SEND_MESSAGE."""
+    """Returns the extFields of SEND_MESSAGE."""
     return {
         "producerGroup": group,
         "topic": topic,
@@ -113,36 +113,36 @@ def send_fields(
 
 
 def half_properties(transaction_id: str, group: str = PRODUCERS) -> dict[str, str]:
-    """Returns the properties by which a producer marks a half message."""
+    """Returns the properties of a half message."""
     return {"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": group, "KEYS": "order-1", "TAGS": "created"}
 
 
 def send_half(
     connection: Connection, topic: str, body: bytes, transaction_id: str, *, queue_id: int = 0, group: str = PRODUCERS
 ) -> Half:
-    """Sends a half message. Raises Failed."""
+    """Sends a half message and returns it with its position. Raises Failed."""
     properties = half_properties(transaction_id, group)
     answer = send(
         connection, topic, body,
-        queue_id=queue_id, properties=properties, sys_flag=PREPARED_BIT, group=group, said="half message (TRAN_MSG=true)",
+        queue_id=queue_id, properties=properties, sys_flag=PREPARED_BIT, group=group, note="half message (TRAN_MSG=true)",
     )  # fmt: skip
     return Half(answer, transaction_id, group)
 
 
 def end_transaction(connection: Connection, half: Half, decision: int, **changed: str) -> Frame:
-    """Sends a decision and waits for the answer; `changed` replaces fields. Raises Failed if no answer comes."""
+    """Sends a decision and returns the answer. `changed` replaces fields. Raises Failed if no answer arrives."""
     fields = decision_fields(half, decision) | changed
-    return connection.request(CODES["END_TRANSACTION"], fields, said=_decided(fields, decision))
+    return connection.request(CODES["END_TRANSACTION"], fields, note=_decided(fields, decision))
 
 
 def end_transaction_oneway(connection: Connection, half: Half, decision: int) -> None:
-    """Sends a decision as producers do, without waiting for an answer."""
+    """Sends a decision one-way, as producers do."""
     fields = decision_fields(half, decision)
-    connection.oneway(CODES["END_TRANSACTION"], fields, said=_decided(fields, decision))
+    connection.oneway(CODES["END_TRANSACTION"], fields, note=_decided(fields, decision))
 
 
 def answer_check(connection: Connection, check: Frame, decision: int, group: str = PRODUCERS) -> None:
-    """Answers a check-back with its offsets."""
+    """Answers a check-back with a decision."""
     fields = {
         "producerGroup": group,
         "tranStateTableOffset": check.field("tranStateTableOffset"),
@@ -152,11 +152,11 @@ def answer_check(connection: Connection, check: Frame, decision: int, group: str
         "msgId": check.fields.get("msgId", ""),
         "transactionId": check.fields.get("transactionId", ""),
     }
-    connection.oneway(CODES["END_TRANSACTION"], fields, said=f"{_decided(fields, decision)}, the answer to the check-back")
+    connection.oneway(CODES["END_TRANSACTION"], fields, note=f"{_decided(fields, decision)}, the answer to the check-back")
 
 
 def decision_fields(half: Half, decision: int) -> dict[str, str]:
-    """Returns extFields of END_TRANSACTION."""
+    """Returns the extFields of END_TRANSACTION."""
     return {
         "producerGroup": half.group,
         "tranStateTableOffset": str(half.stored.queue_offset),
@@ -169,8 +169,8 @@ def decision_fields(half: Half, decision: int) -> dict[str, str]:
 
 
 def heart_beat(connection: Connection, group: str = PRODUCERS) -> Frame:
-    """Registers a producer of the group in this client. Raises Failed unless the answer is 0."""
-    answer = connection.request(CODES["HEART_BEAT"], {}, heart_beat_body(group), said=f"producer group {group}")
+    """Registers a producer of the group on this connection. Raises Failed unless the answer's code is 0."""
+    answer = connection.request(CODES["HEART_BEAT"], {}, heart_beat_body(group), note=f"producer group {group}")
     expect_code(answer, 0)
     return answer
 
@@ -182,25 +182,25 @@ def heart_beat_body(group: str) -> bytes:
 
 
 def pull(
-    connection: Connection, topic: str, offset: int, *, queue_id: int = 0, most: int = 32, subscription: str = "*"
+    connection: Connection, topic: str, offset: int, *, queue_id: int = 0, max_messages: int = 32, subscription: str = "*"
 ) -> Pulled:
-    """Pulls once. Raises Failed if the answer's body is no sequence of records."""
-    fields = pull_fields(topic, offset, queue_id, most, subscription)
+    """Pulls once and returns the answer with its records. Raises Failed if the body is not a sequence of records."""
+    fields = pull_fields(topic, offset, queue_id, max_messages, subscription)
     tags = f", tags {subscription}" if subscription != "*" else ""
-    said = f"{topic}, queue {queue_id}, from offset {offset} on, at most {most}{tags}"
-    answer = connection.request(CODES["PULL_MESSAGE"], fields, said=said)
+    note = f"{topic}, queue {queue_id}, from offset {offset}, at most {max_messages}{tags}"
+    answer = connection.request(CODES["PULL_MESSAGE"], fields, note=note)
     records = read_records(answer.body, "the body of the answer to PULL_MESSAGE") if answer.code == 0 else []
     return Pulled(answer, records)
 
 
-def pull_fields(topic: str, offset: int, queue_id: int, most: int, subscription: str = "*") -> dict[str, str]:
-    """Returns extFields of PULL_MESSAGE."""
+def pull_fields(topic: str, offset: int, queue_id: int, max_messages: int, subscription: str = "*") -> dict[str, str]:
+    """Returns the extFields of PULL_MESSAGE."""
     return {
         "consumerGroup": CONSUMERS,
         "topic": topic,
         "queueId": str(queue_id),
         "queueOffset": str(offset),
-        "maxMsgNums": str(most),
+        "maxMsgNums": str(max_messages),
         "sysFlag": str(_PULL_SUBSCRIPTION),
         "commitOffset": "0",
         "suspendTimeoutMillis": "0",
@@ -211,7 +211,7 @@ def pull_fields(topic: str, offset: int, queue_id: int, most: int, subscription:
 
 
 def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[Record]:
-    """Returns all records of a queue visible to a consumer now. Raises Failed."""
+    """Returns all records of a queue that are visible to consumers. Raises Failed."""
     records: list[Record] = []
     while (pulled := pull(connection, topic, len(records), queue_id=queue_id)).records:
         records += pulled.records
@@ -221,7 +221,7 @@ def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[R
 
 
 def pull_until(connection: Connection, topic: str, body: bytes, patience_s: float, *, queue_id: int = 0) -> list[Record]:
-    """Returns all records of a queue up to the one with that body; pulls until it is there. Raises Failed."""
+    """Pulls a queue until a record with this body appears, and returns all records up to it. Raises Failed."""
     deadline = time.monotonic() + patience_s
     while True:
         records = pull_all(connection, topic, queue_id=queue_id)
@@ -237,13 +237,12 @@ def pull_until(connection: Connection, topic: str, body: bytes, patience_s: floa
 
 
 def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: int = 0) -> list[Record]:
-    """Returns the records visible in a queue before a new plain message, so that no wait has to be guessed.
+    """Sends a plain message, and returns the records visible in its queue before it. Needs no arbitrary wait.
 
-    All records that the broker has acknowledged are before this message in its log, and queues are built in the order of the log.
-    Raises Failed.
+    All acknowledged records are before this message in the log, and queues are built in the order of the log. Raises Failed.
     """
     body = b"fence %d" % next(_fences)
-    send(connection, topic, body, queue_id=queue_id, said="a plain message: what comes after it came too late")
+    send(connection, topic, body, queue_id=queue_id, note="a plain message that marks the end")
     records = pull_until(connection, topic, body, patience_s, queue_id=queue_id)[:-1]
     return [record for record in records if not record.body.startswith(b"fence ")]
 
@@ -256,12 +255,12 @@ def stored(answer: Frame) -> Stored:
     except ValueError:
         parts = b""
     if len(parts) != 16:
-        raise Failed("a msgId of 32 hexadecimal digits: address 4 bytes, port 4 bytes, commit log offset 8 bytes", f'"{msg_id}"')
+        raise Failed("a msgId of 32 hexadecimal digits: address (4 bytes), port (4), commit log offset (8)", f'"{msg_id}"')
     return Stored(answer.number("queueId"), answer.number("queueOffset"), msg_id, int.from_bytes(parts[8:]))
 
 
 def expect_code(answer: Frame, code: int, what: str = "") -> None:
-    """Raises Failed unless the answer has that code."""
+    """Raises Failed unless the answer has this code."""
     if answer.code != code:
         remark = f' with remark "{answer.remark}"' if answer.remark else ""
         raise Failed(f"answer code {answer_name(code)}{' ' if what else ''}{what}", f"code {answer_name(answer.code)}{remark}")

@@ -1,4 +1,4 @@
-"""Runs stages, several side by side: each has its own broker, port and store."""
+"""Runs stages, several at a time. Each has its own broker, port and store."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tutorials.build_your_own.tester.trial import Claim, ClaimFailed, Trial
 from tutorials.build_your_own.tester.verdict import Verdict
 
 _GOES_ON: Final = Claim(
-    "It goes on answering what earlier stages asked for",
-    hint="Run the earlier stages again: --until says up to which one.",
+    "It still answers the requests of earlier stages",
+    hint="Run the earlier stages again with --until N.",
     ours="broker/rocketmq_broker/remoting/dispatcher.py",
     apache="NettyRemotingAbstract",
 )
@@ -27,32 +27,32 @@ _GOES_ON: Final = Claim(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The broker under test, and the limits of the test."""
+    """The broker under test and the limits of the test."""
 
     command: Sequence[str]
-    """Starts the broker; `-c FILE` is added."""
+    """The command that starts the broker. The tester adds `-c FILE`."""
     home: Path
-    """The folder of stores, settings and logs, with a folder for each stage."""
+    """The folder of stores, settings and logs, with a subfolder for each stage."""
     patience_s: float
-    """The wait for prompt events."""
+    """The time limit for an immediate answer."""
     side_by_side: int = 4
 
 
 def run_stages(order: Order, stages: Sequence[Stage]) -> Iterator[Verdict]:
-    """Yields the verdicts in the order of the stages, each as soon as it is known. Leaves no process behind."""
+    """Yields the verdicts in the order of the stages, each as soon as it is available. Ends all processes."""
     with Children() as children, ThreadPoolExecutor(order.side_by_side) as pool:
         try:
             coming = [pool.submit(run_stage, order, stage, children) for stage in stages]
             for verdict in coming:
                 yield verdict.result()
         finally:
-            # With its broker killed, a running stage ends at once; the pool waits for it.
+            # Killing the brokers ends running stages at once.
             pool.shutdown(wait=False, cancel_futures=True)
             children.stop()
 
 
 def run_stage(order: Order, stage: Stage, children: Children) -> Verdict:
-    """Runs one stage from the broker's start to its end. Raises Interrupted if the tester is told to stop."""
+    """Runs one stage with a new broker. Raises Interrupted if the tester is interrupted."""
     home = order.home / f"{stage.number:02}-{stage.name}"
     with held_port() as port:
         broker = BrokerProcess(order.command, home, port, stage.settings, children)

@@ -1,4 +1,4 @@
-"""The files of the broker under test: it reads them, and damages them as a crash would."""
+"""Reads the files of the broker under test, and damages them as a crash would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST_FILE = "0" * 20
 
 
 class StoreFiles:
-    """The files below storePathRootDir."""
+    """The files in storePathRootDir."""
 
     def __init__(self, store: Path, timeline: Timeline) -> None:
         self._store = store
@@ -25,11 +25,11 @@ class StoreFiles:
         return self._store / "commitlog" / FIRST_FILE
 
     def name(self, path: Path) -> str:
-        """Returns a file's name for verdicts, relative to the store."""
+        """Returns a file's path relative to the store, for verdicts."""
         return str(path.relative_to(self._store))
 
     def records(self) -> list[Record]:
-        """Returns all records of the commit log. Raises Failed if the file is missing, or holds anything else."""
+        """Returns all records of the commit log. Raises Failed if the file is missing or has other content."""
         data = self._read(self.log_path)
         where = self.name(self.log_path)
         found: list[Record] = []
@@ -41,11 +41,11 @@ class StoreFiles:
         return found
 
     def records_of(self, topic: str) -> list[Record]:
-        """Returns the records of one topic, in the order of the log."""
+        """Returns the records of one topic in the order of the log."""
         return [record for record in self.records() if record.topic == topic]
 
     def units(self, topic: str, queue_id: int) -> list[bytes]:
-        """Returns the units of a consume queue, 20 bytes each, without unused zeros at the file's end. Raises Failed."""
+        """Returns the units of a consume queue, 20 bytes each, without the zeros at the file's end. Raises Failed."""
         path = self.queue_path(topic, queue_id)
         data = self._read(path)
         units = [data[at : at + UNIT_SIZE] for at in range(0, len(data), UNIT_SIZE)]
@@ -59,21 +59,21 @@ class StoreFiles:
         return self._store / "consumequeue" / topic / str(queue_id) / FIRST_FILE
 
     def tear(self, end: int, torn: bytes) -> None:
-        """Writes the beginning of a record behind the log's end, as a crash in the middle of a write does."""
+        """Writes the beginning of a record after the log's end, like a crash in the middle of a write."""
         with self.log_path.open("r+b") as log:
             log.seek(end)
             log.write(torn)
-        self._timeline.add(Kind.FILE, f"{len(torn)} bytes of a torn record put behind the log's end, at byte {end}", torn)
+        self._timeline.add(Kind.FILE, f"{len(torn)} bytes of a torn record written after the log's end, at byte {end}", torn)
 
     def cut_log(self, position: int) -> None:
-        """Removes everything behind that position from the log. A file created with its full length keeps it."""
+        """Removes everything after this position from the log. A file created with its full length keeps its length."""
         size = self.log_path.stat().st_size
         is_ahead = size > max(position, self._used())
         with self.log_path.open("r+b") as log:
             log.truncate(position)
             if is_ahead:
                 log.truncate(size)
-        self._timeline.add(Kind.FILE, f"the log cut off at byte {position}")
+        self._timeline.add(Kind.FILE, f"the log truncated at byte {position}")
 
     def lose_queues(self) -> None:
         """Deletes all consume queues."""
@@ -87,14 +87,14 @@ class StoreFiles:
         if not path.exists():
             there = sorted(str(found.relative_to(self._store)) for found in self._store.rglob("*") if found.is_file())
             raise Failed(
-                f"a file {self.name(path)} below storePathRootDir",
-                f"only {', '.join(there[:8])}" if there else f"no file at all below {self._store}",
+                f"a file {self.name(path)} in storePathRootDir",
+                f"only {', '.join(there[:8])}" if there else f"no file in {self._store}",
             )
         return path.read_bytes()
 
 
 def _is_unused(data: bytes, at: int) -> bool:
-    """Returns whether the log ends here: at the file's end, at a blank record, or at unused zeros."""
+    """Returns whether the log ends at this position: at the file's end, at a blank record, or at zeros."""
     head = data[at : at + 8]
     if len(head) < 8 and not any(head):
         return True

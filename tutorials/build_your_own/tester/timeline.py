@@ -1,4 +1,4 @@
-"""The events of one stage, with their times."""
+"""The events of a stage with their times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """The source of an event; the value is its sign."""
+    """The kind of an event. The value is its symbol in the timeline."""
 
     SENT = "→"
     RECEIVED = "←"
@@ -19,14 +19,14 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event."""
+    """An event of a stage."""
 
     at_ms: int
-    """The time since the begin of the stage."""
+    """Milliseconds since the start of the stage."""
     kind: Kind
     text: str
     data: bytes = b""
-    """The bytes that went over the wire, or that were read from a file."""
+    """The bytes sent, received or read from a file."""
 
 
 class Timeline:
@@ -38,9 +38,9 @@ class Timeline:
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since the stage began."""
+        """Milliseconds since the start of the stage."""
         return round((time.monotonic() - self._began) * 1000)
 
     def add(self, kind: Kind, text: str, data: bytes = b"") -> None:
-        """Notes one more event."""
+        """Adds an event at the current time."""
         self.events.append(Event(self.now_ms, kind, text, data))

@@ -1,4 +1,4 @@
-"""The means of one stage: the broker, connections to it, its files, and the checked claims."""
+"""Gives a stage the broker, connections to it, its files, and the means to check claims."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tutorials.build_your_own.tester.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence that must hold for the broker, and the help if it does not."""
+    """A statement about the broker that a stage checks, with help if it does not hold."""
 
     sentence: str
     hint: str
     ours: str
-    """The file of this project that does it."""
+    """The file of this project that implements it."""
     apache: str
-    """The class of Apache RocketMQ that does it."""
+    """The class of Apache RocketMQ that implements it."""
 
 
 class ClaimFailed(Exception):
-    """A failed claim, and the finding."""
+    """A claim failed. Holds the claim and the failed check."""
 
     def __init__(self, claim: Claim, failed: Failed) -> None:
         super().__init__(f"{claim.sentence}: {failed}")
@@ -35,7 +35,7 @@ class ClaimFailed(Exception):
 
 
 class Trial:
-    """One run of one stage."""
+    """A run of a stage."""
 
     def __init__(self, broker: BrokerProcess, timeline: Timeline, patience_s: float) -> None:
         self.broker = broker
@@ -43,12 +43,12 @@ class Trial:
         self.patience_s = patience_s
         self.files = StoreFiles(broker.store, timeline)
         self.held: list[Claim] = []
-        """The claims that have been found true."""
+        """The claims that hold."""
         self._connections: list[Connection] = []
 
     @contextmanager
     def claim(self, sentence: str, *, hint: str, ours: str, apache: str) -> Iterator[None]:
-        """Proves the sentence by the checks in the block. Raises ClaimFailed if one of them fails."""
+        """Checks a claim with the checks in the block. Raises ClaimFailed if one of them fails."""
         claim = Claim(sentence, hint, ours, apache)
         try:
             yield
@@ -59,7 +59,7 @@ class Trial:
         self.held.append(claim)
 
     def connect(self, name: str = "") -> Connection:
-        """Opens a connection to the broker; `name` identifies it in the timeline. Raises Failed."""
+        """Opens a connection to the broker. `name` identifies it in the timeline. Raises Failed."""
         try:
             connection = Connection(name, self.broker.port, self.timeline, self.patience_s, self.broker.refuse_dead)
         except OSError as error:
@@ -68,8 +68,8 @@ class Trial:
         self._connections.append(connection)
         return connection
 
-    def connect_anew(self) -> Connection:
-        """Ends all connections and opens one: for a broker that serves one at a time."""
+    def reconnect(self) -> Connection:
+        """Closes all connections and opens a new one, for a broker that serves one connection at a time."""
         self.hang_up()
         return self.connect()
 
@@ -77,35 +77,35 @@ class Trial:
         """Starts the broker. Raises ClaimFailed."""
         with self.claim(
             sentence,
-            hint="The tester adds `-c FILE` to your command. FILE is broker.conf: NAME=VALUE on each line. Listen on 127.0.0.1, "
-            "port listenPort. The settings are in the environment too, under the same names.",
+            hint="The tester adds `-c FILE` to your command. FILE is broker.conf, with one NAME=VALUE per line. Listen on "
+            "127.0.0.1, port listenPort. Environment variables of the same names have the settings, too.",
             ours="broker/rocketmq_broker/app/ports.py",
             apache="NettyRemotingServer.start",
         ):
             self.broker.start(self.timeline, self.patience_s)
 
     def kill(self) -> None:
-        """Ends all connections, then kills the broker by -9."""
+        """Closes all connections and kills the broker with SIGKILL."""
         self.hang_up()
         self.broker.kill(self.timeline)
 
     def stop(self) -> None:
-        """Stops the broker by SIGTERM."""
+        """Stops the broker with SIGTERM."""
         self.hang_up()
         self.broker.stop(self.timeline, self.patience_s)
 
     def hang_up(self) -> None:
-        """Ends all connections."""
+        """Closes all connections."""
         for connection in self._connections:
             connection.close()
         self._connections.clear()
 
 
 Play = Callable[[Trial], None]
-"""Runs one stage. Raises ClaimFailed."""
+"""A function that runs a stage's checks. Raises ClaimFailed."""
 
 
 def check(is_right: bool, wanted: str, got: str, *, hint: str = "") -> None:
-    """Raises Failed if `is_right` is false."""
+    """Raises Failed unless `is_right`."""
     if not is_right:
         raise Failed(wanted, got, hint=hint)

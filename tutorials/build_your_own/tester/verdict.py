@@ -12,7 +12,7 @@ from tutorials.build_your_own.tester.trial import Claim, ClaimFailed
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The claims that held, and the first one that failed."""
+    """The claims of a stage that held, and the first one that failed."""
 
     stage: Stage
     held: Sequence[Claim]

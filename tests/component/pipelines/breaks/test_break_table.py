@@ -91,7 +91,7 @@ def test_breaks_are_chosen_by_owner_and_class(table: BreakTable) -> None:
 def test_a_break_cannot_be_closed_twice_nor_without_being_there(table: BreakTable) -> None:
     table.update([LOST], 1)
     table.close(1, "refunded", 2)
-    with pytest.raises(BreaksUnusable, match="closed already"):
+    with pytest.raises(BreaksUnusable, match="already closed"):
         table.close(1, "again", 3)
     with pytest.raises(BreaksUnusable, match="no break has the number 7"):
         table.find(7)

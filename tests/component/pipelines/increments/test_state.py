@@ -115,7 +115,7 @@ def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
     manifest = publish(state, 1)
     path = tmp_path / "manifest.json"
     path.write_text(path.read_text().replace(f'"version": {VERSION}', '"version": 99'))
-    with pytest.raises(StateUnusable, match="has version 99: use --full"):
+    with pytest.raises(StateUnusable, match="has version 99, not 3; use --full"):
         state.read(manifest.books)
 
 

@@ -199,6 +199,6 @@ def test_increments_refuse_ids_that_are_no_whole_numbers(shop: ShopDatabases, ta
     names = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
     copied(database, table, f"SELECT {id_sql} AS id, {', '.join(names)} FROM away", "TABLE")
     books = books_of(shop)
-    told = f"the ids of {table} are not whole numbers, by which --state knows what is new: leave --state out"
+    told = f"the ids of {table} are not integers, which --state requires; run without --state"
     with pytest.raises(StateUnusable, match=told):
         next_marks(Marks(), books.order_database, books.credit_database, (), CutOff(NOW_MS))
