@@ -13,14 +13,14 @@ from tutorials.race.ways import WAYS
 
 _HEAD = """# What a search finds of each way
 
-[The race](../tutorials/ways-to-lose-money/README.md) plays each way under each of ten faults that somebody chose. Here nobody
-chooses. Each world has one way, twenty orders, and one to six faults from its seed: processes are killed, at any time or at a
-frame, and stand still; links break, lose frames or are cut off; the order database is slow or refuses; Redis is away or emptied.
-The race's own judge compares both databases at the end, and knows neither way nor faults.
+[The race](../tutorials/ways-to-lose-money/README.md) runs each way under ten chosen faults.
+Here a seed chooses the faults.
+Each world has one way, twenty orders, and one to six faults: processes are killed, at any time or at a frame, or hang;
+links break, lose frames or are cut off; the order database is slow or refuses; Redis is down or emptied.
+The race's own check compares both databases at the end, independently of way and faults.
 
-A cell has the first seed whose world did it, the share of the worlds that did, and the faults that are enough: those of the
-smallest plan that still does it. "doubled" counts orders that a consumer *without* a unique key would credit twice. No way saves
-its consumer that key.
+A cell shows the first seed with this result, the share of worlds with it, and the faults of the smallest plan that still has it.
+"doubled" counts orders that a consumer *without* a unique key would credit twice. Every way needs that key at its consumer.
 
 """
 
