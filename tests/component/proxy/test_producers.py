@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.proxy.connections import session
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.testing import RocketMQ
 from tests.component.proxy.api_client import ApiClient, connected
@@ -92,7 +93,10 @@ async def test_a_transaction_whose_decision_was_lost_is_checked_over_telemetry(r
     assert [message.body for message in await rocketmq.messages("orders")] == [b"tx"]
 
 
-async def test_the_double_s_faults_reach_clients_by_grpc(rocketmq: RocketMQ, client: ApiClient) -> None:
+async def test_the_double_s_faults_reach_clients_by_grpc(
+    rocketmq: RocketMQ, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "_TIMEOUT_MS", 300)
     telemetry = await client.producer("orders")
     sent = (await client.send("orders", b"tx", message_type=api.TRANSACTION)).entries[0]
     with rocketmq.hold_check_backs():

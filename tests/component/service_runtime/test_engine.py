@@ -74,7 +74,7 @@ class WatchedConnections:
             return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
 
 
-@pytest.fixture
+@pytest.fixture(params=["postgresql"])
 def watched() -> Iterator[WatchedConnections]:
     url = new_database()
     if url is None:
