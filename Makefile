@@ -90,7 +90,7 @@ check-types:
 # Their folders are in memory where the machine has some for it: what they write is a test of logic, not of a disk.
 check-units: IN_MEMORY = $(shell [ `df -Pk /dev/shm 2>/dev/null | awk 'NR==2 {print $$4}'` -gt 2000000 ] 2>/dev/null && echo PYTEST_DEBUG_TEMPROOT=/dev/shm)
 check-units:
-	@$(IN_MEMORY) $(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) -p no:schemathesis -m "not slow" --hypothesis-profile=quick -q \
+	@$(IN_MEMORY) $(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) -m "not slow" --hypothesis-profile=quick -q \
 	  $(if $(CHANGED),$$($(PYTHON_IN_VENV) -m deploy.scripts.changed_tests $(CHANGED)),tests/unit packages)
 
 coverage: setup ## Branch coverage of the broker's pure packages by unit tests

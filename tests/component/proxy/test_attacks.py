@@ -72,7 +72,8 @@ async def test_a_connection_takes_one_descriptor_and_gives_it_back(rocketmq: Roc
 
 FLOODS = {
     "rapid resets": b"".join(
-        frame(raw.HEADERS, raw.END_HEADERS, number, headers()) + frame(raw.RST_STREAM, 0, number, raw.CANCEL)
+        frame(raw.HEADERS, raw.END_HEADERS, number, block) + frame(raw.RST_STREAM, 0, number, raw.CANCEL)
+        for block in [headers()]
         for number in range(1, 4001, 2)
     ),
     "pings": frame(raw.PING, 0, 0, b"12345678") * 5000,
