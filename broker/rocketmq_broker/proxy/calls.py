@@ -35,7 +35,7 @@ RefuseEncoded = Callable[[bytes], None]
 Hold = Callable[[int], None]
 """Adds to the number of bytes that a call holds; a negative number releases bytes."""
 Streaming = Callable[[Caller, Any, Hold], AsyncIterator[Any]]
-"""An asynchronous generator."""
+"""Returns an asynchronous generator of the answers."""
 TelemetryServed = Callable[[Caller, Call], Awaitable[None]]
 
 

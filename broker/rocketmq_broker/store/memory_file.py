@@ -55,7 +55,7 @@ class MemoryFile:
     )
 
     def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
-        """Begins with the content of the base's file; without a base the file is empty."""
+        """Creates a file with the content of the base's file, or an empty file without a base."""
         self.base = base
         self.path = path
         """The file's path in the base."""

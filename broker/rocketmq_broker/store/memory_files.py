@@ -26,7 +26,7 @@ class MemoryFiles:
     """A file system in memory. Contents are durable after `sync`, names after `sync_directory`."""
 
     def __init__(self, base: FileSystem | None = None) -> None:
-        """Begins with the files of `base`, which stay unchanged. Locks are never taken in the base."""
+        """Creates a file system on top of `base`, or an empty one. The base stays unchanged, and its locks are not acquired."""
         self.reads = 0
         self.writes = 0
         self._base = base

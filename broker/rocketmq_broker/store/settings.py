@@ -21,38 +21,38 @@ class StoreConfig:
     """Settings of one store. The defaults are RocketMQ's, except SYNC_FLUSH and `is_clean_forcible`."""
 
     root: Path
-    """storePathRootDir."""
+    """The root directory of the store (storePathRootDir)."""
     store_host: bytes
     """The broker's encoded address: 8 bytes for IPv4, 20 for IPv6 (`rocketmq_broker.message.record.host_bytes`)."""
     commit_log_path: Path | None = None
-    """storePathCommitLog; by default `commitlog` under the root."""
+    """The directory of the commit log (storePathCommitLog). The default is `commitlog` under the root."""
     commit_log_segment_size: int = 1 << 30
-    """mapedFileSizeCommitLog, in bytes. A store keeps the size it was created with."""
+    """The size of a commit log segment in bytes (mapedFileSizeCommitLog). It must not change after the store is created."""
     consume_queue_units_per_file: int = 300_000
-    """mapedFileSizeConsumeQueue, in units of 20 bytes."""
+    """The number of units in a consume queue file, of 20 bytes each (mapedFileSizeConsumeQueue)."""
     index_slots: int = 5_000_000
-    """maxHashSlotNum."""
+    """The number of hash slots in an index file (maxHashSlotNum)."""
     index_entries: int = 20_000_000
-    """maxIndexNum."""
+    """The number of entries in an index file (maxIndexNum)."""
     is_index_enabled: bool = True
-    """messageIndexEnable."""
+    """Whether messages are indexed by key (messageIndexEnable)."""
     flush_disk_type: FlushDiskType = FlushDiskType.SYNC_FLUSH
     file_reserved_hours: int = 72
-    """fileReservedTime."""
+    """The hours after which segments expire (fileReservedTime)."""
     delete_when: str = "04"
-    """deleteWhen: hours of the day, local time, separated by semicolons."""
+    """The hours of the day at which expired segments are deleted, in local time, separated by semicolons (deleteWhen)."""
     disk_max_used_ratio: float = 0.75
-    """diskMaxUsedSpaceRatio: above it, expired segments are deleted at any hour."""
+    """The used ratio of the disk above which expired segments are deleted at any hour (diskMaxUsedSpaceRatio)."""
     is_clean_forcible: bool = False
-    """cleanFileForciblyEnable: whether segments may be deleted before they expire. RocketMQ's default is true."""
+    """Whether segments may be deleted before they expire (cleanFileForciblyEnable). RocketMQ's default is true."""
     disk_clean_ratio: float = 0.85
-    """diskSpaceCleanForciblyRatio: above it, unexpired segments are deleted if `is_clean_forcible` is set."""
+    """The used ratio above which unexpired segments are deleted if `is_clean_forcible` is set (diskSpaceCleanForciblyRatio)."""
     disk_full_ratio: float = 0.90
-    """diskSpaceWarningLevelRatio: above it, new messages are refused (see `rocketmq_broker.store.writability`)."""
+    """The used ratio above which new messages are refused (diskSpaceWarningLevelRatio, see `store.writability`)."""
     max_message_size: int = 4 << 20
-    """maxMessageSize, in bytes of the body."""
+    """The maximum size of a message body in bytes (maxMessageSize)."""
     delay_levels_ms: tuple[int, ...] = tuple(seconds * 1000 for seconds in _DELAY_LEVELS_S)
-    """messageDelayLevel; level 1 is the first."""
+    """The delay of each level in milliseconds, from level 1 (messageDelayLevel)."""
     max_open_files: int = 256
 
     @property

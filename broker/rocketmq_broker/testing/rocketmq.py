@@ -164,12 +164,12 @@ class RocketMQ(Queries):
             self._entered.close()
 
     async def __aenter__(self) -> Self:
-        """Starts."""
+        """Starts the broker. Returns this object."""
         await self.start()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops."""
+        """Stops the broker."""
         await self.stop()
 
     @contextmanager

@@ -106,12 +106,12 @@ class SyncRocketMQ:
             self._end()
 
     def __enter__(self) -> Self:
-        """Starts."""
+        """Starts the broker. Returns this object."""
         self.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops."""
+        """Stops the broker."""
         self.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -127,7 +127,7 @@ class ClientSession:
         return self._outbox is None and not self._calls_in_progress
 
     def open_telemetry(self, hold: Callable[[int], None] = lambda by_bytes: None) -> Outbox:
-        """Begins a telemetry and returns its outbox. Ends an older one. `hold` is called with changes of the waiting bytes."""
+        """Begins a telemetry, ends the previous one, and returns the outbox. `hold` is called with changes of waiting bytes."""
         self._end_outbox()
         self._outbox = Outbox(hold)
         return self._outbox

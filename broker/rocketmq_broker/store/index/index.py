@@ -57,7 +57,7 @@ class Index:
     """The number of rounds of `write`, sync and `mark_synced` after which everything is on disk."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
-        """Begins empty; `load` reads the files."""
+        """Creates an empty index. Call `load` to read the files."""
         self._config = config
         self._open = open_files
         self._index_files: list[IndexFile] = []

@@ -40,7 +40,7 @@ class CommitLog:
     """The segments and the next batch."""
 
     def __init__(self, segments: Segments) -> None:
-        """Begins without a position. Call `begin_at` before adding records."""
+        """Creates a log without a position. Call `begin_at` before adding records."""
         self.segments = segments
         self._ahead = LogBlock(segments)
         self.written_position = 0
@@ -139,7 +139,7 @@ class CommitLog:
         self.begin_at(self.written_position)
 
     def drop_after(self, position: int) -> None:
-        """Drops all data after `position`, also in the files. Raises OSError if the files cannot be truncated."""
+        """Drops all data from `position`, also in the files. Raises OSError if the files cannot be truncated."""
         self.begin_at(position)
         self._ahead.forget()
         self._unflushed.clear()
@@ -198,7 +198,7 @@ class LogBlock:
     """
 
     def __init__(self, segments: Segments) -> None:
-        """Begins without a block."""
+        """Creates an empty cache."""
         self._segments = segments
         self._block = b""
         self._begin = 0

@@ -46,7 +46,7 @@ class LogScan:
         self.end = start
         """The end of the log: the position of the next record."""
         self.has_torn_tail = False
-        """Whether bytes follow the end."""
+        """Whether the log has non-zero bytes after its end."""
         self._log = log
         self._segments = log.segments
         self._accepts = accepts

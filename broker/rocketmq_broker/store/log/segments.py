@@ -20,7 +20,7 @@ class Segments:
     """The files of one directory, in order."""
 
     def __init__(self, directory: Path, segment_size: int, open_files: OpenFiles) -> None:
-        """Begins without files; `load` and `create` add them."""
+        """Creates an empty sequence. `load` and `create` add files."""
         self.directory = directory
         self.segment_size = segment_size
         self.starts: list[int] = []

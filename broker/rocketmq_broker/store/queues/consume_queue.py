@@ -31,7 +31,7 @@ _BLOCK_UNITS: Final = 3200
 
 
 class Unit(NamedTuple):
-    """One entry."""
+    """One unit of a consume queue, which points to a message in the commit log."""
 
     commit_log_offset: int
     size: int
@@ -47,7 +47,7 @@ class ConsumeQueue:
     """One queue of one topic. `rocketmq_broker.store.recovery` repairs it after a crash or damage."""
 
     def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
-        """Begins empty; recovery finds its end."""
+        """Creates an empty queue. Recovery sets its end."""
         self.topic = topic
         self.queue_id = queue_id
         self.min_offset = 0

@@ -20,7 +20,7 @@ class ConsumeQueueTable:
     """The table of queues. A queue is created with its first message."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
-        """Begins empty; `load` finds the queues."""
+        """Creates an empty table. Call `load` to find the queues."""
         self._directory = config.consume_queue_directory
         self._segment_size = config.consume_queue_units_per_file * UNIT_SIZE
         self._open = open_files

@@ -26,7 +26,7 @@ class UnitFiles:
     """Units of 20 bytes by queue offset, in files and in memory."""
 
     def __init__(self, segments: Segments) -> None:
-        """Begins empty; `end_at` sets the end."""
+        """Creates an empty queue. Call `end_at` to set its end."""
         self.segments = segments
         self._tail = bytearray()
         self._written_offset = 0

@@ -22,7 +22,7 @@ class StoreLock:
     """The two locks, held from `acquire` until `release` or the end of the process."""
 
     def __init__(self, files: FileSystem, root: Path, commit_log: Path) -> None:
-        """Begins without holding a lock."""
+        """Creates the locks without acquiring them."""
         self._files = files
         self._root = root
         self._commit_log = commit_log

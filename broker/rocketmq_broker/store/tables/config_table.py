@@ -32,7 +32,7 @@ class ConfigTable(Generic[C]):
         name_of: Callable[[C], str],
         from_json: Callable[[str, dict[str, Any]], C],
     ) -> None:
-        """Begins empty; `load` reads the file. `member` is the table's name in the file."""
+        """Creates an empty table. Call `load` to read the file. `member` is the table's name in the file."""
         self.data_version = TableVersion()
         self._table: dict[str, C] = {}
         self._texts: dict[str, tuple[C, str]] = {}

@@ -19,12 +19,12 @@ class ConsumerOffsets:
     """The table of offsets. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Begins empty; `load` reads the file."""
+        """Creates an empty table. Call `load` to read the file."""
         self._table: dict[str, dict[int, int]] = {}
         self._topics: dict[str, dict[str, None]] = {}
         """The topics with offsets, by group."""
         self.count = 0
-        """The number of offsets."""
+        """The number of offsets of all groups."""
         self._counts: Counter[str] = Counter()
         """The number of offsets of each group."""
         self._is_changed = True

@@ -13,7 +13,7 @@ class DelayOffsets:
     """The offsets by delay level; the first level is 1. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Begins empty; `load` reads the file."""
+        """Creates an empty table. Call `load` to read the file."""
         self._table: dict[int, int] = {}
         self._file = ConfigFile(config_directory / "delayOffset.json", files, members=frozenset({"offsetTable"}))
 

@@ -16,7 +16,7 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
     """The table of groups. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Begins empty; `load` reads the file."""
+        """Creates an empty table. Call `load` to read the file."""
         super().__init__(
             config_directory / "subscriptionGroup.json",
             "subscriptionGroupTable",

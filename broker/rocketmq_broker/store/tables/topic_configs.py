@@ -18,7 +18,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
     """The table of topics. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Begins empty; `load` reads the file."""
+        """Creates an empty table. Call `load` to read the file."""
         super().__init__(
             config_directory / "topics.json",
             "topicConfigTable",

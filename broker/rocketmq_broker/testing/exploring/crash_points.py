@@ -23,7 +23,7 @@ class CrashPoints:
     """The armed faults of all programs. Programs call `passed` and `called`; the network calls `decides`."""
 
     def __init__(self) -> None:
-        """Begins without faults."""
+        """Creates an empty set of faults."""
         self._deaths: dict[str, list[_ArmedFault]] = {}
         self._decisions: dict[str, list[_ArmedFault]] = {}
         self._failures: dict[str, list[_ArmedFault]] = {}

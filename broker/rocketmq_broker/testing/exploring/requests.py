@@ -18,7 +18,7 @@ class CustomerRequests:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begins without requests. `loop` is the world's event loop."""
+        """Creates an empty queue of requests. `loop` is the world's event loop."""
         self._loop = loop
         self._is_wanted = False
         self._unserved: deque[int] = deque()

@@ -41,7 +41,7 @@ class SimulatedDisk:
     """The files of one machine, and the faults of its disk."""
 
     def __init__(self, name: str, history: History, chance: random.Random) -> None:
-        """Begins empty. `name` is the machine's name in the history. `chance` decides about delays and damage."""
+        """Creates an empty disk. `name` is the machine's name in the history. `chance` decides about delays and damage."""
         self.name = name
         self._history = history
         self._memory = MemoryFiles()
@@ -101,7 +101,7 @@ class SimulatedDisk:
         self._fault("the disk is full")
 
     def free(self) -> None:
-        """Ends `fill`."""
+        """Frees space on the disk after `fill`."""
         self._set_full(is_full=False)
         self._fault("the disk is no longer full")
 
@@ -112,7 +112,7 @@ class SimulatedDisk:
         self._fault(f"each flush takes {min_s:g} to {max_s:g} s")
 
     def speed_up(self) -> None:
-        """Ends `slow_down`. Flushes in progress keep their duration."""
+        """Restores the normal duration of flushes. Flushes in progress keep theirs."""
         self._flush_s = _USUAL_FLUSH_S
         self._slow_met = nothing
         self._fault("the disk has its normal speed again")
@@ -248,7 +248,7 @@ class ProcessFiles(Disk):
     """
 
     def __init__(self, disk: SimulatedDisk, memory: MemoryFiles) -> None:
-        """Begins without open files."""
+        """Creates a file system without open files."""
         super().__init__(memory)
         self._disk = disk
         self._memory = memory

@@ -96,7 +96,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     """asyncio's event loop without a selector. Callbacks run in asyncio's order, each in its process."""
 
     def __init__(self) -> None:
-        """Begins at time 0."""
+        """Creates a loop at time 0."""
         super().__init__()
         self._now_ns = 0
         self._now_s: float = _BEGINS_S

@@ -36,7 +36,7 @@ class Direction:
     """One direction of a connection. Bytes stay in order, and are lost only through a fault or the connection's end."""
 
     def __init__(self, link: Link, receiver: SimulatedTransport) -> None:
-        """Begins empty. Items are delivered in the context of the receiver's process."""
+        """Creates an empty direction. Items are delivered in the context of the receiver's process."""
         self.link = link
         self.is_over = False
         """Whether nothing can be sent any longer: the connection is broken, or the receiver has closed it."""
@@ -248,13 +248,13 @@ class SimulatedTransport(MemoryTransport):
             self.incoming.break_now(error)
 
     def reset_by_kernel(self) -> None:
-        """Ends without notifying the protocol, whose process is dead. The other end sees a reset after all written data."""
+        """Closes this end without notifying the dead process. The other end sees a reset after all written data."""
         self.outgoing.send_last(connection_reset())
         self.incoming.stop()
         self.vanish()
 
     def vanish(self) -> None:
-        """Ends without notifying either end."""
+        """Closes this end without notifying either protocol."""
         self._is_closing = self._is_lost = True
         self._incoming.clear()
         self._lost(self)

@@ -102,7 +102,7 @@ class OpenConnections:
         self._ends.pop(end, None)
 
     def _lose_power(self, end: SimulatedTransport) -> None:
-        """Ends an end whose machine has lost power, without a reset to the other end."""
+        """Closes an end whose machine has lost power, without a reset to the other end."""
         there, back = end.incoming.link, end.outgoing.link
         address = end.owner.address
         end.vanish()

@@ -74,7 +74,7 @@ class SimulatedNetwork:
         self._note(NetworkNote.BLOCKED, a, b, "nothing arrives")
 
     def unblock(self, a: str, b: str) -> None:
-        """Ends `block`. Held data arrives in order."""
+        """Unblocks the direction. Held data arrives in order."""
         freed = self._links.link(a, b)
         freed.unblock()
         self._note(NetworkNote.UNBLOCKED, a, b, "what was held arrives")
@@ -140,7 +140,7 @@ class SimulatedNetwork:
         self._history.note(name, NetworkNote.FROZEN, "what is sent to it waits")
 
     def thaw(self, name: str) -> None:
-        """Ends `freeze`. Held data arrives in order."""
+        """Stops holding data of a continued process. Held data arrives in order."""
         self._links.freeze(name, False)
         self._connections.thawed(name)
         self._history.note(name, NetworkNote.THAWED, "what waited arrives")
