@@ -32,7 +32,7 @@ def test_a_file_that_cannot_be_synced_answers_its_errno(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_proc", [True, False])
-def test_a_file_made_anew_under_the_same_name_is_the_one_synced(
+def test_a_file_created_again_under_the_same_name_is_the_one_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_proc: bool
 ) -> None:
     if not has_proc:

@@ -75,7 +75,7 @@ async def test_held_check_backs_arrive_when_they_are_released(rocketmq: RocketMQ
     assert listener.checks == 1
 
 
-async def test_clients_connect_anew_after_their_connections_were_cut(rocketmq: RocketMQ) -> None:
+async def test_clients_connect_again_after_their_connections_were_cut(rocketmq: RocketMQ) -> None:
     listener, consumption = Transactions(UNKNOWN), Consumption()
     producer = await rocketmq.transaction_producer("p", listener)
     await producer.create_topic("orders")

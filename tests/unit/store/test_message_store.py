@@ -333,7 +333,7 @@ def test_a_store_that_refuses_writes_still_reads(store: MessageStore) -> None:
     assert bodies(store) == [b"kept"]
 
 
-def test_a_deleted_topic_begins_anew(store: MessageStore, config: StoreConfig) -> None:
+def test_a_deleted_topic_can_be_created_again(store: MessageStore, config: StoreConfig) -> None:
     send(store, b"old", b"old 2")
     store.flush()
     delete_topic(store, b"orders")
@@ -343,7 +343,7 @@ def test_a_deleted_topic_begins_anew(store: MessageStore, config: StoreConfig) -
     assert bodies(store) == [b"new"]
 
 
-def test_a_topic_deleted_while_messages_are_on_their_way_begins_anew(store: MessageStore) -> None:
+def test_a_topic_deleted_while_messages_are_in_flight_can_be_created_again(store: MessageStore) -> None:
     send(store, b"old", b"old 2")
     append(store, b"on its way")
     on_its_way = store.write()

@@ -53,7 +53,7 @@ def test_what_consumers_do_not_see_yet_is_not_found(store: MessageStore) -> None
     assert decode_record(store.read_queued(place.commit_log_offset)).body == b"waits for the disk"
 
 
-def test_a_message_of_a_deleted_topic_is_not_found_though_the_topic_begins_anew(store: MessageStore) -> None:
+def test_a_message_of_a_deleted_topic_is_not_found_when_the_topic_is_created_again(store: MessageStore) -> None:
     (place,) = send(store, b"old")
     delete_topic(store, b"orders")
     with pytest.raises(RecordNotFound):

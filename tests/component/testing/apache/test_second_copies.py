@@ -70,7 +70,7 @@ async def test_consumers_get_it_twice_with_one_message_id_and_all_its_properties
     assert [(message.tags, message.properties["color"]) for message in consumption.got] == [("paid", "red")] * 2
 
 
-async def test_a_producer_that_connected_anew_is_asked_about_it(rocketmq: RocketMQ) -> None:
+async def test_a_producer_that_connected_again_is_asked_about_it(rocketmq: RocketMQ) -> None:
     rocketmq.as_apache()
     listener = Deciding()
     producer = await rocketmq.transaction_producer("p", listener)

@@ -330,7 +330,7 @@ def test_queues_whose_first_messages_expired_keep_their_offsets_when_rebuilt(con
     assert reopen(config).min_offset(b"orders", 0) == low
 
 
-def test_a_topic_that_was_deleted_and_began_anew_stays_so(config: StoreConfig, store: MessageStore) -> None:
+def test_a_topic_that_was_deleted_and_created_again_stays_so(config: StoreConfig, store: MessageStore) -> None:
     send(store, *[b"old"] * 5)
     delete_topic(store, b"orders")
     send(store, b"new 1", b"new 2")
