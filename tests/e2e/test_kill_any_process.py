@@ -102,7 +102,11 @@ def test_a_credit_database_that_goes_back_in_time_gets_again_what_it_lacks(shop:
     shop.placed.update(place(shop.system, "bob").json()["order"]["order_id"] for _ in range(8))
     assert_that_each_order_has_one_credit(shop)
     copied(backup, database)
-    wait_until(lambda: "the credit database went back in time" in httpx.get(f"{shop.system.credit_url}/healthz", timeout=30).text)
+    wait_until(
+        lambda: (
+            "the credit database was reset to an older state" in httpx.get(f"{shop.system.credit_url}/healthz", timeout=30).text
+        )
+    )
     assert_that_each_order_has_one_credit(shop)
 
 

@@ -253,7 +253,7 @@ def test_a_stock_that_goes_back_in_time_ships_again_what_it_lacks(shop: Shop, tm
     copied(backup, database)
     wait_until(lambda: shop.stock("kettle") == 6 and all(shop.shipment(order_id) == "SHIPPED" for order_id in shipped))
     attention = httpx.get(f"{shop.system.inventory_url}/healthz", timeout=30).json()["attention"]
-    assert any("the inventory database went back in time" in line for line in attention)
+    assert any("the inventory database was reset to an older state" in line for line in attention)
 
 
 def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so(shop: Shop) -> None:
@@ -263,7 +263,7 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
     def is_cancelled() -> bool:
         """It is the order's fault once another order passes that came after it."""
         shop.order("joe", 100)
-        return shop.state(refused) == ("CANCELLED", "not credited: the ledger does not take it")
+        return shop.state(refused) == ("CANCELLED", "not credited: the ledger does not accept it")
 
     wait_until(is_cancelled)
     wait_until(lambda: shop.entries("ida") == [("credit", 0), ("reversal", 0)])

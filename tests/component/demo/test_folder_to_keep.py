@@ -18,5 +18,5 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(
         main(keep=Path("/"))
     assert ended.value.code == COULD_NOT_TELL
     printed = capsys.readouterr()
-    assert printed.out == "The demo cannot go on: the folder / of --keep cannot be made: File exists\n"
+    assert printed.out == "The demo cannot go on: cannot create the folder / of --keep: File exists\n"
     assert printed.err == ""

@@ -25,8 +25,10 @@ def test_what_went_back_is_named_until_a_restart_with_what_comes_again_and_what_
     positions = DatabasePositions(NO_POSITIONS, "the credit database", "credit", "Look into it", registry)
     positions.went_back([a_setback(QUEUES[0], 3, 10), a_setback(QUEUES[1], 0, 5, expired=2)])
     (line,) = positions.attention()
-    assert line.startswith("the credit database went back in time: it lacked 12 messages of 2 queues; 10 are delivered again")
-    assert "and 2 have expired at the broker: only `reconcile` finds their orders. Look into it." in line
+    assert line.startswith(
+        "the credit database was reset to an older state: it lacked 12 messages of 2 queues; 10 are redelivered"
+    )
+    assert "and 2 have expired at the broker; run `reconcile` to find their orders. Look into it." in line
     assert positions.attention() == [line]
     assert registry.get_sample_value("credit_messages_lacked_total") == 12
 
