@@ -1,6 +1,5 @@
 """Outages are waited out, and the one bad order is found, whatever else goes on."""
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -139,35 +138,6 @@ def test_an_order_that_looks_like_an_outage_whenever_it_is_tried_does_not_hold_u
     assert [position for position, outcome in enumerate(outcomes) if outcome is None] == [5]
     assert points(side) == 7
     assert side.clock() < HOUR_S
-
-
-def test_an_outage_in_which_a_few_tasks_pass_now_and_then_spends_no_redelivery(
-    side: CreditSide, holds: Holds, patient: PatientCrediting
-) -> None:
-    side.is_database_up = after(LONG_S, side)
-    waits = itertools.count(1)
-
-    def pass_another_now_and_then(context: ConsumeContext, seconds: float) -> None:
-        side.clock.wait(context, seconds)
-        if next(waits) % 15 == 0:
-            holds.has_passed(EntryKind.CREDIT)
-
-    waiting = PatientCrediting(patient.crediting, holds, threads=THREADS, wait=pass_another_now_and_then)
-    assert waiting.credit(batch(8), a_context()) == [CREDITED] * 8
-
-
-def test_a_bug_in_all_tasks_spends_no_redelivery_of_any_order(side: CreditSide, patient: PatientCrediting) -> None:
-    side.poison = lambda credits: None if side.clock() > LONG_S else TypeError("a bug in every task")
-    assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
-    assert side.clock() > LONG_S
-
-
-def test_a_stalled_database_that_lets_tasks_run_into_their_time_limit_spends_no_redelivery(
-    side: CreditSide, patient: PatientCrediting
-) -> None:
-    limit = type("TimeLimitExceeded", (Exception,), {})
-    side.poison = lambda _: None if side.clock() > LONG_S else limit(30)
-    assert patient.credit(batch(32), a_context()) == [CREDITED] * 32
 
 
 def test_bad_orders_that_occupy_all_threads_give_way_to_the_others_and_spend_no_redelivery(
