@@ -94,7 +94,8 @@ check-units:
 	  $(if $(CHANGED),$$($(PYTHON_IN_VENV) -m deploy.scripts.changed_tests $(CHANGED)),tests/unit packages)
 
 coverage: setup ## Branch coverage of the broker's pure packages by unit tests
-	@$(PYTHON_IN_VENV) -m pytest -q $(wildcard $(foreach package,$(CORE) server,tests/unit/$(package) tests/component/$(package))) $(CORE:%=--cov=rocketmq_broker.%) --cov-report=term-missing:skip-covered
+	@$(PYTHON_IN_VENV) -m coverage run -m pytest -q $(wildcard $(foreach package,$(CORE) server,tests/unit/$(package) tests/component/$(package)))
+	@$(PYTHON_IN_VENV) -m coverage report
 
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m lab.benchmarks $(BENCH)

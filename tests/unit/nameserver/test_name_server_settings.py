@@ -78,6 +78,6 @@ def test_addresses_from_which_operators_may_change_something_are_named(tmp_path:
     assert trusted.match("10.0.0.7")
     assert not trusted.match("10.0.1.7")
     path.write_text("adminAddresses=home\n")
-    with pytest.raises(SettingsMistake, match="adminAddresses: 'home' is no address"):
+    with pytest.raises(SettingsMistake, match="adminAddresses: invalid address 'home'"):
         load_settings(path)
     assert NameServerSettings().admin_addresses is None
