@@ -118,7 +118,7 @@ simulate: setup ## Play simulated worlds under faults (SEEDS=100000 FIRST=1; SEE
 protos: setup ## Compile the .proto of RocketMQ 5's API into what the proxy reads
 	@$(PYTHON_IN_VENV) -m deploy.scripts.compile_protos
 
-diagrams: setup ## Draw the site's Mermaid diagrams anew, into docs/diagrams (needs chromium and npm)
+diagrams: setup ## Draw the site's Mermaid diagrams again, into docs/diagrams (needs chromium and npm)
 	@$(PYTHON_IN_VENV) -m deploy.scripts.draw_diagrams
 
 site: setup ## Build the documentation site into build/site

@@ -21,7 +21,7 @@ class Certificate:
 
 
 class Authority:
-    """Signs certificates; whoever trusts `cert_path` trusts them."""
+    """Signs certificates, which a client accepts if it trusts `cert_path`."""
 
     def __init__(self, directory: Path, name: str = "authority") -> None:
         directory.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ ROOTS = {
     "broker/rocketmq_broker/admin/messages/commands.py": "a command begins here",
     "broker/rocketmq_broker/admin/console/application.py": "it builds the console",
     "broker/rocketmq_broker/testing/*": "it builds a broker in another world",
-    "service_runtime/service.py": "it opens a service, and hands the world to whoever builds its parts",
+    "service_runtime/service.py": "it opens a service, and passes the world to the builder of its parts",
     "order_service/entrypoints/process.py": "one of its commands needs no service",
     "credit_service/worker/*": "it builds the worker, or asks for it",
     "credit_service/settings.py": "a worker has the machine's name unless it is given another",

@@ -33,7 +33,7 @@ class RunningCluster:
 
     @property
     def conf(self) -> Path:
-        """The broker.conf, written anew."""
+        """Writes the broker.conf again and returns its path."""
         path = self.folder.with_suffix(".conf")
         path.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
         return path

@@ -1,4 +1,4 @@
-"""The order service while its broker hangs: orders wait for it, and whoever asks for something else does not."""
+"""The order service while its broker hangs: orders wait for it, and other requests do not."""
 
 import threading
 from collections.abc import Iterator

@@ -208,7 +208,7 @@ def test_the_picture_in_the_docs_is_drawn_from_the_figures_beside_it() -> None:
     played = {one.way for one in record.figures}
     ways = [way for way in (*WAYS, *WAYS_ON_APACHE) if way.name in played]
     drawn = picture(ways, list(Fault), record.figures, orders=record.orders, seed=record.seed)
-    assert (DOCS / "race.svg").read_text() == drawn, 'draw it anew: make race RACE="--renew-docs"'
+    assert (DOCS / "race.svg").read_text() == drawn, 'draw it again: make race RACE="--renew-docs"'
 
 
 def test_figures_of_apaches_broker_stay_in_the_file_until_new_ones_come(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Running:
 
 
 class Place:
-    """A store, and the ports of whoever serves it."""
+    """A store, and the ports of the broker that serves it."""
 
     def __init__(self, home: Path, processes: Processes) -> None:
         self.store = home / "store"

@@ -186,7 +186,7 @@ def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) 
 def test_one_history_has_one_verdict(
     spark: SparkSession, shops: Shops, start_broker: Callable[..., BrokerProcess], tmp_path: Path, owner: str
 ) -> None:
-    """Five faults in three databases are found by class and cause, and none is invented, whoever stored the messages."""
+    """Five faults in three databases are found by class and cause, and none is invented, whichever broker stored the messages."""
     with serving(owner, start_broker, tmp_path / "apache") as broker:
         shops.name_transactions(asyncio.run(play(broker.namesrv_addr)))
         wait_until(lambda: has_told_all(broker.address, shows_op_messages=owner == "ours"))

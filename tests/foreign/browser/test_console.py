@@ -258,7 +258,7 @@ def test_a_pending_transaction_is_decided_by_hand(up: Up, window: Window, loop: 
     window.page.get_by_role("link", name=str(sent.transaction_id)).click()
     reason = window.page.get_by_label("Reason")
     reason.fill("the bank says that it is paid")
-    expect(window.page.locator(".timeline")).to_contain_text("answers UNKNOWN")  # drawn anew; the form keeps its text
+    expect(window.page.locator(".timeline")).to_contain_text("answers UNKNOWN")  # drawn again; the form keeps its text
     expect(reason).to_have_value("the bank says that it is paid")
     picture(window, "decide", height=1150)
     window.page.get_by_label("I know that nobody can take the decision back").check()

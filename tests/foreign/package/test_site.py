@@ -71,7 +71,7 @@ def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
 
 def test_each_diagram_is_drawn_as_it_is_written_and_no_drawing_is_left_over() -> None:
     diagrams = diagrams_of_site()
-    assert [diagram.name for diagram in diagrams if not diagram.is_drawn] == [], "draw them anew: make diagrams"
+    assert [diagram.name for diagram in diagrams if not diagram.is_drawn] == [], "draw them again: make diagrams"
     assert set(DRAWINGS.iterdir()) == {diagram.drawing(scheme) for diagram in diagrams for scheme in SCHEMES}
 
 

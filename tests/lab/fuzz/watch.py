@@ -85,7 +85,7 @@ class Watch:
 
     @contextmanager
     def logs(self) -> Iterator[None]:
-        """Reads the log of everything, instead of whoever else would."""
+        """Takes the log of all loggers in place of other handlers."""
         handler, root = _Reader(self), logging.getLogger()
         handlers, level = root.handlers[:], root.level
         root.handlers[:] = [handler]

@@ -27,7 +27,7 @@ class OwnPeers(Peers):
 
 @pytest.fixture
 def peers(monkeypatch: pytest.MonkeyPatch) -> OwnPeers:
-    """Whoever the command reaches."""
+    """The broker that the command reaches."""
     peers = OwnPeers()
     monkeypatch.setattr(session, "open_remoting", lambda *_: peers)
     return peers

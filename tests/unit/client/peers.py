@@ -40,7 +40,7 @@ def decoded(frame: bytes) -> RemotingCommand:
 
 
 class Peers:
-    """Whoever listens at an address; nobody does at the others."""
+    """Peers that listen at some addresses; the others refuse connections."""
 
     def __init__(self, **peers: Peer) -> None:
         """By name, each at `name:1`."""

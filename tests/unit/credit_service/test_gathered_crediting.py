@@ -157,7 +157,7 @@ def test_after_a_task_credits_gather_for_three_times_as_long_as_it_took(desk: De
     assert [sorted(batch) for batch in desk.tasks.batches] == [["first"], ["a", "b"]]
     desk.tasks.now_ns += 60_000_000
     assert desk.bring(a_credit("c")).result(WITHIN_S) == [CREDITED]
-    assert len(desk.line.rests_s) == 2, "whoever comes later goes at once"
+    assert len(desk.line.rests_s) == 2, "a later order is sent at once"
 
 
 def test_after_a_long_task_nobody_waits_longer_than_patience_lasts(desk: Desk) -> None:

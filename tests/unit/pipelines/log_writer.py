@@ -165,7 +165,7 @@ class LogWriter:
         self.save()
 
     def save(self) -> None:
-        """Writes the current segment anew, as long as it is planned to become."""
+        """Rewrites the current segment with its planned length."""
         self._path.write_bytes(bytes(self._data).ljust(self._segment_size, b"\0"))
 
     def _write(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Requests of our own: answers find who waits, whoever waits too long hears of it, and one timer does for all."""
+"""Requests of our own: answers reach their callers, late ones time out, and one timer serves all."""
 
 import asyncio
 

@@ -78,7 +78,7 @@ class Debts:
         return sum(offset == commit_log_offset for offset, _ in self.asked)
 
     def answered(self, commit_log_offset: int) -> None:
-        """Whoever answers something has lost what is overdue."""
+        """A producer that answers has lost its overdue check-backs."""
         self.asked = [(offset, ms) for offset, ms in self.asked if offset != commit_log_offset and ms is not None]
 
 
@@ -321,7 +321,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         self.broker.resume(self.producers[0], message_id)
         mine[-1].state = RESUMED
         half = self._honest(HALF_TOPIC)[-1]
-        # An immunity is kept, and begins anew.
+        # An immunity is kept, and begins again.
         due_ms = self.broker.policy.first_check_due(self.broker.now_ms, half.properties)
         place = Appended(half.commit_log_offset, half.queue_offset, 0)
         self.model.all[half.commit_log_offset] = Transaction(transaction_id, place, mine[-1].sender, due_ms, mine[-1].born_ms)

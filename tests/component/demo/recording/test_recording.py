@@ -68,7 +68,7 @@ def test_pauses_are_neither_too_long_nor_too_short() -> None:
 
 def test_the_picture_in_the_documentation_is_drawn_from_the_recording_beside_it() -> None:
     cast = read_cast(DOCS / "demo.cast")
-    assert (DOCS / "demo.svg").read_text() == picture(cast), "draw it anew: python -m demo.recording --draw-only"
+    assert (DOCS / "demo.svg").read_text() == picture(cast), "draw it again: python -m demo.recording --draw-only"
 
 
 def test_the_recording_is_of_a_run_that_ended_well() -> None:

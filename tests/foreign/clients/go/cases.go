@@ -302,7 +302,7 @@ func txExactlyTheCommittedOnce(s *suite) error {
 
 var errSlow = errors.New("this machine is too slow to tell")
 
-// swiftly runs a case anew, with another key, where the client was held up for so long that the broker rightly asked (again).
+// swiftly runs a case again, with another key, if the client was delayed so long that the broker rightly checked back (again).
 func swiftly(key string, attempt func(key string) error) error {
 	err := errSlow
 	for try := 1; try <= 5 && errors.Is(err, errSlow); try++ {

@@ -28,7 +28,7 @@ const (
 	tagOther = "other"
 
 	// patience is how long to wait for what has to come, silence how long for what must not.
-	// The client looks for new routes and sends heartbeats each 30 s, and shares out queues anew each 20 s.
+	// The client looks for new routes and sends heartbeats each 30 s, and rebalances its queues each 20 s.
 	patience = 70 * time.Second
 	silence  = 4 * time.Second
 

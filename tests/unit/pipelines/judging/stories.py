@@ -253,7 +253,7 @@ HEALTHY: dict[str, Telling] = {
     "redelivered, and not consumed": lambda o: Story(
         [*placed(o), *announced(o), delayed(o), retried(o, consumed=False)], Finding.IN_FLIGHT, Cause.REDELIVERING
     ),
-    "a dead letter that is tried anew": lambda o: Story(
+    "a dead letter that is retried": lambda o: Story(
         [*placed(o), *announced(o), dead(o, OLD - 1), retried(o, consumed=False)], Finding.IN_FLIGHT, Cause.REDELIVERING
     ),
     "paid three days after it was placed": lambda o: Story(
