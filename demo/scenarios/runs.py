@@ -16,6 +16,8 @@ from demo.up.keeper import Keeper
 from rocketmq_broker.admin.timeline.event import Event
 
 _END_WITHIN_S = 10
+_BEFORE_VERDICT_S = 1.0
+"""A redelivery that doubles something comes by then."""
 MAX_RUNS = 50
 """The maximum number of runs that are kept."""
 
@@ -92,7 +94,7 @@ class Runs:
             if run.scenario.failpoint is not None:
                 context.arm(run.scenario.failpoint)
             run.scenario.play(context)
-            context.pause(1)
+            context.pause(_BEFORE_VERDICT_S)
             run.findings = self.ledgers.answer(run.scenario.verdict, run.customer)
             run.state = RunState.ENDED
         except DemoError as error:

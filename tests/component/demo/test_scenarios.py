@@ -96,7 +96,7 @@ def test_both_databases_bear_witness_of_a_transaction(system: System) -> None:
 
 
 def test_a_database_that_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(DemoError, match="cannot be read"):
+    with pytest.raises(DemoError, match="cannot read"):
         Ledgers(f"sqlite:///{tmp_path}/none.db", f"sqlite:///{tmp_path}/none.db").order_of("ada")
 
 
@@ -120,6 +120,7 @@ class TestRuns:
         def play(deed: Callable[[ScenarioContext], None], failpoint: str | None = None) -> ScenarioRun:
             scenario = Scenario("trial", "Trial", "It happens.", "Watch.", "Expect.", NO_ORDER_NO_CREDIT, deed, failpoint)
             monkeypatch.setattr(runs, "SCENARIOS", (scenario,))
+            monkeypatch.setattr(runs, "_BEFORE_VERDICT_S", 0.0)
             run = self.runs.start("trial")
             self.runs.wait()
             return run
@@ -135,7 +136,11 @@ class TestRuns:
             context.wait_until(lambda: False, "pigs fly", timeout_s=0)
 
         run = play(fail)
-        assert (run.state, run.is_consistent, run.failure) == (RunState.FAILED, False, "after 0 s still not: pigs fly")
+        assert (run.state, run.is_consistent, run.failure) == (
+            RunState.FAILED,
+            False,
+            "timed out after 0 s, waiting for: pigs fly",
+        )
 
     def test_a_failpoint_that_was_not_hit_is_disarmed_in_the_end(self, play: Play, tmp_path: Path) -> None:
         armed: list[str] = []
@@ -186,7 +191,7 @@ class TestRuns:
             threading.Thread(target=self.runs.stop).start()
             context.pause(600)
 
-        assert play(stop).failure == "`make up` ends"
+        assert play(stop).failure == "`make up` was stopped"
 
     def test_no_scenario_begins_under_a_name_that_nobody_knows(self, play: Play) -> None:
         with pytest.raises(DemoError, match="unknown scenario nonsense"):

@@ -19,6 +19,11 @@ from tests.waiting import wait_until
 RUNS = "import time; print('ready', flush=True); time.sleep(600)"
 
 
+@pytest.fixture(autouse=True)
+def _starts_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("demo.up.keeper._BEFORE_NEXT_START_S", 0.0)
+
+
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Processes]:
     with Processes(tmp_path) as processes:
@@ -69,8 +74,7 @@ def test_one_that_was_killed_on_purpose_has_a_death(group: Processes) -> None:
         assert len(keeper.deaths_ms["broker"]) == 2
 
 
-def test_one_that_never_becomes_ready_is_given_up(group: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("demo.up.keeper._BEFORE_NEXT_START_S", 0.0)
+def test_one_that_never_becomes_ready_is_given_up(group: Processes) -> None:
     with kept(program(group, "broker", "raise SystemExit(3)")) as keeper:
         wait_until(lambda: keeper.healths["broker"] is Health.FAILED)
         assert len(keeper.deaths_ms["broker"]) == 5
