@@ -33,7 +33,7 @@ COMPILED_MODULES = (
     "rocketmq_broker.remoting.dispatcher",
     "rocketmq_broker.server.durability.arrivals",
     "rocketmq_broker.server.durability.put_times",
-    "rocketmq_broker.server.durability.showing",
+    "rocketmq_broker.server.durability.completion",
     "rocketmq_broker.server.pulling.held_pulls",
     "rocketmq_broker.server.pulling.pull_processor",
     "rocketmq_broker.server.schedule.broker_clock",

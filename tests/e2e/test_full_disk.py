@@ -75,6 +75,6 @@ def test_a_broker_on_a_read_only_disk_says_so_and_ends(start_broker: Callable[..
 
     assert broker.process.wait(60) == 1
     assert broker.process.output() == (
-        f"The broker cannot start: the store {full_disk.root}/store cannot be opened: "
+        f"The broker cannot start: cannot open the store {full_disk.root}/store: "
         f"[Errno 30] Read-only file system: '{full_disk.root}/store/lock'\n"
     )

@@ -1,4 +1,4 @@
-"""Access control by accounts, if the settings ask for it."""
+"""Sets up access control, if it is enabled in the settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def guard(
     tasks: Tasks,
     clock: Callable[[], int],
 ) -> AccessControl | None:
-    """Guards the dispatcher by accounts, and returns their access control; None if the settings do not ask for it.
+    """Adds access control to the dispatcher, and returns it; None if aclEnable=false.
 
     Raises StartError if the accounts cannot be read.
     """
@@ -44,7 +44,7 @@ def guard(
 
 
 def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | None:
-    """Returns the topics of the message at the offset; None where there is no readable one."""
+    """Returns the topics of the message at the offset, or None if there is no readable message."""
     try:
         message = decode_record(store.read(commit_log_offset))
     except UnreadableRecord:

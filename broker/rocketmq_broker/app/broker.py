@@ -53,11 +53,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _REPLIES_END_WITHIN_S: Final = 1.0
-"""Seconds for the last replies. A reply that is stored and pushed is answered at once, unless its requester hangs."""
+"""The time limit for pending replies when the broker stops. Only requesters that hang exceed it."""
 
 
 class Broker:
-    """A broker, with a name server in its process unless the settings name others."""
+    """A broker. Includes a name server unless the settings contain the addresses of others."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class Broker:
         new_flushing: NewFlushing = Flusher,
         requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
     ) -> None:
-        """Time, chance and names are those of `current_world()`, whose wall clock may be set at any time.
+        """Time, randomness and host names come from `current_world()`. Its system time may change at any moment.
 
-        Tests replace the disk (`files`, `new_flushing`), and put a handler between the
-        connections and the broker (`requests_to`, which gets the broker's request handler).
+        Tests replace the disk (`files`, `new_flushing`), or insert a handler before the broker (`requests_to`,
+        which takes the broker's request handler).
         """
         self._settings = settings
         self._world = world = current_world()
@@ -90,7 +90,7 @@ class Broker:
             self._requests,
             self._contexts,
             memory=self._memory,
-            most_connections=settings.server_max_connections,
+            max_connections=settings.server_max_connections,
             steady_ns=world.steady_ns,
         )
         self._name_servers_peer = Dispatcher()
@@ -104,14 +104,14 @@ class Broker:
         self._metrics: MetricsServer | None = None
         self._proxy: GrpcProxy | None = None
         self.cannot_go_on = asyncio.Event()
-        """Set when the broker must end; the log gives the reason.
+        """Set when the broker must end. The reason is logged.
 
-        Either another broker may be using its store, or the disk has failed so that only a new start can say what is on it.
+        Either another broker may be using its store, or the disk has failed, and only a restart can find out what is on it.
         """
 
     @property
     def identity(self) -> BrokerIdentity:
-        """Returns the broker's identity; its port is known once it has started."""
+        """The broker's identity. Its port is valid after the start."""
         return BrokerIdentity(
             cluster=self._settings.broker_cluster_name,
             name=self._settings.broker_name,
@@ -123,29 +123,29 @@ class Broker:
 
     @property
     def name_servers(self) -> tuple[str, ...]:
-        """Returns the addresses of the name servers that know the broker."""
+        """The addresses of the name servers with which the broker registers."""
         if self._name_server is None:
             return self._settings.name_servers
         return (f"{_reachable(self._settings.bind_address)}:{self._name_server.port}",)
 
     @property
     def metrics_url(self) -> str | None:
-        """Returns the URL that Prometheus scrapes; None if the settings do not ask for it."""
+        """The URL for Prometheus, or None if metrics are disabled."""
         if self._metrics is None:
             return None
         return f"http://{_reachable(self._metrics.host)}:{self._metrics.port}/metrics"
 
     @property
     def grpc_endpoint(self) -> str | None:
-        """Returns the address for RocketMQ 5's clients; None if the settings do not ask for it."""
+        """The address for RocketMQ 5's clients, or None if gRPC is disabled."""
         return None if self._proxy is None else f"{_reachable(self._settings.bind_address)}:{self._proxy.port}"
 
     def next_expiry_ms(self) -> int | None:
-        """Returns the date at which files may next expire, if no message is stored until then; None for never. Raises OSError."""
+        """Returns when the next files expire, assuming no further messages, or None for never. Raises OSError."""
         return self._store.messages.expiry.next_due_ms(self._clock()) if self._store is not None else None
 
     async def start(self) -> None:
-        """Serves requests when it returns. Raises StartError, and then leaves nothing running."""
+        """Starts the broker, which serves requests on return. Raises StartError, and then stops everything."""
         try:
             await self._start()
         except BaseException:
@@ -153,43 +153,43 @@ class Broker:
             raise
 
     async def stop(self) -> None:
-        """Stops taking requests, answers those it has, and leaves everything on disk.
+        """Stops accepting requests, responds to those in progress, and saves everything to disk.
 
-        The order is the design: nothing is stored after the last flush, and nothing is answered that is not stored.
+        The order is essential: nothing is stored after the last flush, and no response is sent for anything that is not stored.
         It also cleans up after a start that failed at any point.
         """
-        # No new client is admitted, and nothing starts by itself: no check-back, no delayed delivery, no retention.
+        # Accept no new clients, and stop background work: no check-backs, no delayed delivery, no retention.
         self._ports.stop_listening()
         if self._proxy is not None:
             self._proxy.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
-        # Clients learn of other brokers while this one still answers.
+        # Let clients find other brokers while this one still responds.
         if serving is not None:
             await serving.registration.unregister()
-        # Nothing is appended after this, so the next flush is the last one: its end answers all waiting senders.
+        # Nothing is appended after this, so the next flush is the last one. At its end all waiting senders get their responses.
         self._dispatcher.stop()
         if serving is not None:
             await serving.context.group_commit.stop()
-            # A reply is answered after it was stored, pushed and acknowledged: so it comes after the flush.
+            # A response to a reply is sent after the reply was stored, pushed and confirmed, so it comes after the flush.
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
-        # All answers are given: the connections send the rest and close.
+        # All responses are sent or buffered: let the connections send the rest and close.
         if self._proxy is not None:
             await self._proxy.stop()
         await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
             await asyncio.to_thread(self._metrics.stop)
-        # The name server ends after the broker has unregistered, and after all clients that may ask for its address.
+        # Stop the name server after the broker has unregistered, and after all clients that may request the broker's address.
         if self._name_server is not None:
             await self._name_server.stop()
-        # The thread may still write offsets. It ends first, so that the tables are written last and by one thread.
+        # The thread may still write offsets. Stop it first, so that only one thread writes the tables.
         self._disk_thread.shutdown()
-        # A store that another broker may be using must not be written to.
+        # Do not write to a store that another broker may be using.
         if serving is not None and store is not None and not store.messages.writability.is_given_up:
             self._persist(serving, store)
-        # Last of all: closing removes the abort file, which states that everything is on disk.
+        # Do this last: closing removes the abort file, which means that everything is on disk.
         if store is not None:
             store.messages.close()
         self._store = self._serving = None
@@ -226,12 +226,12 @@ class Broker:
                 self._pace,
             )
         except (StoreError, OSError) as error:
-            raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
+            raise StartError(f"cannot use the store {settings.store_root}: {error}") from None
         registration = self._serving.registration
         self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
         self._access = guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
         if self._access is not None:
-            self._serving.transactions.check_service.ask_only(self._access.may_check)
+            self._serving.transactions.check_service.restrict_checks(self._access.may_check)
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._ports.start()
@@ -253,21 +253,21 @@ class Broker:
                 memory=self._memory,
             )
         except (OSError, ValueError) as error:
-            raise StartError(f"the file {kv_config_path} cannot be read: {error}") from None
+            raise StartError(f"cannot read the file {kv_config_path}: {error}") from None
         await listening(server.start, settings.bind_address, settings.namesrv_listen_port, "namesrvListenPort")
         self._name_server = server
 
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
-        """Lets an admin's account change the name server's data. The name server listens before the accounts are read."""
+        """Allows only admin accounts to change the name server's data. The name server listens before the accounts are read."""
         if self._access is None:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting: try again in some seconds")
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting; try again in a few seconds")
         self._access.check(connection, command)
 
     def _start_metrics(self, serving: Serving, store: OpenedStore) -> None:
         settings = self._settings
         if settings.metrics_exporter_type == "DISABLE":
             return
-        # Imported only here: the Prometheus client costs memory and start-up time that only its users should pay.
+        # Imported here because the Prometheus client costs memory and start-up time, which only its users should pay.
         from rocketmq_broker.app.metrics import start_metrics
 
         try:
@@ -279,7 +279,7 @@ class Broker:
     async def _start_proxy(self, serving: Serving) -> None:
         if self._settings.grpc_server_port < 0:
             return
-        # Imported only here: gRPC's library costs memory and start-up time that only its users should pay.
+        # Imported here because the gRPC library costs memory and start-up time, which only its users should pay.
         from rocketmq_broker.app.proxy import start_proxy
 
         self._proxy = await start_proxy(
@@ -298,16 +298,16 @@ class Broker:
         tasks.when_due("popped messages", popping.work, popping.alarm, rest_s=REST_S)
         tasks.every(pace.upkeep_s, "the pop log", popping.check_points.keep)
         notices = context.clients.consumer_notices
-        tasks.when_due("notices to consumers", notices.tell, notices.alarm, rest_s=consumer_notices.REST_S)
+        tasks.when_due("notices to consumers", notices.send_pending, notices.alarm, rest_s=consumer_notices.REST_S)
         delayed = serving.delayed_delivery
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked
-        tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
+        tasks.when_due("parked messages", parked.read_arrived, parked.alarm, rest_s=parked.REST_S)
         tasks.every(pace.upkeep_s, "expired parked messages", parked.forget_expired)
         tasks.every(pace.upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: context.statistics.sample_flows(self._clock()))
-        tasks.every(pace.upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
-        tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
+        tasks.every(pace.upkeep_s, "the store's lock", lambda: self._check_lock(context.group_commit, store))
+        tasks.every(60, "storing times", context.group_commit.put_times.begin_minute)
         for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
             tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
         tasks.every(pace.silent_clients_s, "closing silent clients", context.clients.processor.close_expired)
@@ -317,14 +317,14 @@ class Broker:
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
 
     def _end_with_store(self, reason: str) -> None:
-        logger.critical("%s. This broker stores nothing more, and ends; its next start finds out what is on the disk", reason)
+        logger.critical("%s. This broker stores no more messages and exits; its next start recovers the store", reason)
         self.cannot_go_on.set()
 
-    def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
-        complaint = store.messages.lock.what_is_wrong()
-        if complaint is not None and not store.messages.writability.is_given_up:
-            logger.critical("%s. This broker stores nothing more, and ends", complaint)
-            group_commit.give_up(complaint)
+    def _check_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
+        problem = store.messages.lock.what_is_wrong()
+        if problem is not None and not store.messages.writability.is_given_up:
+            logger.critical("%s. This broker stores no more messages and exits", problem)
+            group_commit.give_up(problem)
             self.cannot_go_on.set()
 
     async def _forget_locks(self, locks: LockProcessor) -> None:
@@ -334,14 +334,14 @@ class Broker:
                 await asyncio.sleep(0)
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
-        """Writes the consumers' offsets to disk at intervals, on another thread because syncing is slow."""
+        """Saves the consumer offsets at intervals, on another thread because syncing is slow."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 if store.consumer_offsets.is_to_be_written:
                     await loop.run_in_executor(self._disk_thread, await _between_turns(store.consumer_offsets.writer()))
             except OSError as error:
-                logger.error("the consumers' offsets could not be brought to the disk: %s", error)
+                logger.error("cannot save the consumer offsets: %s", error)
             await asyncio.sleep(self._settings.flush_consumer_offset_interval / 1000)
 
     def _persist(self, serving: Serving, store: OpenedStore) -> None:
@@ -355,11 +355,11 @@ class Broker:
             try:
                 persist()
             except OSError as error:
-                logger.error("not everything could be brought to the disk: %s", error)
+                logger.error("cannot save all data before the exit: %s", error)
 
 
 async def _between_turns(steps: Generator[None, None, T]) -> T:
-    """Returns the result of the work; the event loop has a turn after each of its steps."""
+    """Runs work step by step, and returns its result. Lets the event loop run other tasks after each step."""
     while True:
         try:
             next(steps)
@@ -370,11 +370,11 @@ async def _between_turns(steps: Generator[None, None, T]) -> T:
 
 
 def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
-    """Returns the ports' TLS contexts, and the TLS for talking to name servers. Raises StartError."""
+    """Returns the TLS contexts of the ports, and the TLS settings for connections to name servers. Raises StartError."""
     try:
         server, client = ServerTls.from_properties(settings.tls), ClientTls.from_properties(settings.tls)
         if client is None and server.mode is TlsMode.ENFORCING and not settings.name_servers:
-            # The name server in this process accepts only TLS. It shows this broker's own certificate.
+            # The name server in this process accepts only TLS, and uses this broker's certificate.
             client = ClientTls(
                 auth_server=False, cert_path=server.cert_path, key_path=server.key_path, key_password=server.key_password
             )
@@ -384,7 +384,7 @@ def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
 
 
 async def _ip_of(host: str) -> str:
-    """Returns the address of a host name, IPv4 if it has one. Raises StartError."""
+    """Returns the IP address of a host name, preferably IPv4. Raises StartError."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except (OSError, UnicodeError) as error:
@@ -393,5 +393,5 @@ async def _ip_of(host: str) -> str:
 
 
 def _reachable(bind_address: str) -> str:
-    """Returns the address by which this machine reaches a listener on `bind_address`."""
+    """Returns the address under which this machine can reach a listener on `bind_address`."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(bind_address, bind_address)

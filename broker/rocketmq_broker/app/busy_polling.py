@@ -1,4 +1,4 @@
-"""Whether the broker asks for a moment before it sleeps: it needs a processor for that, beside those who talk with it."""
+"""Decides whether the broker polls for a moment before it sleeps. Polling needs a processor besides those of the clients."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ _ENOUGH_PROCESSORS: Final = 2
 
 
 def busy_poll_s(settings: BrokerSettings, processors: float) -> float:
-    """Returns the seconds of a broker that may use so many processors. 0 beside gRPC, whose threads need the interpreter."""
+    """Returns how long the broker polls, in seconds: 0 with one processor, or with gRPC, whose threads need the interpreter."""
     if processors < _ENOUGH_PROCESSORS or settings.grpc_server_port >= 0:
         return 0.0
     return settings.busy_poll_micros / 1e6
 
 
 def usable_processors(root: Path = Path("/")) -> float:
-    """Returns how many processors this process may use: its affinity, and the quota of its control group (cgroup v1 and v2)."""
+    """Returns how many processors this process may use, by its affinity and the quota of its control group (cgroup v1, v2)."""
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([float(own), *_quotas(root)])
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """A container sees its own group as the root, or, with cgroup v1, by its path on the host."""
+    """Yields the quotas of this process. A container sees its own group as the root, or by its path on the host (cgroup v1)."""
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -44,5 +44,5 @@ def _quotas_in(mount: Path, path: str, *names: str) -> Iterator[float]:
             quota, period = " ".join((folder / name).read_text() for name in names).split()
             if int(quota) > 0:
                 yield int(quota) / int(period)
-        except (OSError, ValueError):  # no such group; or `max`, and there is no quota
+        except (OSError, ValueError):  # no such group, or `max`, which means no quota
             continue

@@ -1,5 +1,5 @@
-"""The reason why a broker does not start."""
+"""The error of a broker that cannot start."""
 
 
 class StartError(Exception):
-    """A store that is in use or damaged, or a port that cannot be used; the text says which, on one line."""
+    """The broker cannot start, for example because its store is damaged or a port is in use. The text is one line."""

@@ -1,4 +1,4 @@
-"""Metrics, if the settings ask for them."""
+"""Sets up metrics, if they are enabled in the settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def start_metrics(
     count_connections: Callable[[], int],
     clock: Callable[[], int],
 ) -> MetricsServer:
-    """Starts the port that serves the broker's metrics. Raises OSError if it cannot be used."""
+    """Starts the HTTP server for the broker's metrics. Raises OSError if its port cannot be used."""
     sources = MetricsSources(
         labels=common_labels(settings),
         transactions=serving.transactions.messages,
@@ -39,7 +39,7 @@ def start_metrics(
 
 
 def common_labels(settings: BrokerSettings) -> dict[str, str]:
-    """Returns RocketMQ 5's labels of every metric, after the labels that the settings add."""
+    """Returns the labels of all metrics: those from the settings, then those of RocketMQ 5."""
     added = [pair.partition(":") for pair in settings.metrics_label.split(",") if pair]
     return {
         **{name: value for name, _, value in added},

@@ -1,4 +1,4 @@
-"""The store and its tables, opened and closed together."""
+"""The store and its tables, opened together."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rocketmq_broker.store import (
 
 logger = logging.getLogger(__name__)
 
-_MAX_TOLD: Final = 100
+_MAX_LOGGED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ class OpenedStore:
 
 
 def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, files: FileSystem | None = None) -> OpenedStore:
-    """Opens or creates the store that the settings name. Raises StartError."""
+    """Opens or creates the store at the path in the settings. Raises StartError."""
     config = store_config(settings, identity)
     try:
         messages = MessageStore.open(config, files)
     except StoreLocked as error:
         raise StartError(f"the store {error}") from None
     except (DamagedStore, OSError) as error:
-        raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+        raise StartError(f"cannot open the store {config.root}: {error}") from None
     if files is None:
         _warn_of_open_folders(config)
     for action in messages.recovery.actions:
@@ -60,23 +60,23 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, 
         topics, groups, consumer_offsets, delay_offsets = _load_tables(config.config_directory, files)
     except (DamagedStore, OSError) as error:
         messages.close()
-        raise StartError(f"the store {config.root} cannot be opened: {error}") from None
+        raise StartError(f"cannot open the store {config.root}: {error}") from None
     for table in (topics, groups, consumer_offsets, delay_offsets):
         if table.complaint is not None:
             logger.warning("recovery: %s", table.complaint)
     if (topics.complaint is not None or not len(topics)) and (lost := topics.add_lost(messages.queues(), now_ms)):
-        logger.warning("recovery: topics without settings were found in the store, and got default ones: %s", ", ".join(lost))
-        with suppress(OSError):  # on a full disk, for example: the next start finds them again
+        logger.warning("recovery: found topics without settings in the store, and created default settings: %s", ", ".join(lost))
+        with suppress(OSError):  # for example on a full disk; the next start finds them again
             topics.persist()
     correct_consumer_offsets(consumer_offsets, messages)
     return OpenedStore(messages, topics, groups, consumer_offsets, delay_offsets)
 
 
 def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -> None:
-    """Sets the offsets that lie beyond the end of their queue back to the end.
+    """Resets offsets beyond the end of their queue to the end.
 
-    A power failure may destroy the end of the commit log (ASYNC_FLUSH) and keep the offsets: groups would miss the next messages.
-    Offsets of CID_RMQ_SYS_TRANS stay: an impossible one makes `recover_transactions` read everything.
+    A power failure may destroy the end of the commit log (ASYNC_FLUSH) but not the offsets. Groups would then skip new messages.
+    Offsets of CID_RMQ_SYS_TRANS are not changed: if they are out of range, `recover_transactions` reads everything.
     """
     corrected = 0
     for name, queues in offsets.as_json().items():
@@ -87,18 +87,18 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
             end = messages.max_offset(topic.encode(), queue_id)
             if offset > end:
                 corrected += 1
-                if corrected <= _MAX_TOLD:
+                if corrected <= _MAX_LOGGED:
                     logger.warning(
-                        "the offset of group %s was %d in queue %s/%d, which ends at %d: it is set back to the end",
-                        group, offset, topic, queue_id, end,
+                        "reset the offset of group %s in topic %s, queue %d, from %d to the queue's end %d",
+                        group, topic, queue_id, offset, end,
                     )  # fmt: skip
                 offsets.commit(group, topic, queue_id, end)
-    if corrected > _MAX_TOLD:
-        logger.warning("%d more offsets lay behind the ends of their queues and are set back as well", corrected - _MAX_TOLD)
+    if corrected > _MAX_LOGGED:
+        logger.warning("reset %d more offsets beyond the ends of their queues", corrected - _MAX_LOGGED)
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:
-    """Returns the settings that the store needs."""
+    """Returns the settings of the store."""
     commit_log_path = settings.store_path_commit_log
     return StoreConfig(
         root=settings.store_root,
@@ -122,11 +122,11 @@ def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreCon
 
 
 def _warn_of_open_folders(config: StoreConfig) -> None:
-    """Warns of folders that other users may read. The broker makes its folders private, but does not change existing ones."""
+    """Warns of directories that other users can access. The broker creates private directories, but leaves existing ones."""
     for folder in dict.fromkeys((config.root, config.commit_log_directory)):
         mode = stat.S_IMODE(folder.stat().st_mode)
         if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):
-            logger.warning("other users may read or change %s, its mode is %o: chmod 700 %s", folder, mode, folder)
+            logger.warning("other users can access %s, its mode is %o; run chmod 700 %s", folder, mode, folder)
 
 
 def _load_tables(

@@ -1,4 +1,4 @@
-"""The intervals of a broker's background work, for which no client waits."""
+"""The intervals of a broker's background work, which does not affect clients."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Intervals in seconds. A maker that owns the broker's time may lengthen them: each turn costs, and answers no client."""
+    """Intervals in seconds. Tests that control the broker's time may lengthen them to save work."""
 
     upkeep_s: float = 1.0
-    """Statistics, the store's lock, and messages that were kept for too long."""
+    """Statistics, the check of the store's lock, and removal of expired parked messages."""
     checkpoint_s: float = 5.0
     silent_clients_s: float = 10.0
     """Removal of clients that no longer send heartbeats, and of their locks."""
@@ -19,6 +19,6 @@ class Pace:
     idle_notes_s: float = 2.0
     """Notes for the next start while no transaction changes."""
     wall_clock_s: float = 0.1
-    """Checks whether the wall clock was set."""
-    longest_sleep_s: float = 1.0
-    """The most delay of work due at a date: the event loop's clock may go slower than the wall clock."""
+    """Checks whether the system time was set."""
+    max_sleep_s: float = 1.0
+    """The limit of a sleep until a due time, because the event loop's clock may be slower than the system clock."""

@@ -1,4 +1,4 @@
-"""The ports of one broker: listenPort, and the VIP channel two below it."""
+"""The ports of one broker: listenPort, and the VIP channel on the port two below it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rocketmq_broker.server.clients.vip_channel import PORTS_BELOW_LISTEN_PORT, 
 
 _LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
 _ATTEMPTS: Final = 50
-"""Attempts to find a free pair of ports; the first nearly always succeeds."""
+"""The limit of attempts to find a free pair of ports. The first attempt nearly always succeeds."""
 _LISTEN_PORT: Final = "listenPort"
 _VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
 
 
 class BrokerPorts:
-    """The broker's two ports. Like Apache's broker, it does not start if one of them is taken."""
+    """The broker's two ports. Like Apache's broker, it does not start if one of them is in use."""
 
     def __init__(
         self,
@@ -32,16 +32,16 @@ class BrokerPorts:
         contexts: ServerContexts,
         *,
         memory: MemoryBudget,
-        most_connections: int,
+        max_connections: int,
         steady_ns: Callable[[], int],
     ) -> None:
-        """`listen_port` 0 takes any port that is free together with the one two below it.
+        """With `listen_port` 0, uses any port that is free together with the port two below it.
 
-        Both ports show the same certificate and share the memory; `most_connections` counts for each.
+        Both ports share the certificate and the memory budget. `max_connections` applies to each of them.
         """
         self._memory = memory
         self._steady_ns = steady_ns
-        self._most_connections = most_connections
+        self._max_connections = max_connections
         self._host = host
         self._wanted_port = listen_port
         self._dispatcher = dispatcher
@@ -51,12 +51,12 @@ class BrokerPorts:
 
     @property
     def port(self) -> int:
-        """Returns the port for clients, once bound."""
+        """The port for clients, valid after `bind`."""
         return self._main.port
 
     @property
     def connections(self) -> int:
-        """Returns the number of open connections on both ports."""
+        """The number of open connections on both ports."""
         return len(self._main.connections) + (len(self._vip.connections) if self._vip is not None else 0)
 
     async def bind(self) -> None:
@@ -73,18 +73,18 @@ class BrokerPorts:
                 self._main = self._server(self._wanted_port, self._dispatcher)
 
     async def start(self) -> None:
-        """Listens on both ports when it returns. Raises StartError."""
+        """Starts listening on both ports. Raises StartError."""
         assert self._vip is not None
         await listening(self._vip.start, self._host, self._vip.port, _VIP_CHANNEL)
         await listening(self._main.start, self._host, self._main.port, _LISTEN_PORT)
 
     def stop_listening(self) -> None:
-        """Stops taking connections; open ones stay."""
+        """Stops accepting connections. Open connections stay open."""
         for server in self._servers():
             server.stop_listening()
 
     async def stop(self) -> None:
-        """Stops listening, sends what is unsent and closes all connections."""
+        """Stops listening, sends buffered data, and closes all connections."""
         for server in self._servers():
             await server.stop()
 
@@ -105,14 +105,14 @@ class BrokerPorts:
             handler,
             limits=_LIMITS,
             memory=self._memory,
-            most_connections=self._most_connections,
+            most_connections=self._max_connections,
             contexts=self._contexts,
             steady_ns=self._steady_ns,
         )
 
 
 async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
-    """Calls `listen`. Raises StartError that names the address and its property."""
+    """Calls `listen`. Raises StartError with the address and the name of its property."""
     try:
         await listen()
     except OSError as error:

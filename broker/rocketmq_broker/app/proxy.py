@@ -1,4 +1,4 @@
-"""The proxy for RocketMQ 5's clients, if the settings ask for it."""
+"""Sets up the proxy for RocketMQ 5's clients, if it is enabled in the settings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def start_proxy(
     access: AccessControl | None,
     steady_ns: Callable[[], int],
 ) -> GrpcProxy:
-    """Serves RocketMQ 5's clients when it returns. `requests` handles what they ask of the broker. Raises StartError."""
+    """Starts the proxy, which serves RocketMQ 5's clients on return. `requests` handles broker requests. Raises StartError."""
 
     def may_consume(caller: Caller, topic: str, group: str) -> None:
         assert access is not None

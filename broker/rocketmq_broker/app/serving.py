@@ -1,4 +1,4 @@
-"""The parts that serve requests from an opened store. Each room of the server builds its own parts; this module joins them."""
+"""Builds the parts that serve requests from an opened store. Each package of the server builds its own parts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The parts that also work between requests."""
+    """The parts that also do background work."""
 
     context: ServerContext
     registration: Registration
@@ -58,7 +58,7 @@ class Serving:
     transactions: Transactions
     parked: ParkedMessages
     replies: Tasks
-    """Tasks of replies to clients that wait for them."""
+    """The tasks of pending replies."""
     cleaner: StoreCleaner
 
 
@@ -75,7 +75,7 @@ def build_serving(
     random: Chance,
     pace: Pace,
 ) -> Serving:
-    """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
+    """Builds all parts, and registers their handlers. Raises StoreError, OSError."""
     context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock, random)
     registration = _registration(context, settings, client, name_servers)
     recovery = store.messages.recovery
@@ -89,7 +89,7 @@ def build_serving(
         topic_table=context.topic_table,
         group_commit=group_commit,
         clock=clock,
-        longest_sleep_s=pace.longest_sleep_s,
+        max_sleep_s=pace.max_sleep_s,
     )
     pull_processor = _pulling(context, settings)
     popping = build_popping(
@@ -97,7 +97,7 @@ def build_serving(
         route_of=registration.route_of,
         max_bytes=settings.max_transfer_bytes_on_message_in_memory,
         broker_permission=settings.broker_permission,
-        longest_sleep_s=pace.longest_sleep_s,
+        max_sleep_s=pace.max_sleep_s,
     )
     store.messages.arrival_listener = Arrivals(
         delayed_delivery.on_arrival,
@@ -114,7 +114,7 @@ def build_serving(
         delayed_delivery=delayed_delivery,
         cleaner=cleaner,
         in_hand=popping.in_hand,
-        settings_text=settings_told_to_tools(settings),
+        settings_text=settings_for_tools(settings),
     )
     return Serving(
         context=context,
@@ -144,7 +144,7 @@ def _context(
         store.groups,
         auto_create=settings.auto_create_subscription_group,
         clock=clock,
-        most_groups=settings.max_subscription_group_num,
+        max_groups=settings.max_subscription_group_num,
     )
     return ServerContext(
         identity=identity,
@@ -218,7 +218,7 @@ def _transactions(
         ),
         clock=context.clock,
         expiry_clock=expiry_clock,
-        longest_sleep_s=pace.longest_sleep_s,
+        max_sleep_s=pace.max_sleep_s,
         idle_notes_s=pace.idle_notes_s,
     )
 
@@ -234,7 +234,7 @@ def _pulling(context: ServerContext, settings: BrokerSettings) -> PullProcessor:
 
 
 def _sending(context: ServerContext, settings: BrokerSettings, transactions: Transactions) -> Tasks:
-    """Builds the sending part, and returns the tasks of replies to waiting clients."""
+    """Builds the sending part. Returns the tasks of pending replies."""
     replies = Tasks()
     is_rejecting = settings.reject_transaction_message
     build_sending(
@@ -249,7 +249,7 @@ def _sending(context: ServerContext, settings: BrokerSettings, transactions: Tra
 
 
 def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> MessageFlows:
-    """Starts counting the messages that arrive, and returns the counters."""
+    """Starts counting new messages. Returns the counters."""
     statistics.flows.begin_at(
         (topic, queue_id, store.max_offset(topic, queue_id))
         for topic, queue_ids in store.queues().items()
@@ -259,15 +259,15 @@ def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> Message
 
 
 def settings_text(settings: BrokerSettings) -> str:
-    """Returns the settings in the form of broker.conf, spelled as in RocketMQ 4.9.7, without passwords."""
+    """Returns the settings in the format of broker.conf, with the names of RocketMQ 4.9.7. Passwords are masked."""
     newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
     values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
     values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
     return _property_lines(values)
 
 
-def settings_told_to_tools(settings: BrokerSettings) -> str:
-    """Returns the answer to GET_BROKER_CONFIG: the settings, and other true properties that Apache's tools look for."""
+def settings_for_tools(settings: BrokerSettings) -> str:
+    """Returns the response to GET_BROKER_CONFIG: the settings, and further properties that Apache's tools expect."""
     return settings_text(settings) + _property_lines({**FIXED_VALUES, "useTLS": settings.tls_enable})
 
 
@@ -285,6 +285,6 @@ def _topic_rules(settings: BrokerSettings) -> TopicRules:
         default_topic_queue_nums=settings.default_topic_queue_nums,
         cluster_topic_enable=settings.cluster_topic_enable,
         broker_topic_enable=settings.broker_topic_enable,
-        most_topics=settings.max_topic_num,
+        max_topics=settings.max_topic_num,
         trace_topic=settings.msg_trace_topic_name if settings.trace_topic_enable else None,
     )

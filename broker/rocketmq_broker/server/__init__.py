@@ -1,1 +1,1 @@
-"""The broker's processors, one for each family of request codes, and their shared parts: groups of clients, pulls, delays."""
+"""The broker's request processors, one for each family of request codes, and the parts that they share."""

@@ -1,4 +1,4 @@
-"""The ports by which parts of the broker use others that they do not import: small enough for a test to replace."""
+"""Protocols for parts of the broker that other parts use without importing them. Tests can replace them."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rocketmq_broker.remoting.connections.connection import Connection
 
 
 class Durability(Protocol):
-    """Releases answers once the store keeps its promise (GroupCommit)."""
+    """Sends responses once the messages are as durable as promised (GroupCommit)."""
 
     def appended(self) -> None:
-        """Schedules a write of appended records."""
+        """Schedules a write of the appended records."""
 
     def after_durable(
         self, position: int, connection: Connection, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
     ) -> None:
-        """Answers the request with SUCCESS once everything before the position is durable."""
+        """Responds to the request with SUCCESS once everything before the position is durable."""
 
 
 class SystemTopics(Protocol):
     """Creates the broker's own topics (TopicTable)."""
 
     def internal(self, topic: str, queue_nums: int) -> object:
-        """Returns a topic that only the broker itself reads, and creates it if it is missing."""
+        """Returns a topic that only the broker reads. Creates the topic if it is missing."""
 
     def read_by_others(self, topic: str, queue_nums: int) -> object:
-        """Returns a topic that others read, and creates it if it is missing. Raises StoreUnwritable."""
+        """Returns a topic that clients may read. Creates the topic if it is missing. Raises StoreUnwritable."""

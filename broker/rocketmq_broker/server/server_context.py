@@ -1,4 +1,4 @@
-"""The parts that most rooms of the server use."""
+"""The parts that most packages of the server use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """The store, and the parts based on it. Each room's `build` takes its parts' needs from it, and adds their handlers."""
+    """The store and the parts built on it. Each package's `build` function takes its dependencies from here."""
 
     identity: BrokerIdentity
     store: MessageStore
@@ -33,6 +33,6 @@ class ServerContext:
     statistics: BrokerStatistics
     dispatcher: Dispatcher
     tasks: Tasks
-    """They take work that is too long for one turn of the event loop, or that waits for clients."""
+    """Runs work that is too long for one turn of the event loop, or that waits for clients."""
     clock: BrokerClock
     random: Chance

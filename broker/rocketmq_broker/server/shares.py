@@ -1,4 +1,4 @@
-"""Shares: what all parties fill together has room for each of them, whatever the others hold."""
+"""Fair shares of a shared limit: each party may use some of it even when other parties have reached the limit."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections.abc import Hashable
 from typing import Final
 
 FEW: Final = 32
-"""So many things each party may hold of what others have filled."""
+"""The number of items that each party may hold after others have reached the limit."""
 
 
-def is_full(held: int, most: int, of_party: int) -> bool:
-    """Returns whether a party that holds `of_party` of `held` things may have no other one.
+def is_full(held: int, limit: int, of_party: int) -> bool:
+    """Returns True if a party that holds `of_party` of the `held` items may not add another one.
 
-    From `most` on, a party still gets its first FEW. So it takes very many parties to stop one, and twice `most` is the end.
+    Once `limit` is reached, each party may still hold FEW items. The total never exceeds twice `limit`.
     """
-    return held >= (most if of_party >= FEW else 2 * most)
+    return held >= (limit if of_party >= FEW else 2 * limit)
 
 
 class UnderWay:
-    """A counter of work under way, by party."""
+    """Counts the requests in progress, by party."""
 
     def __init__(self) -> None:
         self._of_party: Counter[Hashable] = Counter()
         self.count = 0
 
-    def is_full_for(self, party: Hashable, most: int) -> bool:
-        """Returns whether the party may begin no other one."""
-        return is_full(self.count, most, self._of_party.get(party, 0))
+    def is_full_for(self, party: Hashable, limit: int) -> bool:
+        """Returns True if the party may not start another request."""
+        return is_full(self.count, limit, self._of_party.get(party, 0))
 
     def begin(self, party: Hashable) -> None:
-        """Counts one more of a party."""
+        """Adds one request of the party."""
         self._of_party[party] += 1
         self.count += 1
 
     def end(self, party: Hashable) -> None:
-        """Counts one less of a party."""
+        """Removes one request of the party."""
         self.count -= 1
         self._of_party[party] -= 1
         if not self._of_party[party]:

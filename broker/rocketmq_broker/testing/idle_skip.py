@@ -39,8 +39,8 @@ _CALLS: Final = frozenset(
         "flush",
         "following the wall clock",
         "forgetting silent brokers",
-        "how long messages took",
         "statistics",
+        "storing times",
         "the pop log",
         "the store's lock",
     }

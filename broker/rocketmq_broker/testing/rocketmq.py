@@ -41,7 +41,7 @@ REPEATABLE_START_MS: Final = 1_767_225_600_000
 LOOK_EVERY_S: Final = 0.1
 PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
-    longest_sleep_s=math.inf,
+    max_sleep_s=math.inf,
 )  # fmt: skip
 """Long intervals for maintenance, to make the test's time cheap. The wall clock is never compared: it is the steady clock."""
 HEARTBEAT_S: Final = 30.0

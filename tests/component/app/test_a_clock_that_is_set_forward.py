@@ -56,7 +56,7 @@ class Running:
         assert serving is not None
         serving.context.clients.processor.close_expired()
         serving.delayed_delivery.deliver_due()
-        serving.transactions.check_service.look(self.broker._clock())
+        serving.transactions.check_service.handle_due(self.broker._clock())
         await serving.cleaner.clean()
         assert self.broker._name_server is not None
         self.broker._name_server._expire()

@@ -262,7 +262,7 @@ async def test_somebody_decided_who_may_ask_each_request_that_a_broker_answers(t
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (None, "there is no such file"),
+        (None, "no such file"),
         ("accounts:\n- accessKey: orders-key\n  secretKey: tiny!\n", "line 2: account 'orders-key': its secretKey"),
     ],
 )

@@ -26,7 +26,7 @@ async def test_a_reply_that_was_taken_is_answered(tmp_path: Path) -> None:
     await requester.invoke(address, RequestCode.HEART_BEAT, None, heartbeat.encode())
     answer = asyncio.create_task(replier.invoke(address, RequestCode.SEND_REPLY_MESSAGE_V2, V2, b"hello", timeout_ms=20_000))
     async with asyncio.timeout(20):
-        while not any(task.get_name() == "wait for what became of a reply" for task in asyncio.all_tasks()):  # noqa: ASYNC110
+        while not any(task.get_name() == "await the results of a reply" for task in asyncio.all_tasks()):  # noqa: ASYNC110
             await asyncio.sleep(0)
     await broker.stop()
     assert (await answer).remark == f"push reply message to {REQUESTER} fail.", "its requester takes no replies"

@@ -86,4 +86,4 @@ def test_our_name_servers_settings_have_apaches_names_and_defaults(ours: Played,
 
 
 def test_a_change_of_settings_that_would_have_no_effect_is_refused(ours: Played) -> None:
-    assert "fileReservedTime: read only when the broker starts" in ours.printed["updateBrokerConfig"]
+    assert "fileReservedTime: cannot be changed at run time" in ours.printed["updateBrokerConfig"]

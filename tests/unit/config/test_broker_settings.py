@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketmq_broker.app.serving import settings_text, settings_told_to_tools
+from rocketmq_broker.app.serving import settings_for_tools, settings_text
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.config.settings import NOT_SUPPORTED
 from rocketmq_broker.config.without_effect import FIXED_VALUES, WITHOUT_EFFECT
@@ -131,7 +131,7 @@ def test_settings_of_tls_may_lie_in_a_file_of_their_own(tmp_path: Path) -> None:
 
 def test_tools_are_told_the_settings_and_what_else_is_true_of_this_broker(tmp_path: Path) -> None:
     settings = load_settings(written(tmp_path, "tls.enable=true\nlistenPort=10912")).settings
-    told = parse_properties(settings_told_to_tools(settings))
+    told = parse_properties(settings_for_tools(settings))
     read_by_export_configs = ("filterServerNums", "slaveReadEnable", "useTLS", "listenPort")
     assert [told[name] for name in read_by_export_configs] == ["0", "false", "true", "10912"]
     assert FIXED_VALUES.keys() <= WITHOUT_EFFECT | NOT_SUPPORTED

@@ -192,7 +192,7 @@ class Desk:
             queues=self.topics,
             levels_ms=config.delay_levels_ms,
             clock=self.clock,
-            longest_sleep_s=1.0,
+            max_sleep_s=1.0,
         )
         self.pulls = PullProcessor(
             store=self.store,

@@ -101,7 +101,7 @@ class HostileWire:
             queues=broker.topics,
             levels_ms=broker.store.config.delay_levels_ms,
             clock=lambda: broker.now_ms,
-            longest_sleep_s=1.0,
+            max_sleep_s=1.0,
         )
 
     def _add_processors(self, subscription_groups: SubscriptionGroups) -> None:

@@ -376,7 +376,7 @@ async def test_a_query_that_takes_for_ever_is_refused_with_the_reason(
     await answered(wire, 1)
     assert (wire.answers[0].code, wire.answers[0].remark) == (
         ResponseCode.SYSTEM_ERROR,
-        "the query takes too long: too many messages have keys of the same hash; ask for a shorter time",
+        "query timed out: too many messages have keys with the same hash; use a shorter time range",
     )
 
 

@@ -25,8 +25,8 @@ from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.arrivals import Arrivals
+from rocketmq_broker.server.durability.completion import CommitListener
 from rocketmq_broker.server.durability.group_commit import GroupCommit
-from rocketmq_broker.server.durability.showing import CommitListener
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
@@ -148,7 +148,7 @@ class TransactionBroker:
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
         queue_nums: int = 8,
-        longest_sleep_s: float = 1.0,
+        max_sleep_s: float = 1.0,
     ) -> None:
         self.now_ms = now_ms
         self._stepped_ms = 0
@@ -196,7 +196,7 @@ class TransactionBroker:
             policy=policy,
             clock=self.clock,
             expiry_clock=ExpiryClock(self.clock, self.clock.steady_ms, self.store.recovery.last_store_timestamp or None),
-            longest_sleep_s=longest_sleep_s,
+            max_sleep_s=max_sleep_s,
             idle_notes_s=2.0,
             checks_in_flight=ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms),
         )
@@ -243,7 +243,7 @@ class TransactionBroker:
         self.store.publish(self.store.flushed_position)
         for listener in self.listeners:
             listener.confirm(self.store.flushed_position)
-        self.parked.take_note()
+        self.parked.read_arrived()
         for _, connection, frame in self._waiting:
             connection.send(frame)
         self._waiting.clear()
@@ -331,7 +331,7 @@ class TransactionBroker:
 
     def tick(self, elapsed_ms: int = 0) -> None:
         self.now_ms += elapsed_ms
-        self.check_service.look(self.now_ms)
+        self.check_service.handle_due(self.now_ms)
         self.flush()
 
     def step_clock(self, step_ms: int) -> None:

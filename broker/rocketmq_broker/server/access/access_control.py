@@ -1,4 +1,4 @@
-"""Checks each request, and follows the account files as they change (RocketMQ's RPCHook of initialAcl, AclFileWatchService)."""
+"""Checks each request, and reloads the account files when they change (BrokerController.initialAcl, AclFileWatchService)."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rocketmq_broker.server.access.refusal_log import RefusalLog
 
 LOOK_EVERY_S: Final = 1.0
 _NAME_OF_THE_ERROR: Final = "org.apache.rocketmq.acl.common.AclException"
-"""Apache's brokers begin the remark with it, and tools look for it."""
+"""Apache's brokers begin the remark with this class name, and tools search for it."""
 
 Edit = Callable[[dict[str, PlainAcl]], tuple[str, PlainAcl]]
-"""Gets the content of the files; returns the file to replace, and its new content. Raises AccountMistake."""
+"""Takes the content of the files by path. Returns the path of the file to replace and its new content. Raises AccountMistake."""
 
 logger = logging.getLogger(__name__)
 
 
 class AccessControl:
-    """The accounts in force. A file with a mistake changes nothing: the accounts read before it stay in force."""
+    """The accounts in force. A file with a mistake is rejected: the accounts loaded before it stay in force."""
 
     def __init__(self, files: AccountFiles, topic_at: TopicAt) -> None:
         """Reads the files. Raises AccountMistake or OSError."""
@@ -38,11 +38,11 @@ class AccessControl:
         self._content = files.read()
         self._rules = rules_of(self._content)
         self._members: dict[Connection, str | None] = {}
-        """By connection, the account that its last heartbeat was signed with; None for a trusted address."""
+        """The account that signed the last heartbeat of each connection; None for a trusted address."""
         self._changing = asyncio.Lock()
         self._refusals = RefusalLog()
         if not self._rules:
-            logger.warning("no account in %s: nobody but trusted addresses may come in", ", ".join(self._content))
+            logger.warning("no account in %s: only trusted addresses have access", ", ".join(self._content))
 
     @property
     def content(self) -> dict[str, PlainAcl]:
@@ -55,7 +55,7 @@ class AccessControl:
         return self._files
 
     def check(self, connection: Connection, command: RemotingCommand) -> None:
-        """Raises RequestRefused, in Apache's words, or ProtocolError if the request cannot be read."""
+        """Raises RequestRefused with Apache's error text if access is denied, ProtocolError if the request is malformed."""
         try:
             access_key = self._rules.check(command, connection.peer_ip, self._topic_at)
         except AccessDenied as error:
@@ -66,14 +66,14 @@ class AccessControl:
             self._members[connection] = access_key
 
     def may_check(self, connection: Connection, topic: bytes) -> bool:
-        """Returns whether a producer at that connection may be asked about the topic's transactions, and so see half messages."""
+        """Returns True if the producer on this connection may receive check-backs, and so half messages, of the topic."""
         if connection not in self._members:
             return False
         access_key = self._members[connection]
         return access_key is None or self._rules.may_publish(access_key, topic.decode(errors="replace"))
 
     def refuse_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
-        """Raises RequestRefused unless the account may consume the topic in the group. Its signature is checked already."""
+        """Raises RequestRefused unless the account may consume the topic in the group. The caller has verified the signature."""
         try:
             self._rules.check_consumer(access_key, remote_ip, topic, group)
         except AccessDenied as error:
@@ -81,19 +81,19 @@ class AccessControl:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{_NAME_OF_THE_ERROR}: {error}") from None
 
     def credentials(self, access_key: str) -> SessionCredentials | None:
-        """Returns the credentials of an account in force; None if there is no such account."""
+        """Returns the credentials of an account, or None if no account has this access key."""
         return self._rules.credentials(access_key)
 
     def is_trusted(self, remote_ip: str) -> bool:
-        """Returns whether requests from the address need no account."""
+        """Returns True if requests from the address need no account."""
         return self._rules.is_trusted(remote_ip)
 
     def forget(self, connection: Connection) -> None:
-        """Forgets a closed connection."""
+        """Removes a closed connection."""
         self._members.pop(connection, None)
 
     async def follow(self) -> None:
-        """Checks the files each second, and reads them again when they changed. Runs until it is cancelled."""
+        """Checks the files every second, and reloads them when they have changed. Runs until it is cancelled."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             async with self._changing:
@@ -101,7 +101,10 @@ class AccessControl:
             self._refusals.summarize()
 
     async def change(self, edit: Edit) -> None:
-        """Replaces one file; in force and on disk when it returns. Raises AccountMistake or OSError without any change."""
+        """Replaces one file. The change is in force and on disk on return.
+
+        Raises AccountMistake or OSError, and then changes nothing.
+        """
         async with self._changing:
             await self._look()
             path, acl = edit(self._content)
@@ -119,10 +122,10 @@ class AccessControl:
             self._stamp = stamp
             content, rules = await asyncio.to_thread(self._read)
         except (AccountMistake, OSError) as error:
-            logger.error("the accounts that were read before stay in force: %s", error)
+            logger.error("accounts not reloaded; the previous ones stay in force: %s", error)
             return
         self._use(stamp, content, rules)
-        logger.warning("the accounts were read anew: %d of them are in force", len(rules))
+        logger.warning("accounts reloaded: %d in force", len(rules))
 
     def _read(self) -> tuple[dict[str, PlainAcl], AccessRules]:
         content = self._files.read()

@@ -1,4 +1,4 @@
-"""The account files: `conf/plain_acl.yml` and all of `conf/acl`, as in RocketMQ's PlainPermissionManager."""
+"""The account files: `conf/plain_acl.yml` and all files in `conf/acl`, as in RocketMQ's PlainPermissionManager."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_MQADMIN: Final = "tools.yml"
 _OWNER_ONLY: Final = 0o600
 
 Stamp = tuple[tuple[str, int, int, int], ...]
-"""Path, time of change, length and inode of each file: when it differs, a file was changed."""
+"""Path, modification time, size and inode of each file. It differs after any change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +25,28 @@ class AccountFiles:
     """Reads and replaces the files. Every method raises OSError."""
 
     default_file: Path
-    """New accounts go here."""
+    """The file to which new accounts are added."""
     folder: Path
-    """Every file below it whose name ends in .yml or .yaml counts as well, but for tools.yml."""
+    """All files below it whose names end in .yml or .yaml are read too, except tools.yml."""
 
     def paths(self) -> list[Path]:
-        """Returns the files that exist."""
+        """Returns the files that exist, sorted by path."""
         found = {path for suffix in _SUFFIXES for path in self.folder.rglob(f"*{suffix}") if path.name != _OF_MQADMIN}
         return sorted({*(path for path in found if path.is_file()), *([self.default_file] if self.default_file.exists() else [])})
 
     def stamp(self) -> Stamp:
-        """Returns a stamp that changes with each change of the files, without reading them."""
+        """Returns a stamp that differs after any change of the files. Does not read their content."""
         stats = [(path, path.stat()) for path in self.paths()]
         return tuple((str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino) for path, stat in stats)
 
     def read(self) -> dict[str, PlainAcl]:
-        """Returns the content of each file. Raises AccountMistake naming the file, and the line and account in it."""
+        """Returns the content of each file. Raises AccountMistake, which names the file, the line and the account."""
         if not (paths := self.paths()):
-            raise AccountMistake(f"{self.default_file}: there is no such file: write the accounts into it")
+            raise AccountMistake(f"{self.default_file}: no such file; create it with at least one account")
         return {str(path): _parsed(path) for path in paths}
 
     def write(self, path: str, acl: PlainAcl) -> None:
-        """Replaces the file at once. Keeps its permissions, and lets only the owner read a new file. On disk when it returns."""
+        """Replaces the file atomically, and syncs it to disk. Keeps its permissions; a new file is readable only by its owner."""
         from rocketmq_broker.acl.plain_acl_text import plain_acl_text
 
         target = Path(path).resolve()
@@ -70,19 +70,19 @@ class AccountFiles:
 
 
 def rules_of(files: Mapping[str, PlainAcl]) -> AccessRules:
-    """Returns the rules of all files together. Raises AccountMistake if an account is in two of them."""
+    """Returns the rules of all files together. Raises AccountMistake if two files contain the same account."""
     seen: dict[str, str] = {}
     for path, acl in files.items():
         for account in acl.accounts:
             if account.access_key in seen:
-                raise AccountMistake(f"{path}: account {account.access_key!r} is in {seen[account.access_key]} as well")
+                raise AccountMistake(f"{path}: account {account.access_key!r} is also in {seen[account.access_key]}")
             seen[account.access_key] = path
     accounts = [account for acl in files.values() for account in acl.accounts]
     return AccessRules(accounts, [addresses for acl in files.values() for addresses in acl.trusted()])
 
 
 def _parsed(path: Path) -> PlainAcl:
-    # Imported only here and above: a broker without accounts needs no YAML.
+    # Imported here, and in `write`, because a broker without accounts needs no YAML.
     from rocketmq_broker.acl.plain_acl_text import parse_plain_acl
 
     try:

@@ -1,4 +1,4 @@
-"""Accounts for operators to list and change (updateAclConfig and similar requests in RocketMQ's AdminBrokerProcessor)."""
+"""Handles the admin requests that list and change accounts (updateAclConfig etc. in RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ logger = logging.getLogger(__name__)
 
 
 class NoAclProcessor:
-    """Refuses requests about accounts while access control is off. Apache's broker does not answer them."""
+    """Refuses account requests while access control is disabled. Apache's broker does not respond to them at all."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The refusal of each request about accounts."""
+        """The handlers, which refuse each account request."""
         codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
         return dict.fromkeys(codes, self.refuse)
 
     def refuse(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Raises RequestRefused."""
         code = _CHANGES.get(RequestCode(command.code), ResponseCode.SYSTEM_ERROR)
-        raise RequestRefused(code, "this broker has no accounts: aclEnable is false in its broker.conf")
+        raise RequestRefused(code, "access control is disabled: set aclEnable=true in broker.conf")
 
 
 class AclProcessor:
-    """Lists and changes the account files. A change is on disk and in force before its answer."""
+    """Lists and changes accounts. Each change is on disk and in force before the response is sent."""
 
     def __init__(self, *, access: AccessControl, identity: BrokerIdentity, tasks: Tasks, clock: Callable[[], int]) -> None:
         self._access = access
@@ -64,7 +64,7 @@ class AclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers that list and change accounts and trusted addresses."""
+        """The handlers of requests that list and change accounts and trusted addresses."""
         return {
             RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self.update_account,
             RequestCode.DELETE_ACL_CONFIG: self.delete_account,
@@ -74,7 +74,7 @@ class AclProcessor:
         }
 
     def update_account(self, connection: Connection, command: RemotingCommand) -> None:
-        """Creates or changes an account. A new one goes into the default file."""
+        """Creates or changes an account. A new account is added to the default file."""
         header = command.decode_header(CreateAccessConfigRequestHeader)
         update = AccountUpdate(
             access_key=header.access_key,
@@ -114,13 +114,13 @@ class AclProcessor:
 
         def edit(files: dict[str, PlainAcl]) -> tuple[str, PlainAcl]:
             if path not in files:
-                raise AccountMistake(f"{path} is none of the account files: {', '.join(files)}")
+                raise AccountMistake(f"{path} is not an account file; the account files are {', '.join(files)}")
             return path, with_white_addresses(files[path], addresses, self._clock())
 
         self._change(connection, command, edit)
 
     def get_versions(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers how often each file was changed by a request, and when last."""
+        """Returns, for each file, the number of changes by request and the time of the last change."""
         versions = {path: _version(acl) for path, acl in self._access.content.items()}
         header = GetBrokerAclConfigResponseHeader(
             version=versions.get(str(self._access.files.default_file), DataVersion()).encode().decode(),
@@ -132,7 +132,7 @@ class AclProcessor:
         return encode_response(command, ResponseCode.SUCCESS, header)
 
     def get_accounts(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers all accounts to an admin, without secret keys. RocketMQ's answer has the keys as well."""
+        """Returns all accounts, without their secret keys. RocketMQ's response contains the keys."""
         content = self._access.content.values()
         body = GetBrokerClusterAclConfigResponseBody(
             global_white_addrs=[address for acl in content for address in acl.global_white_addresses],
@@ -158,18 +158,18 @@ class AclProcessor:
         self._tasks.start("changing the accounts", self._carry_out(connection, reply_to, edit, failed))
 
     async def _carry_out(self, connection: Connection, reply_to: ReplyTo, edit: Edit, failed: ResponseCode) -> None:
-        """Changes the files and answers, beside the event loop because disks may be slow."""
+        """Changes the files and sends the response. Runs as a task because disks may be slow."""
         try:
             await self._access.change(edit)
         except (AccountMistake, OSError) as error:
-            logger.warning("the accounts stay as they are: %s", error)
+            logger.warning("accounts not changed: %s", error)
             connection.send(encode_response(reply_to, failed, remark=str(error)))
             return
         connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
 
 
 def _split(text: str | None) -> tuple[str, ...] | None:
-    """Returns the parts between commas; None for None."""
+    """Returns the parts between commas, without surrounding spaces; None for None."""
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
 
 

@@ -1,4 +1,4 @@
-"""Logs refused requests: the first of each kind, then their number, so that a thousand attempts do not fill the disk."""
+"""Logs refused requests: the first of each kind, then only counts, so that many attempts do not fill the disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class RefusalLog:
-    """Writes one line for each address and reason, at most 100 a minute. Once a minute it writes the number of repetitions."""
+    """Logs one line for each address and reason, at most 100 per minute. Logs the number of repetitions once a minute."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -21,7 +21,7 @@ class RefusalLog:
         self._looks = 0
 
     def note(self, ip: str, code: int, reason: str) -> None:
-        """Notes a refused request."""
+        """Records a refused request."""
         kind = (ip, reason[:200])
         if kind in self._counts:
             self._counts[kind] += 1
@@ -32,13 +32,13 @@ class RefusalLog:
             self._others += 1
 
     def summarize(self) -> None:
-        """Writes the repetitions once a minute, and resets the counts. Call it each second."""
+        """Logs the repetitions once a minute, and resets the counts. Call it every second."""
         self._looks += 1
         if self._looks < _LOOKS_BETWEEN_SUMMARIES:
             return
         self._looks = 0
         again = sum(self._counts.values())
         if again or self._others:
-            logger.warning("refused %d more requests like those, and %d of others", again, self._others)
+            logger.warning("refused %d more requests of the kinds above, and %d of other kinds", again, self._others)
         self._counts.clear()
         self._others = 0

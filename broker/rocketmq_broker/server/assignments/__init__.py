@@ -1,1 +1,1 @@
-"""Assignments: the broker divides a topic's queues among the consumers of a group, and says whether they pull or pop."""
+"""Assignments: the broker divides a topic's queues among the consumers of a group, and sets whether they pull or pop."""

@@ -1,6 +1,6 @@
 """Divides the queues of a topic among the consumers of a group (RocketMQ's QueryAssignmentProcessor).
 
-Consumers with clientRebalance=false ask for their queues, and whether they shall pull or pop.
+Consumers with clientRebalance=false request their queues from the broker. The response also says whether they pull or pop.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rocketmq_broker.server.shares import UnderWay
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
 MAX_ASKED_AT_ONCE: Final = 1000
-"""Questions to the name servers that are under way."""
+"""The limit of route requests to the name servers that are in progress."""
 
 RouteOf = Callable[[str], Awaitable[TopicRouteData | None]]
 
 
 class AssignmentProcessor:
-    """Answers which queues are a consumer's, on all brokers that the name servers know."""
+    """Assigns queues to consumers. Considers the queues on all brokers that are registered with the name servers."""
 
     def __init__(self, *, modes: RequestModes, consumer_groups: ConsumerGroups, route_of: RouteOf, tasks: Tasks) -> None:
         self._modes = modes
@@ -48,21 +48,21 @@ class AssignmentProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of a consumer's question, and of an operator's setting."""
+        """The handlers of a consumer's query, and of an operator's request to set a mode."""
         return {RequestCode.QUERY_ASSIGNMENT: self.query, RequestCode.SET_MESSAGE_REQUEST_MODE: self.set_mode}
 
     def query(self, connection: Connection, command: RemotingCommand) -> None:
-        """Answers with a consumer's queues; without any if it shall keep what it has."""
+        """Responds with the consumer's queues, or with null if the consumer must keep its current ones."""
         wanted = QueryAssignmentRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
         if self._under_way.is_full_for(connection, MAX_ASKED_AT_ONCE):
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._under_way.count} consumers ask for their queues: try again")
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._under_way.count} assignments are in progress; try again")
         self._under_way.begin(connection)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))
 
     def set_mode(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sets how a group gets a topic's messages."""
+        """Sets whether a group pulls or pops the messages of a topic."""
         self._modes.set(SetMessageRequestModeRequestBody.decode(command.body))
         return encode_response(command, ResponseCode.SUCCESS)
 
@@ -97,7 +97,7 @@ class AssignmentProcessor:
 def _share_of_pops(
     client_id: str, queues: list[MessageQueue], members: list[str], shared_with: int, strategy: Strategy
 ) -> list[MessageQueue]:
-    """Returns the queues that a consumer pops from: its own, and those of so many others after it; or all (allocate4Pop)."""
+    """Returns the queues to pop from (allocate4Pop): the consumer's own and those of the next `shared_with` members, or all."""
     if not 0 < shared_with < len(members) - 1:
         return [MessageQueue(topic, broker, -1) for topic, broker in dict.fromkeys((it.topic, it.broker_name) for it in queues)]
     if client_id not in members:

@@ -1,4 +1,4 @@
-"""How the consumers of a group get the messages of a topic, by pulls or by pops: messageRequestMode.json (RocketMQ's
+"""The request mode, pull or pop, of each group in each topic, stored in messageRequestMode.json (RocketMQ's
 MessageRequestModeManager)."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 FILE_NAME: Final = "messageRequestMode.json"
 _MEMBER: Final = "messageRequestModeMap"
 MAX_MODES: Final = 10_000
-"""Topics times groups. The file is written whole at each change."""
+"""The limit of modes, one for each topic and group. Each change rewrites the whole file."""
 
 
 class RequestModes:
-    """The modes that operators set. Everything else is pulled, as in RocketMQ by default."""
+    """The modes set by operators. The default is pull, as in RocketMQ."""
 
     def __init__(self, file: ConfigFile, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
         """Reads the file. Raises DamagedStore."""
@@ -30,19 +30,19 @@ class RequestModes:
         self._modes = file.read(_parse)
 
     def get(self, topic: str, group: str) -> SetMessageRequestModeRequestBody:
-        """Returns the mode of a group in a topic. A retry topic is pulled."""
+        """Returns the mode of a group in a topic. The mode of a retry topic is always pull."""
         known = None if topic.startswith(topics.RETRY_PREFIX) else self._modes.get((topic, group))
         return known or SetMessageRequestModeRequestBody(topic, group)
 
     def set(self, mode: SetMessageRequestModeRequestBody) -> None:
-        """Sets a mode; it is on the disk when the method returns. Raises RequestRefused, OSError."""
+        """Sets a mode and writes it to disk. Raises RequestRefused, OSError."""
         if mode.topic.startswith(topics.RETRY_PREFIX):
             raise RequestRefused(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
         self._topics.existing(mode.topic)
         self._groups.for_consuming(mode.consumer_group)
         key = mode.topic, mode.consumer_group
         if key not in self._modes and len(self._modes) >= MAX_MODES:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{len(self._modes)} modes are set, and no other can be")
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"too many request modes: {len(self._modes)}, limit {MAX_MODES}")
         changed = {**self._modes, key: mode}
         self._file.write(_as_json(changed))
         self._modes = changed

@@ -1,4 +1,4 @@
-"""Builds the parts of this room, and connects them to the rest of the broker."""
+"""Builds the parts of this package, and registers their request handlers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
-    """The parts of this room that the rest of the broker uses."""
+    """The parts of this package that the rest of the broker uses."""
 
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
@@ -37,7 +37,7 @@ def build_clients(
     notifies_consumers: bool,
     is_property_filter_enabled: bool,
 ) -> Clients:
-    """Builds the parts, and adds their handlers. `notifies_consumers` is notifyConsumerIdsChangedEnable."""
+    """Builds the parts, and registers their handlers. `notifies_consumers` is RocketMQ's notifyConsumerIdsChangedEnable."""
     producer_groups, notices = ProducerGroups(), ConsumerNotices()
     consumer_groups = ConsumerGroups(notices.group_changed if notifies_consumers else lambda group, connections: None)
     filters = MessageFilters(is_property_filter_enabled=is_property_filter_enabled)

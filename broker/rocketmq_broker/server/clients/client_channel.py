@@ -1,11 +1,11 @@
-"""A client's connection as its heartbeats describe it (RocketMQ's ClientChannelInfo)."""
+"""A client's connection and its last heartbeat (RocketMQ's ClientChannelInfo)."""
 
 from dataclasses import dataclass
 
 from rocketmq_broker.remoting.connections.connection import Connection
 
 CHANNEL_EXPIRES_MS = 120_000
-"""A channel that has sent no heartbeat for this long is closed; clients send one every 30 s."""
+"""A channel without a heartbeat for this long is closed. Clients send a heartbeat every 30 s."""
 
 
 @dataclass(slots=True)
@@ -17,8 +17,8 @@ class ClientChannel:
     language: str
     version: int
     last_heartbeat_ms: int
-    """By steady time, which nobody sets."""
+    """On a monotonic clock, which changes of the system time do not affect."""
 
     def is_expired(self, now_ms: int) -> bool:
-        """Returns whether its heartbeats stopped."""
+        """Returns True if the client has stopped sending heartbeats."""
         return now_ms - self.last_heartbeat_ms > CHANNEL_EXPIRES_MS

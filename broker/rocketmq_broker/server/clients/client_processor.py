@@ -1,4 +1,4 @@
-"""Heartbeats and goodbyes of clients (RocketMQ's ClientManageProcessor)."""
+"""Handles heartbeats and unregistrations of clients (RocketMQ's ClientManageProcessor)."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from rocketmq_broker.server.topics.subscription_group_table import SubscriptionG
 from rocketmq_broker.server.topics.topic_table import TopicTable
 
 MAX_HEARTBEAT_LENGTH: Final = 1024 * 1024
-"""Bytes. Two hundred consumer groups with thirty subscriptions each need no more; it is read in some 10 ms."""
+"""In bytes. Enough for 200 consumer groups with 30 subscriptions each; decoding takes about 10 ms."""
 MAX_GROUPS_OF_A_CONNECTION: Final = 15_000
-"""A client has a handful, a proxy some hundreds. So many are forgotten in some 20 ms when the connection ends."""
+"""A client has a few groups, a proxy a few hundred. Removing this many takes about 20 ms when the connection closes."""
 MAX_MEMBERSHIPS: Final = 200_000
-"""Connections times groups, all together: every 10 s each is asked whether its heartbeats stopped."""
+"""The limit of memberships of all connections. The broker checks each of them for expired heartbeats every 10 s."""
 
 
 MAX_REMARKS: Final = 3
-"""Groups of one heartbeat whose differing subscriptions its answer names."""
+"""The limit of groups with differing subscriptions that the response to one heartbeat names."""
 GROUPS_AT_ONCE: Final = 100
-"""Groups of one heartbeat that are taken over in one step."""
+"""The number of groups of one heartbeat that are registered in one turn of the event loop."""
 
 
 class ClientProcessor:
-    """Keeps the groups of producers and consumers by their heartbeats."""
+    """Registers producers and consumers in their groups by their heartbeats."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class ClientProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of heartbeats, goodbyes, and questions about a group's members."""
+        """The handlers of heartbeats, unregistrations, and queries of a group's members."""
         return {
             RequestCode.HEART_BEAT: self.heartbeat,
             RequestCode.UNREGISTER_CLIENT: self.unregister_client,
@@ -71,9 +71,9 @@ class ClientProcessor:
         }
 
     def heartbeat(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Registers a client in its groups. Creates a consumer group's retry topic.
+        """Registers a client in its groups. Creates the retry topic of each consumer group.
 
-        An illegal group is named in the answer, and does not affect the client's other groups.
+        An illegal group name is reported in the response, and does not affect the client's other groups.
         """
         refuse_long_heartbeat(len(command.body))
         data = HeartbeatData.decode(command.body)
@@ -101,7 +101,7 @@ class ClientProcessor:
                 yield
         if refusals:
             raise refusals[0]
-        # Apache's clients pass over the remark of a heartbeat's answer; this project's client logs it.
+        # Apache's clients ignore the remark of a heartbeat's response; this project's client logs it.
         found = (self._consumers.disagreement(consumer.group_name) for consumer in data.consumer_data_set)
         return encode_response(command, ResponseCode.SUCCESS, remark="; ".join(islice(filter(None, found), MAX_REMARKS)) or None)
 
@@ -125,12 +125,12 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers whether the broker supports a consumer's filter. A consumer with an SQL92 filter asks before its start."""
+        """Responds with SUCCESS if the broker supports a consumer's filter. Consumers with an SQL92 filter ask at their start."""
         self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers the ids of a group's members, so that each member divides the queues alike."""
+        """Responds with the client ids of a group's members, so that all members divide the queues in the same way."""
         header = command.decode_header(GetConsumerListByGroupRequestHeader)
         group = self._consumers.find(header.consumer_group)
         if group is None:
@@ -139,30 +139,30 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def close_expired(self) -> None:
-        """Closes the connections of clients whose heartbeats stopped. Call it every few seconds."""
+        """Closes the connections of clients that have stopped sending heartbeats. Call it every few seconds."""
         now_ms = self._clock()
         for connection in dict.fromkeys((*self._producers.expired(now_ms), *self._consumers.expired(now_ms))):
             connection.close()
 
 
 def refuse_long_heartbeat(length: int) -> None:
-    """Raises RequestRefused for a heartbeat longer than the limit."""
+    """Raises RequestRefused if the heartbeat is longer than the limit."""
     if length > MAX_HEARTBEAT_LENGTH:
-        remark = f"a heartbeat of {length} bytes; {MAX_HEARTBEAT_LENGTH} are the most: use several clients for so many groups"
+        remark = f"heartbeat too long: {length} bytes, limit {MAX_HEARTBEAT_LENGTH}; use several clients for so many groups"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 
 def refuse_too_many_groups(
     connection: Connection, data: HeartbeatData, producers: ProducerGroups, consumers: ConsumerGroups
 ) -> None:
-    """Raises RequestRefused if the heartbeat's new groups are too many for the connection, or for all connections together."""
+    """Raises RequestRefused if the heartbeat's new groups exceed the limit of the connection or of all connections."""
     known_producers, known_consumers = producers.memberships.of(connection), consumers.memberships.of(connection)
     known = len(known_producers) + len(known_consumers)
     new = len({producer.group_name for producer in data.producer_data_set} - known_producers)
     new += len({consumer.group_name for consumer in data.consumer_data_set} - known_consumers)
     if new and known + new > MAX_GROUPS_OF_A_CONNECTION:
-        remark = f"one connection can be in {MAX_GROUPS_OF_A_CONNECTION} groups: use several clients for more"
+        remark = f"too many groups on one connection: {known + new}, limit {MAX_GROUPS_OF_A_CONNECTION}; use several clients"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
     if new and is_full(producers.memberships.count + consumers.memberships.count + new - 1, MAX_MEMBERSHIPS, known + new - 1):
-        remark = f"the clients of this broker are in {MAX_MEMBERSHIPS} groups, each counted for each client: no more can join"
+        remark = f"too many group memberships of all clients: limit {MAX_MEMBERSHIPS}; no client can join another group"
         raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)

@@ -25,15 +25,15 @@ from rocketmq_broker.server.clients.memberships import Memberships
 logger = logging.getLogger(__name__)
 
 _MAX_TEXT_LENGTH: Final = 200
-"""Characters of a member's subscriptions that are kept, for comparing and for naming them."""
+"""The number of characters kept of a member's subscriptions, for comparison and for log lines."""
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
-"""Gets the group and the connections of its members, each of which must divide the queues again."""
+"""Called with the group and the connections of its members, which must then rebalance."""
 
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A group: its way of consuming, its members, and its subscriptions by topic."""
+    """A consumer group: its settings, its members, and its subscriptions by topic."""
 
     name: str
     consume_type: ConsumeType | None
@@ -42,9 +42,9 @@ class ConsumerGroup:
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     channels: dict[Connection, ClientChannel] = field(default_factory=dict)
     _texts: dict[Connection, str] = field(default_factory=dict)
-    """Each member's subscriptions; nothing of a member without any, which may ask for queues by itself."""
+    """The subscriptions of each member. Members without subscriptions are omitted: they may assign queues themselves."""
     _members_of: Counter[str] = field(default_factory=Counter)
-    """The number of members by their subscriptions."""
+    """The number of members for each text of subscriptions."""
     _reported: str | None = None
 
     def client_ids(self) -> list[str]:
@@ -52,38 +52,38 @@ class ConsumerGroup:
         return [channel.client_id for channel in self.channels.values()]
 
     def channel_of(self, client_id: str) -> ClientChannel | None:
-        """Returns the member with this id, or None."""
+        """Returns the member with this client id, or None."""
         return next((channel for channel in self.channels.values() if channel.client_id == client_id), None)
 
     @property
     def is_divided(self) -> bool:
-        """Returns whether the members subscribe to different messages."""
+        """Returns True if the members have different subscriptions."""
         return len(self._members_of) > 1
 
     def disagreement(self) -> str | None:
-        """Returns how the members' subscriptions differ, naming two members; None if all have the same."""
+        """Describes how the members' subscriptions differ, and names two members. Returns None if all members agree."""
         if not self.is_divided:
             return None
         (first, text), *others = self._texts.items()
         second, other = next(member for member in others if member[1] != text)
         return printable(
             f"members of the consumer group {self.name} subscribe to different messages: {self._named(first)} to {text}, "
-            f"{self._named(second)} to {other}. A queue belongs to one member, and what it does not want reaches no other"
+            f"{self._named(second)} to {other}. One member reads each queue, and the others do not receive what it filters out"
         )
 
     def _named(self, connection: Connection) -> str:
         return self.channels[connection].client_id[:_MAX_TEXT_LENGTH]
 
     def note(self, connection: Connection, subscriptions: Iterable[SubscriptionData]) -> None:
-        """Notes a member's own subscriptions. Logs a warning when the members begin to differ, or to differ in another way."""
+        """Records a member's subscriptions. Logs a warning when the members begin to differ, or differ in another way."""
         self._set_text(connection, _text(subscriptions, topics.retry_topic(self.name)))
         found = self.disagreement()
         if found is not None and found != self._reported:
-            logger.warning("%s. Give all members the same subscriptions, or each program a group of its own", found)
+            logger.warning("%s. Use the same subscriptions for all members, or a separate group for each program", found)
         self._reported = found
 
     def leave(self, connection: Connection) -> bool:
-        """Removes a member. Returns whether it was one."""
+        """Removes a member. Returns False if the connection was not a member."""
         self._set_text(connection, "")
         return self.channels.pop(connection, None) is not None
 
@@ -101,21 +101,21 @@ class ConsumerGroup:
             self._members_of[text] += 1
 
     def subscribe(self, subscriptions: Iterable[SubscriptionData]) -> bool:
-        """Takes over a member's subscriptions. Returns whether topics were added or removed.
+        """Replaces the group's subscriptions with those of a member. Returns True if topics were added or removed.
 
-        Of two subscriptions of one topic the one with the higher version counts.
+        If both have a subscription to a topic, the one with the higher version is kept.
         """
-        heard = {subscription.topic: subscription for subscription in subscriptions}
-        changed = heard.keys() != self.subscriptions.keys()
+        received = {subscription.topic: subscription for subscription in subscriptions}
+        changed = received.keys() != self.subscriptions.keys()
         for topic, known in self.subscriptions.items():
-            if topic in heard and heard[topic].sub_version <= known.sub_version:
-                heard[topic] = known
-        self.subscriptions = heard
+            if topic in received and received[topic].sub_version <= known.sub_version:
+                received[topic] = known
+        self.subscriptions = received
         return changed
 
 
 def _text(subscriptions: Iterable[SubscriptionData], retry_topic: str) -> str:
-    """Returns what a member subscribes to, the same text for the same messages. A long text ends with a digest of the whole."""
+    """Formats a member's subscriptions; equal subscriptions give equal texts. A long text is cut, and a digest is appended."""
     parts = sorted(f"{it.topic} ({_expression(it)})" for it in subscriptions if it.topic != retry_topic)
     text = ", ".join(parts)
     if len(text) <= _MAX_TEXT_LENGTH:
@@ -131,16 +131,16 @@ def _expression(subscription: SubscriptionData) -> str:
 
 
 class ConsumerGroups:
-    """The groups of consumers, by their heartbeats. A group without a member is forgotten."""
+    """The consumer groups with at least one member. Heartbeats register the members."""
 
     def __init__(self, on_change: ConsumersChanged) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
         self.memberships = Memberships()
-        """To be read only."""
+        """Read-only for callers."""
         self._on_change = on_change
 
     def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> bool:
-        """Registers a member by its heartbeat. Returns whether the group changed, and then notifies it unless `notify` is off."""
+        """Registers a member. Returns True if the group changed. Notifies the members of a change unless `notify` is False."""
         group = self._groups.get(data.group_name)
         if group is None:
             group = ConsumerGroup(data.group_name, data.consume_type, data.message_model, data.consume_from_where)
@@ -158,7 +158,7 @@ class ConsumerGroups:
         return changed
 
     def unregister(self, group_name: str, connection: Connection, *, notify: bool = True) -> None:
-        """Removes a member that left or lost its connection. Notifies the others, unless `notify` is off."""
+        """Removes a member. Notifies the remaining members unless `notify` is False."""
         group = self._groups.get(group_name)
         if group is None or not group.leave(connection):
             return
@@ -174,7 +174,7 @@ class ConsumerGroups:
             self.unregister(group_name, connection)
 
     def expired(self, now_ms: int) -> list[Connection]:
-        """Returns the connections whose heartbeats stopped."""
+        """Returns the connections of members that have stopped sending heartbeats."""
         return [
             channel.connection
             for group in self._groups.values()
@@ -183,24 +183,24 @@ class ConsumerGroups:
         ]
 
     def find(self, group_name: str) -> ConsumerGroup | None:
-        """Returns the group if a member of it is online, else None."""
+        """Returns the group, or None if it has no members."""
         return self._groups.get(group_name)
 
     def disagreement(self, group_name: str) -> str | None:
-        """Returns how the subscriptions of the group's members differ; None if they agree."""
+        """Describes how the subscriptions of the group's members differ. Returns None if they agree."""
         group = self._groups.get(group_name)
         return None if group is None else group.disagreement()
 
     def all_groups(self) -> list[ConsumerGroup]:
-        """Returns the groups online."""
+        """Returns all groups that have members."""
         return list(self._groups.values())
 
     def topics_changed(self, topics: Set[str]) -> None:
-        """Notifies the groups that subscribe to one of these topics: a client that waits for a topic looks for it at once."""
+        """Notifies the groups that subscribe to one of these topics, so that waiting clients look up the new route at once."""
         for group in self._groups.values():
             if not topics.isdisjoint(group.subscriptions):
                 self._on_change(group.name, list(group.channels))
 
     def subscribers(self, topic: str) -> list[str]:
-        """Returns the groups online that subscribe to the topic."""
+        """Returns the names of the groups that have members and subscribe to the topic."""
         return [name for name, group in self._groups.items() if topic in group.subscriptions]

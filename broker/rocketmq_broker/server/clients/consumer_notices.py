@@ -1,4 +1,4 @@
-"""Tells consumers that their group changed (the notifying half of RocketMQ's DefaultConsumerIdsChangeListener)."""
+"""Notifies consumers that their group has changed (part of RocketMQ's DefaultConsumerIdsChangeListener)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
 
 REST_S: Final = 0.1
-"""The pause between two rounds: each notice covers all changes in it."""
+"""The pause between two rounds. Each notice covers all changes made during the pause."""
 MAX_AT_ONCE: Final = 500
-"""Notices of one round: some 10 ms of the event loop. A group of a thousand hears of a change in two rounds."""
+"""The limit of notices in one round, which takes about 10 ms. A group of 1000 members is notified in two rounds."""
 
 
 class ConsumerNotices:
-    """Sends NOTIFY_CONSUMER_IDS_CHANGED, so that a group divides its queues again.
+    """Sends NOTIFY_CONSUMER_IDS_CHANGED, so that the members of a group rebalance.
 
-    If each of a thousand changes were sent to a thousand members, as after a restart, there would be a million notices. So each
-    member gets one notice for all changes that happen while it waits.
+    Each member gets one notice for all changes that happen while the notice is pending. Otherwise 1000 consumers that reconnect
+    after a restart would cause a million notices.
     """
 
     def __init__(self) -> None:
         self.alarm = Alarm()
-        """Rings when a notice is due."""
+        """Set when a notice is pending."""
         self._due: dict[tuple[str, Connection], None] = {}
 
     def group_changed(self, group: str, connections: list[Connection]) -> None:
@@ -32,8 +32,8 @@ class ConsumerNotices:
         self._due.update(dict.fromkeys((group, connection) for connection in connections))
         self.alarm.ring()
 
-    def tell(self) -> float | None:
-        """Sends the oldest notices. Returns 0 if others still wait, else None."""
+    def send_pending(self) -> float | None:
+        """Sends the oldest notices. Returns 0 if more are pending, else None."""
         for group, connection in list(self._due)[:MAX_AT_ONCE]:
             del self._due[group, connection]
             if connection.is_writable:

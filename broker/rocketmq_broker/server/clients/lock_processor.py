@@ -1,4 +1,4 @@
-"""Locks on queues, by which one consumer of a group consumes each of them in order (from RocketMQ's AdminBrokerProcessor)."""
+"""Handles the requests of orderly consumers that lock and unlock queues (part of RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rocketmq_broker.server.clients.queue_locks import QueueLocks, TooManyLocks
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
 MAX_BODY_LENGTH: Final = 2 * 1024 * 1024
-"""Bytes. Three topics with as many queues as a topic may have need no more; it is read in some 25 ms."""
+"""In bytes. Enough for three topics with the maximum number of queues; decoding takes about 25 ms."""
 QUEUES_AT_ONCE: Final = 1000
 
 
 class LockProcessor:
-    """Grants and releases locks on queues."""
+    """Locks and unlocks queues for orderly consumers."""
 
     def __init__(self, *, clock: Callable[[], int]) -> None:
         self._locks: QueueLocks[MessageQueueData] = QueueLocks()
@@ -29,24 +29,24 @@ class LockProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests to lock and unlock queues, sent by orderly consumers."""
+        """The handlers of requests to lock and unlock queues."""
         return {RequestCode.LOCK_BATCH_MQ: self.lock, RequestCode.UNLOCK_BATCH_MQ: self.unlock}
 
     def lock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Locks queues for a consumer, and answers the queues that it holds now."""
+        """Locks queues for a consumer. Responds with the requested queues that it holds now."""
         _refuse_long(command)
         wanted = LockBatchRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
         return _at_once_if_short(self._lock(command, wanted), len(wanted.mq_set))
 
     def unlock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Releases a consumer's queues."""
+        """Releases the locks of a consumer."""
         _refuse_long(command)
         given_back = UnlockBatchRequestBody.decode(command.body)
         return _at_once_if_short(self._unlock(command, given_back), len(given_back.mq_set))
 
     def forget_expired(self) -> Iterator[None]:
-        """Forgets expired locks, in steps. Call it every few seconds."""
+        """Removes expired locks, in steps. Call it every few seconds."""
         return self._locks.forget_expired(self._clock())
 
     def _lock(self, command: RemotingCommand, wanted: LockBatchRequestBody) -> Steps:
@@ -76,5 +76,5 @@ def _at_once_if_short(steps: Steps, queues: int) -> Answer | Steps:
 
 def _refuse_long(command: RemotingCommand) -> None:
     if len(command.body) > MAX_BODY_LENGTH:
-        remark = f"a list of {len(command.body)} bytes; {MAX_BODY_LENGTH} are the most: lock the queues in several requests"
+        remark = f"queue list too long: {len(command.body)} bytes, limit {MAX_BODY_LENGTH}; lock the queues in several requests"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

@@ -1,4 +1,4 @@
-"""Subscriptions as filters: by tag, or by an SQL92 expression (RocketMQ's FilterAPI and ConsumerFilterManager)."""
+"""Compiles subscriptions into filters by tag or by SQL92 expression (RocketMQ's FilterAPI and ConsumerFilterManager)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 MAX_EXPRESSION_LENGTH: Final = 64 * 1024
-"""Characters: a thousand long tags. So many are read in some 10 ms, at each pull that brings its subscription along."""
+"""Enough for a thousand long tags. Parsing takes about 10 ms, for each pull that contains its own subscription."""
 
 
 def parse_tags(expression: str | None) -> frozenset[int] | None:
-    """Returns the hash codes of the wanted tags; None for all messages. Raises RequestRefused."""
+    """Returns the hash codes of the tags in the expression, or None for all messages. Raises RequestRefused."""
     if not expression or expression == SUBSCRIBE_ALL:
         return None
     if len(expression) > MAX_EXPRESSION_LENGTH:
-        remark = f"a subscription of {len(expression)} characters; {MAX_EXPRESSION_LENGTH} are the most"
+        remark = f"subscription too long: {len(expression)} characters, limit {MAX_EXPRESSION_LENGTH}"
         raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
     tags = [tag.strip() for tag in expression.split("||")]
     codes = frozenset(tags_code(tag) for tag in tags if tag)
@@ -31,46 +31,46 @@ def parse_tags(expression: str | None) -> frozenset[int] | None:
 
 
 def wanted_codes(subscription: SubscriptionData) -> frozenset[int] | None:
-    """Returns the hash codes of the tags wanted by a heartbeat's subscription; None for all messages."""
+    """Returns the hash codes of the tags in a heartbeat's subscription, or None for all messages."""
     if subscription.sub_string == SUBSCRIBE_ALL or not subscription.code_set:
         return None
     return frozenset(subscription.code_set)
 
 
 EXPRESSIONS_KEPT: Final = 1024
-"""Compiled, or found wrong. RocketMQ keeps 100."""
+"""The number of compiled or illegal expressions in the cache. RocketMQ caches 100."""
 
 LENGTH_OF_A_TAG: Final = 20
 
 
 class MessageFilter(NamedTuple):
-    """A filter for messages with one of these tags codes, or for those that the expression accepts; without both, for all."""
+    """Matches messages with one of these tags codes, or messages that the expression accepts, or else all messages."""
 
     tags_codes: frozenset[int] | None
     sql: SqlFilter | None = None
 
     @property
     def expression_length(self) -> int:
-        """The characters of the expression, a measure of its memory. Each tag after the first counts as LENGTH_OF_A_TAG."""
+        """The length of the expression in characters. Each tag after the first counts as LENGTH_OF_A_TAG."""
         if self.sql is not None:
             return len(self.sql.expression)
         return LENGTH_OF_A_TAG * (len(self.tags_codes) - 1) if self.tags_codes else 0
 
 
 class MessageFilters:
-    """Builds filters of subscriptions. Compiles each expression once."""
+    """Creates filters from subscriptions. Caches compiled expressions."""
 
     def __init__(self, *, is_property_filter_enabled: bool) -> None:
-        """`is_property_filter_enabled` is RocketMQ's enablePropertyFilter: it allows SQL92 expressions."""
+        """`is_property_filter_enabled` is RocketMQ's enablePropertyFilter, which allows SQL92 expressions."""
         self._is_property_filter_enabled = is_property_filter_enabled
         self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
 
     def of_pull(self, header: PullMessageRequestHeader) -> MessageFilter:
-        """Returns the filter of a pull with its own subscription. Raises RequestRefused."""
+        """Returns the filter of a pull that contains its own subscription. Raises RequestRefused."""
         return self.of_expression(header.expression_type, header.subscription)
 
     def of_expression(self, kind: str | None, expression: str | None) -> MessageFilter:
-        """Returns the filter of an expression of that kind: TAG, or SQL92; without a kind by tag. Raises RequestRefused."""
+        """Returns the filter of an expression of type TAG or SQL92; None means TAG. Raises RequestRefused."""
         if _is_by_tag(kind):
             return MessageFilter(parse_tags(expression))
         remark = "parse the consumer's subscription failed: "
@@ -90,7 +90,7 @@ class MessageFilters:
             self._by_sql(kind, expression, ResponseCode.SUBSCRIPTION_PARSE_FAILED, "Invalid MessageSelector. ")
 
     def _by_sql(self, kind: str | None, expression: str | None, code: ResponseCode, remark: str) -> MessageFilter:
-        """Returns the filter of an expression. For an illegal expression raises RequestRefused with `code` and `remark`."""
+        """Returns the filter of an expression. Raises RequestRefused with `code` and `remark` if the expression is illegal."""
         if not self._is_property_filter_enabled or kind != EXPRESSION_SQL92:
             not_supported = f"The broker does not support consumer to filter message by {kind}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, not_supported)
@@ -106,7 +106,7 @@ def _is_by_tag(expression_type: str | None) -> bool:
 
 
 def _compiled(expression: str) -> SqlFilter | str:
-    """Returns the filter, or the expression's mistake. Keeping both spares repeated work for a client with a wrong expression."""
+    """Returns the filter, or the error text. Caching the error saves work for clients that repeat an illegal expression."""
     try:
         return compile_sql(expression)
     except IllegalExpression as error:

@@ -1,4 +1,4 @@
-"""The producers online, by group and by client id (RocketMQ's ProducerManager)."""
+"""The connected producers, by group and by client id (RocketMQ's ProducerManager)."""
 
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.clients.client_channel import ClientChannel
@@ -6,19 +6,19 @@ from rocketmq_broker.server.clients.memberships import Memberships
 
 
 class ProducerGroups:
-    """The groups of producers, by their heartbeats. A group without a member is forgotten."""
+    """The producer groups with at least one member. Heartbeats register the members."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[Connection, ClientChannel]] = {}
         self._connections: dict[str, Connection] = {}
         """By client id."""
         self.memberships = Memberships()
-        """To be read only."""
+        """Read-only for callers."""
         self._groups_of_client: dict[tuple[Connection, str], int] = {}
-        """The number of a client's groups at a connection, which may speak for several clients, each with its own groups."""
+        """The number of groups of each client on each connection. Several clients may share a connection."""
 
     def register(self, group: str, channel: ClientChannel) -> None:
-        """Registers a member by its heartbeat."""
+        """Registers a member, or updates its heartbeat."""
         members = self._groups.setdefault(group, {})
         before = members.get(channel.connection)
         if before is None or channel.client_id not in self._connections:
@@ -49,34 +49,34 @@ class ProducerGroups:
             self.unregister(group, connection)
 
     def expired(self, now_ms: int) -> list[Connection]:
-        """Returns the connections whose heartbeats stopped."""
+        """Returns the connections of members that have stopped sending heartbeats."""
         return [
             channel.connection for members in self._groups.values() for channel in members.values() if channel.is_expired(now_ms)
         ]
 
     def connections(self, group: str) -> list[Connection]:
-        """Returns the connections of a group's members, longest known first."""
+        """Returns the connections of a group's members, oldest first."""
         return list(self._groups.get(group, ()))
 
     def connection_of(self, client_id: str) -> Connection | None:
-        """Returns the newest connection of a client with producers; None if none is online."""
+        """Returns the newest connection of a client that is a producer, or None if it is offline."""
         return self._connections.get(client_id)
 
     def channels(self, group: str) -> list[ClientChannel] | None:
-        """Returns the group's members, or None if it has none."""
+        """Returns the group's members, or None if the group has none."""
         members = self._groups.get(group)
         return list(members.values()) if members else None
 
     def group_names(self) -> list[str]:
-        """Returns the groups that have members."""
+        """Returns the names of the groups that have members."""
         return list(self._groups)
 
     def all_channels(self) -> dict[str, list[ClientChannel]]:
-        """Returns every group with its members."""
+        """Returns the members of each group."""
         return {group: list(members.values()) for group, members in self._groups.items()}
 
     def _leave(self, channel: ClientChannel) -> None:
-        """Counts one group less for the client at this connection. Forgets the client with the last one."""
+        """Decrements the number of groups of the client on this connection. Removes the client after its last group."""
         key = channel.connection, channel.client_id
         self._groups_of_client[key] -= 1
         if not self._groups_of_client[key]:

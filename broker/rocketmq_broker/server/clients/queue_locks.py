@@ -1,4 +1,4 @@
-"""Locks on queues, each held by one consumer of a group, for consumption in order (RocketMQ's RebalanceLockManager)."""
+"""Queue locks for orderly consumption: each is held by one consumer of a group (RocketMQ's RebalanceLockManager)."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from rocketmq_broker.server.shares import is_full
 
 LOCK_EXPIRES_MS = 60_000
 MAX_LOCKS: Final = 200_000
-"""Queues times groups that are consumed in order at one time."""
+"""The limit of queues, counted for each group, that are consumed in order at the same time."""
 MAX_OF_A_GROUP: Final = 50_000
 
 Queue = TypeVar("Queue", bound=Hashable)
@@ -28,16 +28,16 @@ class _Lock:
 
 
 class QueueLocks(Generic[Queue]):
-    """Locks by group and queue. A lock ends when its holder releases it, or after 60 s without renewal."""
+    """Queue locks by group and queue. A lock ends when its holder releases it, or 60 s after its last renewal."""
 
-    def __init__(self, most_locks: int = MAX_LOCKS) -> None:
+    def __init__(self, max_locks: int = MAX_LOCKS) -> None:
         self._locks: dict[str, dict[Queue, _Lock]] = {}
-        self._most_locks = most_locks
+        self._max_locks = max_locks
         self.count = 0
-        """The number of locks, including those that have expired and are not forgotten yet."""
+        """The number of locks, including expired ones that have not been removed yet."""
 
     def lock(self, group: str, queues: Iterable[Queue], client_id: str, now_ms: int) -> list[Queue]:
-        """Locks or renews those queues that are free or the client's own, and returns them. Raises TooManyLocks."""
+        """Locks or renews the queues that are free or held by the client, and returns them. Raises TooManyLocks."""
         locks = self._locks.setdefault(group, {})
         try:
             return [queue for queue in queues if self._take(locks, queue, client_id, now_ms)]
@@ -46,7 +46,7 @@ class QueueLocks(Generic[Queue]):
                 del self._locks[group]
 
     def unlock(self, group: str, queues: Iterable[Queue], client_id: str) -> None:
-        """Releases those of the queues that the client holds."""
+        """Releases the locks that the client holds on these queues."""
         locks = self._locks.get(group, {})
         for queue in queues:
             held = locks.get(queue)
@@ -57,7 +57,7 @@ class QueueLocks(Generic[Queue]):
             self._locks.pop(group, None)
 
     def forget_expired(self, now_ms: int) -> Iterator[None]:
-        """Forgets expired locks, some thousand a step. Other calls may come between the steps."""
+        """Removes expired locks, about a thousand per step. Other methods may be called between the steps."""
         for group in list(self._locks):
             held = list(self._locks.get(group, {}).items())
             for number, (queue, lock) in enumerate(held):
@@ -71,9 +71,9 @@ class QueueLocks(Generic[Queue]):
         held = locks.get(queue)
         if held is None:
             if len(locks) >= MAX_OF_A_GROUP:
-                raise TooManyLocks(f"the group has locked {len(locks)} queues, and {MAX_OF_A_GROUP} are the most")
-            if is_full(self.count, self._most_locks, len(locks)):
-                raise TooManyLocks(f"{self.count} queues are locked, and no more can be: consumers of other groups hold them")
+                raise TooManyLocks(f"too many locked queues in one group: limit {MAX_OF_A_GROUP}")
+            if is_full(self.count, self._max_locks, len(locks)):
+                raise TooManyLocks(f"too many locked queues: {self.count} in all groups, limit {self._max_locks}")
             self.count += 1
         elif held.client_id != client_id and not held.is_expired(now_ms):
             return False

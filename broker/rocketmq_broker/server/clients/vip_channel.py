@@ -1,4 +1,4 @@
-"""The VIP channel: the port two below listenPort, without pulls that delay others (BrokerController's fastRemotingServer)."""
+"""The VIP channel: a port two below listenPort that does not serve pulls (BrokerController's fastRemotingServer)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rocketmq_broker.remoting.connections.connection import Connection, RequestH
 from rocketmq_broker.remoting.dispatcher import not_supported
 
 PORTS_BELOW_LISTEN_PORT: Final = 2
-"""By this much clients lower the port that they find in a route (MixAll.brokerVIPChannel)."""
+"""Clients subtract this number from the port of the route (MixAll.brokerVIPChannel)."""
 
 NOT_SERVED: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 
 
 class VipChannel:
-    """Serves all requests of the dispatcher except pulls. Both ports share the clients.
+    """Passes all requests except pulls to the dispatcher. Both ports share one table of clients.
 
-    Java clients before 4.5 send here by default, and so do Apache's dashboard and exporter.
+    Java clients before 4.5 use the VIP channel by default. Apache's dashboard and exporter use it, too.
     """
 
     def __init__(self, dispatcher: RequestHandler) -> None:
@@ -26,16 +26,16 @@ class VipChannel:
         self._dispatcher = dispatcher
 
     def on_connected(self, connection: Connection) -> None:
-        """Tells the dispatcher."""
+        """Reports the new connection to the dispatcher."""
         self._dispatcher.on_connected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """Refuses pulls, and passes on the other requests of one read."""
+        """Refuses pulls, and passes the other requests to the dispatcher."""
         for request in requests:
             if request.code in NOT_SERVED and not request.is_oneway:
                 connection.send(not_supported(connection, request))
         self._dispatcher.on_requests(connection, [request for request in requests if request.code not in NOT_SERVED])
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Tells the dispatcher, which forgets the connection."""
+        """Reports the closed connection to the dispatcher."""
         self._dispatcher.on_disconnected(connection)

@@ -1,1 +1,1 @@
-"""The durability of messages, and the answers that wait for it."""
+"""Flushes messages to the disk, and sends the responses that depend on it."""

@@ -1,4 +1,4 @@
-"""Tells the broker's parts of messages that readers can see now."""
+"""Notifies parts of the broker when messages become visible to consumers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Counter: TypeAlias = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """A callable that passes topic, queue id and max offset on. An error of one listener affects neither others nor the store."""
+    """Calls listeners with topic, queue id and max offset. An exception of one listener does not affect the others."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` also gets the number of bytes."""
+        """`counter` is also called with the number of bytes."""
         self._listeners = listeners
         self._counter = counter
 
     def __call__(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
-        """Tells all listeners that records of `size` bytes are visible in a queue."""
+        """Notifies all listeners that records of `size` bytes have become visible in a queue."""
         for listener in self._listeners:
             try:
                 listener(topic, queue_id, max_offset)
@@ -34,5 +34,5 @@ class Arrivals:
 
 
 def _log_failure(topic: bytes) -> None:
-    """Logs the error that is being handled."""
-    logger.exception("while telling of new messages in %s", topic.decode(errors="replace"))
+    """Logs the exception that is being handled."""
+    logger.exception("a listener failed for new messages in topic %s", topic.decode(errors="replace"))

@@ -1,6 +1,6 @@
-"""Syncs consume queues and index to the disk every few seconds, to shorten the next recovery.
+"""Syncs consume queues and the index to disk every few seconds, to shorten the next recovery.
 
-The log holds the same data: nothing waits for a checkpoint, and a failed one is tried again.
+The commit log contains the same data, so nothing waits for a checkpoint. A failed checkpoint is retried.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ _SLICE_S: Final = 0.01
 
 
 class Checkpoints:
-    """Syncs the files on another thread, which holds `file_lock`."""
+    """Syncs the files on another thread while holding `file_lock`."""
 
     def __init__(self, store: MessageStore, file_lock: asyncio.Lock, interval_s: float) -> None:
         self._store = store
         self._file_lock = file_lock
         self._interval_s = interval_s
-        self._has_told = False
+        self._has_reported_distrust = False
 
     async def run(self) -> None:
-        """Writes checkpoints until it is cancelled."""
+        """Writes a checkpoint at each interval. Runs until it is cancelled."""
         if self._store.recovery.was_stopped_cleanly:
             await asyncio.sleep(self._interval_s)
-        # Starts at once after a crash: a broker that crashes again and again must not recover more each time.
+        # Start at once after a crash: if the broker crashes repeatedly, the work of recovery must not grow each time.
         while True:
             try:
                 await self.write()
             except (OSError, StoreUnwritable) as error:
-                logger.error("no checkpoint was written; it is tried again in %g s: %s", self._interval_s, error)
-            if self._store.checkpoints.is_distrusted and not self._has_told:
-                self._has_told = True
+                logger.error("checkpoint failed, retry in %g s: %s", self._interval_s, error)
+            if self._store.checkpoints.is_distrusted and not self._has_reported_distrust:
+                self._has_reported_distrust = True
                 logger.error(
-                    "the disk refused a sync of consume queues or index: no checkpoint is noted until the broker starts again. "
-                    "No message is lost: that start finds in the commit log what queues and index lack"
+                    "the disk failed to sync consume queues or index: no more checkpoints are saved until the broker restarts. "
+                    "No message is lost: the restart rebuilds queues and index from the commit log"
                 )
             await asyncio.sleep(self._interval_s)
 
     async def write(self) -> None:
-        """Syncs all entries published by now, which the next recovery need not rebuild. Raises OSError, StoreUnwritable."""
+        """Syncs all entries published so far, so that recovery need not rebuild them. Raises OSError, StoreUnwritable."""
         for _ in range(ROUNDS):
             async with self._file_lock:
                 await self._write_once()
@@ -65,7 +65,7 @@ class Checkpoints:
         files, queues = self._store.files, rounds.unsynced_queues()
         try:
             await on_thread(partial(_sync, files, queues))
-            # The index takes no entries during its sync: that must not last as long as the queues' sync may.
+            # The index accepts no entries during its sync, so it is synced apart from the queues, whose sync may take longer.
             await on_thread(partial(_sync, files, rounds.write_index()))
         except _SyncRefused:
             rounds.distrust()
@@ -75,7 +75,7 @@ class Checkpoints:
 
 
 class _SyncRefused(OSError):
-    """The disk refused to sync a file."""
+    """The disk failed to sync a file."""
 
 
 def _sync(files: FileSystem, unsynced: Unsynced) -> None:

@@ -1,4 +1,4 @@
-"""Runs long work on files on another thread."""
+"""Runs long file operations on another thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def on_thread(work: Callable[[], T]) -> T:
-    """Returns the result of `work`. A cancellation waits for the end of the work, so that the lock on the files stays held."""
+    """Returns the result of `work`. If cancelled, waits for the work to end first, so that the caller's file lock stays held."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

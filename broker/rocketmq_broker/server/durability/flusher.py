@@ -1,4 +1,4 @@
-"""Keeps one flush process running, and replaces it when it ends."""
+"""Runs the flush process, and restarts it when it ends."""
 
 from __future__ import annotations
 
@@ -16,31 +16,32 @@ _AGAIN_AFTER_S: Final = 1.0
 
 
 class Flushing(Protocol):
-    """Syncs files to the disk beside the event loop, one request at a time."""
+    """Syncs files to disk outside the event loop, one request at a time."""
 
     def start(self) -> None:
         """Prepares for requests. Raises OSError."""
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks for a sync of these files. The answer comes on the event loop."""
+        """Requests a sync of these files. The result is reported on the event loop."""
 
     def stop(self) -> None:
-        """Ends, and drops a pending answer."""
+        """Stops, and discards the result of a pending request."""
 
 
 NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
-"""Creates one with the arguments of `Flusher`."""
+"""Creates a Flushing. Takes the arguments of `Flusher`."""
 
 
 class Flusher:
-    """Runs one flush at a time. Sends the request of a lost process to the next one: syncing twice does no harm."""
+    """Runs one flush at a time. If the process ends, the request is sent to the next process; syncing twice is harmless."""
 
     def __init__(
         self, on_answer: Callable[[int], None], on_unavailable: Callable[[str | None], None], make_room: Callable[[], None]
     ) -> None:
-        """`on_answer` gets 0 or an errno, `on_unavailable` the reason why there is no process, and None once there is one again.
+        """`on_answer` is called with 0 or an errno after each flush.
 
-        `make_room` releases file descriptors if none is left for a new process.
+        `on_unavailable` is called with a reason when no process can be started, and with None when one runs again. `make_room`
+        closes file descriptors if none is left for a new process.
         """
         self._on_answer = on_answer
         self._on_unavailable = on_unavailable
@@ -48,7 +49,7 @@ class Flusher:
         self._process: FlushProcess | None = None
         self._asked: Sequence[Path] | None = None
         self._retry: asyncio.TimerHandle | None = None
-        self._is_complaining = False
+        self._is_unavailable = False
         self._loop: asyncio.AbstractEventLoop
 
     def start(self) -> None:
@@ -58,11 +59,11 @@ class Flusher:
 
     @property
     def pid(self) -> int | None:
-        """The process id, or None without a process."""
+        """The process id, or None if no process runs."""
         return self._process.pid if self._process is not None else None
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks for a sync of these files. The answer comes once there is a process for it."""
+        """Requests a sync of these files. If no process runs, the request waits for the next process."""
         self._asked = paths
         if self._process is None:
             return
@@ -72,7 +73,7 @@ class Flusher:
             self._replace()
 
     def stop(self) -> None:
-        """Ends the process, and drops a pending answer."""
+        """Stops the process, and discards the result of a pending request."""
         self._asked = None
         if self._retry is not None:
             self._retry.cancel()
@@ -90,7 +91,7 @@ class Flusher:
             self._on_answer(error)
 
     def _replace(self) -> None:
-        logger.error("the flush process is gone; another one is started")
+        logger.error("the flush process has ended; starting another one")
         self._close_process()
         self._try_again()
 
@@ -100,15 +101,15 @@ class Flusher:
             self._start_process()
         except OSError as error:
             self._retry = self._loop.call_later(_AGAIN_AFTER_S, self._try_again)
-            if not self._is_complaining:
-                self._is_complaining = True
+            if not self._is_unavailable:
+                self._is_unavailable = True
                 reason = f"no flush process can be started: {error.strerror or error}"
-                logger.error("%s; messages are refused, and it is tried again every %g s", reason, _AGAIN_AFTER_S)
+                logger.error("%s; messages are refused, retry every %g s", reason, _AGAIN_AFTER_S)
                 self._on_unavailable(reason)
             return
-        if self._is_complaining:
-            self._is_complaining = False
-            logger.warning("the flush process runs again")
+        if self._is_unavailable:
+            self._is_unavailable = False
+            logger.warning("the flush process is running again")
             self._on_unavailable(None)
         if self._asked is not None:
             self.request(self._asked)

@@ -1,8 +1,8 @@
 """Group commit: one write and one flush for many messages (RocketMQ's GroupCommitService and FlushRealTimeService).
 
-All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed,
-answered and made visible; later messages share the next flush. With ASYNC_FLUSH they are answered and made visible once written,
-and flushed every half second, or sooner if many bytes wait."""
+All messages appended in one turn of the event loop are written together. With SYNC_FLUSH they are flushed before their responses
+are sent and consumers can read them; messages that arrive during a flush share the next one. With ASYNC_FLUSH the responses are
+sent after the write. A flush follows every half second, or earlier if many bytes are unflushed."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from rocketmq_broker.protocol.command import Answerable
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.checkpoints import Checkpoints
+from rocketmq_broker.server.durability.completion import CommitListener, Completion, FrameSink, WaitingAnswers
 from rocketmq_broker.server.durability.file_work import on_thread
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 from rocketmq_broker.server.durability.put_times import PutTimes
-from rocketmq_broker.server.durability.showing import CommitListener, FrameSink, Showing, WaitingAnswers
 from rocketmq_broker.server.statistics.histogram import Histogram
 from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
 logger = logging.getLogger(__name__)
 
 MAX_UNFLUSHED_BYTES: Final = 128 << 20
-"""Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
+"""Above this, sends are refused. It equals 2 s of writes at 64 MB/s; producers wait 3 s by default."""
 FLUSHED_AT_BYTES: Final = 16 << 20
-"""With ASYNC_FLUSH so many bytes do not wait for the interval: until they are flushed they are kept in memory, too."""
+"""With ASYNC_FLUSH, this many unflushed bytes are flushed before the interval ends, because they are also kept in memory."""
 MAX_UNPUBLISHED: Final = 100_000
-"""The same for messages, each of which takes memory until consumers can see it."""
+"""Above this, sends are refused. Each message takes memory until consumers can read it."""
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
 class GroupCommit:
-    """Commits in groups: processors append, connections wait. Use it on the event loop's thread only."""
+    """Writes and flushes messages in groups, and sends their responses. Not thread-safe: use it on the event loop's thread."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class GroupCommit:
         new_flushing: NewFlushing = Flusher,
         on_broken: Callable[[str], object] = lambda reason: None,
     ) -> None:
-        """`unwaited_delay_s` is the longest delay of messages that nobody waits for, so that they share a flush.
+        """`unwaited_delay_s` is how long messages that no response waits for may be delayed, so that they share a flush.
 
-        `on_broken` is told why the store takes nothing more until it is opened again.
+        `on_broken` is called with a reason when the store accepts no more writes until it is reopened.
         """
         self.listeners: list[CommitListener] = list(listeners)
         self._store = store
@@ -65,8 +65,8 @@ class GroupCommit:
         self._requests = 0
         self._requests_began_s = 0.0
         self.put_times = PutTimes()
-        """The waits of storing requests for durability."""
-        self._showing = Showing(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
+        """The times from append to durability."""
+        self._completion = Completion(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
         self._delayed_flush: asyncio.TimerHandle | None = None
@@ -76,48 +76,48 @@ class GroupCommit:
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
         self.file_lock = asyncio.Lock()
-        """Held during work on the store's files on another thread, and while moving files that such work may use."""
+        """Held while another thread uses the store's files, and while files that it may use are moved."""
         self.checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
         self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
-        """The number of flushes begun."""
+        """The number of flushes started."""
         self.flush_times_s = Histogram(_FLUSH_TIMES_S)
-        """The times of successful flushes."""
+        """The durations of successful flushes."""
 
     async def start(self) -> None:
-        """Starts the flush process and the background work. Raises OSError."""
+        """Starts the flush process and the background tasks. Raises OSError."""
         self._loop = asyncio.get_running_loop()
-        self._showing.start()
+        self._completion.start()
         self._flusher.start()
         if not self._is_sync:
             self._tasks.every(self._async_flush_interval_s, "flush", self._flush)
         self._tasks.start("checkpoint", self.checkpoints.run())
-        self._next_segment.look()
+        self._next_segment.prepare_if_due()
 
     async def stop(self) -> None:
-        """Writes, flushes and answers all waiting messages, and ends the background work."""
+        """Writes and flushes all messages, sends their responses, and stops the background tasks."""
         await self._tasks.stop()
         if self._delayed_flush is not None:
             self._delayed_flush.cancel()
-        self._showing.stop()
+        self._completion.stop()
         self._flusher.stop()
         self._flushing_to = None
         async with self.file_lock:
             try:
                 self._store.flush()
             except StoreUnwritable as error:
-                self._showing.lose_after(self._store.flushed_position, error)
+                self._completion.lose_after(self._store.flushed_position, error)
             else:
-                self._showing.show(self._store.flushed_position)
+                self._completion.complete(self._store.flushed_position)
 
     def give_up(self, reason: str) -> None:
-        """Stops answering with success, and leaves the store's files alone: another broker may be using them."""
+        """Stops all writes to the store's files, and fails the pending requests: another broker may be using the files."""
         self._store.give_up(reason)
         self._flushing_to = None
-        self._showing.lose_after(-1, StoreUnwritable(reason))
+        self._completion.lose_after(-1, StoreUnwritable(reason))
 
     def appended(self, messages: int = 1) -> None:
-        """Schedules the write of so many appended messages at the end of this turn of the event loop."""
+        """Schedules a write at the end of this turn of the event loop. `messages` is the number of messages appended."""
         if not self._requests:
             self._requests_began_s = self._loop.time()
             self._loop.call_soon(self._write)
@@ -126,19 +126,19 @@ class GroupCommit:
     def after_durable(
         self, position: int, connection: FrameSink, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
     ) -> None:
-        """Answers the request with SUCCESS once everything before `position` is durable; with an error if it is lost.
+        """Responds to the request with SUCCESS once everything before `position` is durable, or with an error if it is lost.
 
-        Positions must ascend, in the order of the appends.
+        Positions must not decrease from call to call.
         """
         self._waiting.add(position, connection, request, header, body)
 
     def wait(self, position: int) -> asyncio.Future[None]:
-        """Returns a future that ends once everything before `position` is durable and visible. Call it right after appending.
+        """Returns a future for the durability and visibility of everything before `position`. Call it right after appending.
 
-        The future fails with StoreUnwritable if the records are lost, or take too long.
+        The future raises StoreUnwritable if the records are lost, or if the flush times out.
         """
         future: asyncio.Future[None] = self._loop.create_future()
-        if position <= self._showing.visible_to:
+        if position <= self._completion.visible_to:
             future.set_result(None)
         else:
             self._waiting.add_future(position, future)
@@ -150,18 +150,18 @@ class GroupCommit:
         try:
             position = self._store.write()
         except StoreUnwritable as error:
-            self._showing.lose_after(self._store.written_position, error)
+            self._completion.lose_after(self._store.written_position, error)
             return
-        self._showing.written(position, requests, self._requests_began_s)
+        self._completion.written(position, requests, self._requests_began_s)
         if self._is_sync:
             self._flush_soon()
-            self._showing.watch()
+            self._completion.watch()
         else:
-            self._showing.begin(position)
+            self._completion.begin(position)
             if position - self._store.flushed_position >= FLUSHED_AT_BYTES and not self._store.writability.is_failing:
                 self._flush()
         self._note_backlog()
-        self._next_segment.look()
+        self._next_segment.prepare_if_due()
 
     def _flush_soon(self) -> None:
         if self._flushing_to is not None:
@@ -180,8 +180,8 @@ class GroupCommit:
         if self._flushing_to is not None or store.writability.is_given_up:
             return
         if position <= store.flushed_position:
-            # The whole store was flushed in the meantime.
-            self._showing.begin(position)
+            # The store was flushed as a whole in the meantime.
+            self._completion.begin(position)
             return
         try:
             paths = store.segments_to_flush(store.flushed_position, position)
@@ -200,10 +200,10 @@ class GroupCommit:
         if error == 0:
             self.flush_times_s.observe(self._loop.time() - self._flush_began_s)
             if self._store.writability.is_failing:
-                logger.warning("messages are stored again: what the disk had refused was written once more, and is on it")
+                logger.warning("messages are stored again: the data that the disk had refused is written and flushed")
             self._store.mark_flushed(position)
             if self._is_sync:
-                self._showing.begin(position)
+                self._completion.begin(position)
                 self._flush_soon()
         else:
             self._flush_failed(f"cannot flush the commit log: {os.strerror(error)}")
@@ -213,16 +213,16 @@ class GroupCommit:
         writability = self._store.writability
         writability.flush_failures += 1
         if not self._is_sync:
-            # The record was acknowledged: keep it, and take no more until it is on the disk. The timer tries again.
+            # The records were acknowledged: keep them, and refuse new messages until they are flushed. The timer retries.
             if not writability.is_failing:
                 self._store.note_flush_failed(reason)
                 logger.error("%s", writability.refusal)
         else:
             logger.error("%s", reason)
-            # Data that the disk refused once must not count as flushed when a later flush succeeds.
-            self._showing.show(self._store.flushed_position)
+            # Data that a failed flush did not write must not count as flushed after a later flush succeeds.
+            self._completion.complete(self._store.flushed_position)
             self._store.abandon_unflushed()
-            self._showing.lose_after(self._store.flushed_position, StoreUnwritable(reason))
+            self._completion.lose_after(self._store.flushed_position, StoreUnwritable(reason))
             if writability.is_broken:
                 self._on_broken(writability.refusal or reason)
 
@@ -231,7 +231,7 @@ class GroupCommit:
         self._note_backlog()
 
     def _note_backlog(self) -> None:
-        """Refuses messages while too many wait for the disk. This bounds their number, their memory and the loss by a crash."""
+        """Refuses messages while too many are unflushed. This bounds their number, their memory, and the loss in a crash."""
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MAX_UNFLUSHED_BYTES or unpublished > MAX_UNPUBLISHED or self._no_flusher is not None:
@@ -243,10 +243,10 @@ class GroupCommit:
 
 
 class NextSegment:
-    """Prepares the commit log's next segment in advance (RocketMQ's AllocateMappedFileService), and decides so after each write.
+    """Creates the commit log's next segment in advance (RocketMQ's AllocateMappedFileService).
 
-    A new segment must be on disk, with its name, before its messages are acknowledged: that takes two syncs. The log itself makes
-    a segment that is late, or reports why it cannot.
+    A new segment and its directory entry must be synced before its messages are acknowledged. That takes two syncs. If the next
+    segment is not ready in time, the log creates it itself, or reports why it cannot.
     """
 
     def __init__(self, store: MessageStore, tasks: Tasks) -> None:
@@ -255,8 +255,8 @@ class NextSegment:
         self._from_position = 0
         self._is_under_way = False
 
-    def look(self) -> None:
-        """Has the next segment made on another thread if it is time."""
+    def prepare_if_due(self) -> None:
+        """Creates the next segment on another thread if the log is about to need it. Call it after each write."""
         if self._store.written_position < self._from_position or self._is_under_way:
             return
         prepared = self._store.next_segment.to_prepare()
@@ -271,9 +271,9 @@ class NextSegment:
             await on_thread(make)
             self._store.next_segment.adopt(start)
         except OSError as error:
-            logger.warning("the next commit log segment could not be made ahead of time: %s", error)
+            logger.warning("cannot create the next commit log segment in advance: %s", error)
             self._from_position = self._store.written_position + 1
         finally:
             self._is_under_way = False
-        # The log may have grown much meanwhile.
-        self.look()
+        # The log may have grown in the meantime.
+        self.prepare_if_due()

@@ -1,7 +1,7 @@
-"""Deletes expired files, and reports them (RocketMQ's CleanCommitLogService and CleanConsumeQueueService).
+"""Deletes expired files, and logs deletions (RocketMQ's CleanCommitLogService and CleanConsumeQueueService).
 
-Another thread deletes the files: a file system takes its time for a gigabyte. The log reports expired files at INFO, and others
-deleted for lack of space at WARNING.
+Files are deleted on another thread, because deleting a gigabyte may take long. Expired files are logged at INFO. Files deleted
+early because the disk is full are logged at WARNING.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ logger = logging.getLogger(__name__)
 _HOUR_MS: Final = 3_600_000
 _SLICE_S: Final = 0.01
 _NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
-"""A half message is kept for its transaction up to this age, in fileReservedTimes; after one of them it is discarded."""
+"""A half message is kept for its transaction up to this multiple of fileReservedTime. It is discarded after the first one."""
 
 NeededFrom = Callable[[int], int | None]
-"""Returns the first commit log offset needed by transactions begun after a time, or None without any."""
+"""Takes a time. Returns the first commit log offset needed by a transaction that began after it, or None."""
 
 
 class StoreCleaner:
-    """Checks the disk every few seconds. Work on the store's files beside the event loop holds `file_lock`."""
+    """Checks the disk every few seconds. Holds `file_lock` while it works on the store's files."""
 
     def __init__(
         self, store: MessageStore, file_lock: asyncio.Lock, *, needed_from: NeededFrom, clock: Callable[[], int]
@@ -40,49 +40,49 @@ class StoreCleaner:
         self._needed_from = needed_from
         self._clock = clock
         self._alarm = Alarm()
-        self._is_asked = False
+        self._is_requested = False
         self._undeleted: list[Path] = []
-        self._complaint = ""
+        self._last_error = ""
         self._refusal: str | None = None
 
-    def ask(self) -> None:
-        """Deletes expired files now, whatever the hour, as an operator asked."""
-        self._is_asked = True
+    def request_cleaning(self) -> None:
+        """Requests the deletion of expired files now, at any hour (an operator's request)."""
+        self._is_requested = True
         self._alarm.ring()
 
     async def run(self, interval_s: float) -> None:
-        """Cleans at once, and then at each interval."""
+        """Cleans immediately, and then at each interval."""
         while True:
             try:
                 await self.clean()
-                self._complaint = ""
+                self._last_error = ""
             except OSError as error:
-                if str(error) != self._complaint:
-                    self._complaint = str(error)
-                    logger.error("expired files cannot be deleted; it is tried again every %g s: %s", interval_s, error)
+                if str(error) != self._last_error:
+                    self._last_error = str(error)
+                    logger.error("cannot delete expired files, retry every %g s: %s", interval_s, error)
             await self._alarm.wait(interval_s)
 
     async def clean(self) -> None:
-        """Forgets expired data, and deletes its files. Raises OSError; the next call tries the remaining files again."""
+        """Removes expired data and deletes its files. Raises OSError; the next call retries the remaining files."""
         async with self._file_lock:
             expired = self._expire()
             if expired.paths:
                 messages = await self._trim()
-                self._tell_deleted(expired, messages)
+                self._log_deleted(expired, messages)
             if self._undeleted:
                 await on_thread(partial(_delete, self._store.files, self._undeleted))
 
     def _expire(self) -> Expired:
         now_ms = self._clock()
         kept_ms = self._store.config.file_reserved_hours * _HOUR_MS * _NEEDED_FOR_FILE_RESERVED_TIMES
-        at_any_hour, self._is_asked = self._is_asked, False
+        at_any_hour, self._is_requested = self._is_requested, False
         expired = self._store.expiry.expire(now_ms, self._needed_from(now_ms - kept_ms), at_any_hour=at_any_hour)
         self._undeleted += expired.paths
-        self._tell_refusal()
+        self._log_refusal()
         return expired
 
     async def _trim(self) -> int:
-        """Trims queue by queue, lest thousands of them stop the event loop. Returns the number of removed messages."""
+        """Trims each queue, with pauses so that thousands of queues do not block the event loop. Returns the messages removed."""
         messages = 0
         now_s = asyncio.get_running_loop().time
         slice_end_s = now_s() + _SLICE_S
@@ -94,23 +94,23 @@ class StoreCleaner:
                 slice_end_s = now_s() + _SLICE_S
         return messages
 
-    def _tell_deleted(self, expired: Expired, messages: int) -> None:
+    def _log_deleted(self, expired: Expired, messages: int) -> None:
         names = _names(expired.paths)
         config = self._store.config
         if expired.unexpired:
             age_min = max(self._clock() - expired.youngest_ms, 0) / 60_000
             logger.warning(
-                "%d messages in %d commit log segments are deleted (%s), %d of these before their time: the disk is %.4g%% full "
+                "deleting %d messages in %d commit log segments (%s), %d of them before they expired: the disk is %.4g%% full "
                 "and cleanFileForciblyEnable=true. The youngest message was stored %.4g min ago",
                 messages, len(expired.paths), names, expired.unexpired, self._store.expiry.disk_used_ratio() * 100, age_min,
             )  # fmt: skip
         else:
             logger.info(
-                "%d messages in %d commit log segments have expired (fileReservedTime=%d) and are deleted: %s",
+                "deleting %d expired messages in %d commit log segments (fileReservedTime=%d): %s",
                 messages, len(expired.paths), config.file_reserved_hours, names,
             )  # fmt: skip
 
-    def _tell_refusal(self) -> None:
+    def _log_refusal(self) -> None:
         refusal, before = self._store.writability.refusal, self._refusal
         if refusal is not None and before is None:
             logger.warning("messages are refused: %s", refusal)
@@ -120,7 +120,7 @@ class StoreCleaner:
 
 
 def _delete(files: FileSystem, paths: list[Path]) -> None:
-    """Deletes files in their order. Stops at one that fails: a gap in the commit log would look like damage."""
+    """Deletes files in order. Stops at the first failure: a gap in the commit log would look like damage."""
     while paths:
         with suppress(FileNotFoundError):
             files.unlink(paths[0])

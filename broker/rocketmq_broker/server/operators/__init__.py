@@ -1,1 +1,1 @@
-"""The requests of operators."""
+"""Handles the admin requests of operators, as sent by mqadmin and `rocketmq_broker.admin`."""

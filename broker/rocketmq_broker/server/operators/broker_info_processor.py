@@ -1,4 +1,4 @@
-"""The broker's figures and settings (from RocketMQ's AdminBrokerProcessor)."""
+"""Reports the broker's runtime information and settings (part of RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _NO_QUEUES: Final = dict.fromkeys(
     ),
     "0",
 )
-"""Figures of RocketMQ's thread pools: there are none here, so nothing waits in them."""
+"""Figures of RocketMQ's thread pools. This broker has no thread pools, so they are 0."""
 _NO_BUFFER_POOL: Final = {"remainTransientStoreBufferNumbs": str((1 << 31) - 1)}
 
 
 class BrokerInfoProcessor:
-    """Answers with figures and settings by the names that mqadmin shows."""
+    """Reports runtime information and settings, under the names that mqadmin shows."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class BrokerInfoProcessor:
         delete_expired: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
-        """`settings_text` has the settings in the form of broker.conf, one a line; `delete_expired` requests it and returns."""
+        """`settings_text` is in the format of broker.conf. `delete_expired` only schedules the deletion."""
         self._store = store
         self._statistics = statistics
         self._put_times = put_times
@@ -73,7 +73,7 @@ class BrokerInfoProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests for the broker's figures and settings, and of the request to delete expired files."""
+        """The handlers of requests for runtime information and settings, and of the request to delete expired files."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.get_runtime_info,
             RequestCode.GET_BROKER_CONFIG: self.get_config,
@@ -83,22 +83,22 @@ class BrokerInfoProcessor:
         }
 
     def get_runtime_info(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with figures of the broker and its store."""
+        """Responds with runtime information of the broker and its store."""
         table = {**_NO_QUEUES, **_NO_BUFFER_POOL, **self._counts(), **self._times(), **self._store_figures()}
         return encode_response(command, ResponseCode.SUCCESS, body=KVTable(table=dict(sorted(table.items()))).encode())
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all settings."""
+        """Responds with all settings."""
         version = GetBrokerConfigResponseHeader(version=f'{{"counter":0,"timestamp":{self._statistics.start_ms}}}')
         return encode_response(command, ResponseCode.SUCCESS, version, self._settings_text.encode())
 
     def get_delay_offsets(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers how far each delay level was delivered."""
+        """Responds with the delivered offset of each delay level."""
         entries = ",".join(f"{level}:{offset}" for level, (offset, _) in self._delayed.offsets().items())
         return encode_response(command, ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % entries.encode())
 
     def delete_expired(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Starts deleting expired files, whatever the hour. The log names them."""
+        """Schedules the deletion of expired files, at any hour. Deleted files are logged."""
         self._delete_expired()
         return encode_response(command, ResponseCode.SUCCESS)
 
@@ -128,8 +128,8 @@ class BrokerInfoProcessor:
 
     def _times(self) -> dict[str, str]:
         return {
-            "getMessageEntireTimeMax": str(self._statistics.longest_pull_ms),
-            "putMessageEntireTimeMax": str(self._put_times.longest_ms),
+            "getMessageEntireTimeMax": str(self._statistics.max_pull_ms),
+            "putMessageEntireTimeMax": str(self._put_times.max_ms),
             "putMessageDistributeTime": self._put_times.distribution(),
             "putLatency99": f"{self._put_times.percentile_ms(0.99):.2f}",
             "putLatency999": f"{self._put_times.percentile_ms(0.999):.2f}",
@@ -150,7 +150,7 @@ class BrokerInfoProcessor:
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
         }
-        # RocketMQ's brokers give none of these three.
+        # The next three do not exist in RocketMQ.
         if refusals := self._in_hand.refusals():
             figures["popMessageRefusal"] = "; ".join(refusals)
         if (refusal := self._store.writability.refusal) is not None:
@@ -170,7 +170,7 @@ def _runtime(elapsed_ms: int) -> str:
 
 
 def _capacity(directory: Path) -> dict[str, str]:
-    """Returns the disk's size; nothing for a store in memory or a missing directory."""
+    """Returns the size of the disk; empty for an in-memory store or a missing directory."""
     try:
         usage = shutil.disk_usage(directory)
     except OSError:

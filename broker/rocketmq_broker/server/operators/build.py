@@ -1,4 +1,4 @@
-"""Builds the processors of this room, and adds them to the dispatcher."""
+"""Builds the processors of this package, and registers their handlers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build_operators(
     in_hand: InHand,
     settings_text: str,
 ) -> None:
-    """Builds the processors. `settings_text` is the answer to getBrokerConfig."""
+    """Builds the processors. `settings_text` is the response to getBrokerConfig."""
     for processor in (
         _topics(context, registration),
         _groups(context),
@@ -40,7 +40,7 @@ def build_operators(
             delayed_delivery=delayed_delivery,
             in_hand=in_hand,
             settings_text=settings_text,
-            delete_expired=cleaner.ask,
+            delete_expired=cleaner.request_cleaning,
             clock=context.clock,
         ),
         ConsumeQueueProcessor(store=context.store, consumer_groups=context.clients.consumer_groups),

@@ -1,4 +1,4 @@
-"""The units of a consume queue, for operators (QUERY_CONSUME_QUEUE of RocketMQ's AdminBrokerProcessor)."""
+"""Lists the units of a consume queue (QUERY_CONSUME_QUEUE in RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rocketmq_broker.store import MessageStore
 
 MAX_UNITS: Final = 1024
 _NO_FILTER: Final = "null"
-"""RocketMQ's answer for a group that filters only by tags."""
+"""RocketMQ's value for a group that filters only by tags."""
 
 
 class ConsumeQueueProcessor:
-    """Answers with the units of the queues, and with a group's subscription on request."""
+    """Lists the units of consume queues, and optionally a group's subscription."""
 
     def __init__(self, *, store: MessageStore, consumer_groups: ConsumerGroups) -> None:
         self._store = store
@@ -28,11 +28,11 @@ class ConsumeQueueProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of mqadmin queryCq, which shows units of a consume queue."""
+        """The handler of mqadmin queryCq."""
         return {RequestCode.QUERY_CONSUME_QUEUE: self.query}
 
     def query(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with units starting at an offset."""
+        """Responds with units of a consume queue, starting at an index."""
         header = command.decode_header(QueryConsumeQueueRequestHeader)
         name, topic = header.topic or "", (header.topic or "").encode()
         if header.queue_id not in self._store.queues().get(topic, ()):

@@ -1,4 +1,4 @@
-"""Operators' requests that the broker passes on to consumers (RocketMQ's Broker2Client)."""
+"""Handles admin requests that the broker forwards to consumers (RocketMQ's Broker2Client)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QUEUES_AT_ONCE: Final = 50
 
 
 class ConsumerCallProcessor:
-    """Resets offsets, and passes requests on to consumers. Their answers arrive later, so each call is a task."""
+    """Resets offsets, and forwards requests to consumers. Each forwarded request is a task: its response arrives later."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ConsumerCallProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of operators' requests to consumers."""
+        """The handlers of requests to consumers."""
         return {
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self.reset_offset,
             RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self.get_consumer_status,
@@ -68,7 +68,7 @@ class ConsumerCallProcessor:
         }
 
     def reset_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Moves the members of a group to the offsets of a time, or with -1 to the end."""
+        """Resets the members of a group to the offsets of a timestamp, or to the end of the queues with -1."""
         header = command.decode_header(ResetOffsetRequestHeader)
         refuse_offsets(header.group, header.topic)
         table = yield from self._offsets_after_reset(header)
@@ -88,32 +88,32 @@ class ConsumerCallProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_consumer_status(self, connection: Connection, command: RemotingCommand) -> None:
-        """Asks the members of a group for their positions."""
+        """Requests the offsets of the members of a group."""
         header = command.decode_header(GetConsumerStatusRequestHeader)
         group = self._consumers.find(header.group)
         if group is None:
             remark = f"No Any Consumer online in the consumer group: [{header.group}]"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
-        self._tasks.start("ask consumers where they are", self._answer_status(connection, reply_to, group, header))
+        self._tasks.start("get consumer status", self._answer_status(connection, reply_to, group, header))
 
     def get_running_info(self, connection: Connection, command: RemotingCommand) -> None:
-        """Asks one consumer for its state."""
+        """Requests the running info of one consumer."""
         header = command.decode_header(GetConsumerRunningInfoRequestHeader)
         channel = self._member(header.consumer_group, header.client_id)
-        self._pass_on(connection, command, channel, header, b"")
+        self._forward(connection, command, channel, header, b"")
 
     def consume_directly(self, connection: Connection, command: RemotingCommand) -> None:
-        """Lets one consumer consume a message now."""
+        """Makes one consumer consume a message now."""
         header = command.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         channel = self._member(header.consumer_group, header.client_id or "")
         try:
             record = self._store.read_queued(parse_offset_message_id(header.msg_id or "").commit_log_offset)
         except (ValueError, UnreadableRecord):
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"there is no message {header.msg_id}") from None
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"no message with id {header.msg_id}") from None
         refuse_message_of_the_broker(decode_record(record).topic)
         header.broker_name = self._identity.name
-        self._pass_on(connection, command, channel, header, record)
+        self._forward(connection, command, channel, header, record)
 
     def _offsets_after_reset(self, header: ResetOffsetRequestHeader) -> Generator[None, None, QueueTable[int]]:
         config = self._topics.get(header.topic)
@@ -143,12 +143,12 @@ class ConsumerCallProcessor:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"The Consumer <{group_name}> <{client_id}> not online")
         return channel
 
-    def _pass_on(
+    def _forward(
         self, connection: Connection, command: RemotingCommand, channel: ClientChannel, header: CommandHeader, body: bytes
     ) -> None:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         work = _answer_as(channel, connection, reply_to, command.code, header, body)
-        self._tasks.start("pass a question on to a consumer", work)
+        self._tasks.start("forward a request to a consumer", work)
 
     async def _answer_status(
         self, connection: Connection, reply_to: ReplyTo, group: ConsumerGroup, header: GetConsumerStatusRequestHeader
@@ -171,7 +171,7 @@ class ConsumerCallProcessor:
 async def _answer_as(
     channel: ClientChannel, connection: Connection, reply_to: ReplyTo, code: int, header: CommandHeader, body: bytes
 ) -> None:
-    """Asks a consumer, and returns its answer to the operator."""
+    """Sends a request to a consumer, and forwards its response to the operator."""
     try:
         answer = await channel.connection.invoke(code, header, body, timeout_ms=CALL_TIMEOUT_MS)
     except RemotingTimeout as error:

@@ -1,4 +1,4 @@
-"""Figures of single topics and groups (VIEW_BROKER_STATS_DATA of RocketMQ's AdminBrokerProcessor)."""
+"""Reports the throughput of topics and groups (VIEW_BROKER_STATS_DATA in RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rocketmq_broker.server.statistics.message_flows import MessageFlows
 
 
 class FlowProcessor:
-    """Answers with throughputs, by the names of `message_flows`."""
+    """Reports throughput, under the names of `message_flows`."""
 
     def __init__(self, flows: MessageFlows) -> None:
         self._flows = flows
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of requests for throughputs, sent by Apache's exporter and mqadmin."""
+        """The handler of throughput requests, which Apache's exporter and mqadmin send."""
         return {RequestCode.VIEW_BROKER_STATS_DATA: self.view}
 
     def view(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the last minute, hour and day of one figure."""
+        """Responds with the last minute, hour and day of one statistic."""
         header = command.decode_header(ViewBrokerStatsDataRequestHeader)
         report = self._flows.report(header.stats_name, header.stats_key)
         if report is None:

@@ -1,4 +1,4 @@
-"""Operators' requests about groups (from RocketMQ's AdminBrokerProcessor)."""
+"""Handles admin requests about groups (part of RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rocketmq_broker.store import ConsumerOffsets
 
 
 class GroupAdminProcessor:
-    """Creates, lists and deletes consumer groups, and lists groups' members."""
+    """Creates, lists and deletes consumer groups, and lists the members of groups."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class GroupAdminProcessor:
         offsets: ConsumerOffsets,
         date_of: Callable[[int], int],
     ) -> None:
-        """`date_of` converts a steady time to a date (BrokerClock)."""
+        """`date_of` converts a monotonic time to milliseconds since the epoch (BrokerClock)."""
         self._groups = subscription_groups
         self._consumers = consumer_groups
         self._producers = producer_groups
@@ -52,7 +52,7 @@ class GroupAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about subscription groups and members."""
+        """The handlers of requests about subscription groups and their members."""
         return {
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self.update_group,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self.get_all_groups,
@@ -66,13 +66,13 @@ class GroupAdminProcessor:
         """Creates or changes a consumer group."""
         config = SubscriptionGroupBody.decode(command.body)
         if not 0 <= config.retry_queue_nums <= MAX_QUEUES:
-            remark = f"a group cannot have {config.retry_queue_nums} retry queues"
+            remark = f"the number of retry queues must be between 0 and {MAX_QUEUES}, not {config.retry_queue_nums}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         self._groups.update(config)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_all_groups(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with all consumer groups and their settings."""
+        """Responds with all consumer groups and their settings."""
         groups = self._groups.groups
         body = yield from table_in_steps(
             ((config.group_name, config) for config in groups),
@@ -83,7 +83,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def delete_group(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Deletes a consumer group, and on request its offsets."""
+        """Deletes a consumer group, and optionally its offsets."""
         header = command.decode_header(DeleteSubscriptionGroupRequestHeader)
         self._groups.delete(header.group_name)
         if header.remove_offset:
@@ -91,7 +91,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumers(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the members of a consumer group, and its subscriptions."""
+        """Responds with the members of a consumer group and its subscriptions."""
         header = command.decode_header(GetConsumerConnectionListRequestHeader)
         group = self._consumers.find(header.consumer_group)
         if group is None:
@@ -108,7 +108,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_producers(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the members of a producer group."""
+        """Responds with the members of a producer group."""
         header = command.decode_header(GetProducerConnectionListRequestHeader)
         channels = self._producers.channels(header.producer_group)
         if channels is None:
@@ -117,14 +117,14 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_all_producers(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with all producers by group."""
+        """Responds with all producers, by group."""
         groups = self._producers.group_names()
         members = ((name, self._producers.channels(name) or []) for name in groups)
         body = yield from table_in_steps(
             ((name, [self._producer(channel) for channel in channels]) for name, channels in members),
             lambda table: ProducerTableInfo(data=table).encode(),
             at_once=20,
-            advice="ask for one group at a time",
+            advice="request one group at a time",
         )
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 

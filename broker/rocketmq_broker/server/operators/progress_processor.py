@@ -1,4 +1,4 @@
-"""Consumer groups' progress, for operators (from RocketMQ's AdminBrokerProcessor)."""
+"""Reports the progress of consumer groups (part of RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 _LONG_MAX: Final = (1 << 63) - 1
 
 MAX_QUEUES_SHOWN: Final = 15_000
-"""Queues in one answer. A topic may have 10,000."""
+"""The limit of queues in one response. A topic may have 10,000."""
 NAMES_AT_ONCE: Final = 500
 QUEUES_ENCODED_AT_ONCE: Final = 500
 QUEUES_AT_ONCE: Final = 50
-"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
+"""The number of queues of a topic that one step handles, about a millisecond. A topic may have 10,000."""
 
 
 class ProgressProcessor:
-    """Compares groups' offsets with queues' ends."""
+    """Compares the offsets of consumer groups with the ends of the queues."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class ProgressProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests for groups' progress, and of the request to copy offsets to another group."""
+        """The handlers of requests for progress, and of the request to copy offsets to another group."""
         return {
             RequestCode.GET_CONSUME_STATS: self.get_consume_stats,
             RequestCode.GET_BROKER_CONSUME_STATS: self.get_all_consume_stats,
@@ -91,7 +91,7 @@ class ProgressProcessor:
         }
 
     def get_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with a group's progress in one topic, or in all topics where it has offsets."""
+        """Responds with a group's progress in one topic, or in all topics where it has offsets."""
         header = command.decode_header(GetConsumeStatsRequestHeader)
         names = [header.topic] if (header.topic or "").strip() else sorted(self._offsets.topics_of(header.consumer_group))
         progress = yield from self._progress(header.consumer_group, names)
@@ -99,7 +99,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the progress of all groups, topic by topic."""
+        """Responds with the progress of all groups, by topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
         whole = ConsumeStatsList(broker_addr=self._identity.address)
         groups: list[bytes] = []
@@ -112,10 +112,10 @@ class ProgressProcessor:
                     continue
                 progress = yield from self._progress(group.group_name, [name])
                 if progress.offset_table:
-                    # Encoding all of it in one go at the end would stop the event loop.
+                    # Encode each part at once: encoding everything at the end would block the event loop.
                     stats.append((yield from _encoded(progress)))
                     length += len(stats[-1])
-                    refuse_long(length, "ask for one group at a time (consumerProgress -g)")
+                    refuse_long(length, "request one group at a time (consumerProgress -g)")
                     whole.total_diff += sum(
                         offsets.broker_offset - offsets.consumer_offset for offsets in progress.offset_table.values()
                     )
@@ -126,7 +126,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with all offsets of all groups."""
+        """Responds with all offsets of all groups."""
         body = yield from table_in_steps(
             self._offsets.entries(),
             lambda table: ConsumerOffsetSerializeWrapper(offset_table=table).encode(),
@@ -136,7 +136,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_time_span(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the age of a topic's messages, and the group's delay."""
+        """Responds with the time span of a topic's messages, and the group's delay."""
         header = command.decode_header(QueryConsumeTimeSpanRequestHeader)
         config = self._topics.existing(header.topic)
         spans = []
@@ -147,22 +147,22 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
     def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the least offset of all groups in each queue of a topic; the highest number where a group is behind it."""
+        """Responds with the lowest offset of all groups in each queue of a topic; 2**63 - 1 if the compared group is behind."""
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))
-        least: dict[int, int] = {}
+        lowest: dict[int, int] = {}
         for group in self._offsets.groups_of(header.topic) - left_out:
             for queue_id, offset in self._offsets.of_topic(group, header.topic).items():
-                least[queue_id] = min(offset, least.get(queue_id, offset))
+                lowest[queue_id] = min(offset, lowest.get(queue_id, offset))
             yield
         for queue_id, offset in self._offsets.of_topic(header.compare_group, header.topic).items():
-            if least.get(queue_id, _LONG_MAX) > offset:
-                least[queue_id] = _LONG_MAX
-        body = QueryCorrectionOffsetBody(correction_offsets=least)
+            if lowest.get(queue_id, _LONG_MAX) > offset:
+                lowest[queue_id] = _LONG_MAX
+        body = QueryCorrectionOffsetBody(correction_offsets=lowest)
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def clone_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Copies a group's offsets to another group."""
+        """Copies the offsets of one group to another."""
         header = command.decode_header(CloneGroupOffsetRequestHeader)
         if header.topic and header.topic.strip():
             names = {header.topic}
@@ -181,7 +181,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _concerns(self, group_name: str, topic: str) -> bool:
-        """Returns whether the group still subscribes to the topic, or pops its retries. An offline group subscribes to all."""
+        """Returns True if the group subscribes to the topic or pops its retries. Offline groups count as subscribed."""
         group = self._consumers.find(group_name)
         if group is None or not group.subscriptions or topic in group.subscriptions:
             return True
@@ -194,7 +194,7 @@ class ProgressProcessor:
             if name is None or config is None or not self._concerns(group, name):
                 continue
             if len(stats.offset_table) + config.read_queue_nums > MAX_QUEUES_SHOWN:
-                remark = f"the group[{group}] consumes more than {MAX_QUEUES_SHOWN} queues: ask for one topic at a time"
+                remark = f"group {group} consumes more than {MAX_QUEUES_SHOWN} queues; request one topic at a time"
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
             for queue_id in range(config.read_queue_nums):
                 offsets = self._offsets_of(group, name, queue_id)
@@ -241,7 +241,7 @@ def _encoded(progress: ConsumeStats) -> Generator[None, None, bytes]:
         progress.offset_table.items(),
         lambda part: ConsumeStats(offset_table=QueueTable(part), consume_tps=progress.consume_tps).encode(),
         at_once=QUEUES_ENCODED_AT_ONCE,
-        advice="ask for one topic at a time",
+        advice="request one topic at a time",
     )
 
 

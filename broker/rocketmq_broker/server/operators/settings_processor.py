@@ -1,4 +1,4 @@
-"""Refuses operators' changes of settings at run time (UPDATE_BROKER_CONFIG of RocketMQ's AdminBrokerProcessor)."""
+"""Refuses changes of settings at run time (UPDATE_BROKER_CONFIG in RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 
 
 class SettingsProcessor:
-    """Refuses all changes: RocketMQ accepts even changes without effect, which misleads."""
+    """Refuses all changes of settings. RocketMQ also accepts changes that have no effect, which is misleading."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of requests to change a setting."""
+        """The handler of requests to change settings."""
         return {RequestCode.UPDATE_BROKER_CONFIG: self.update}
 
     def update(self, connection: Connection, command: RemotingCommand) -> bytes:
@@ -23,5 +23,5 @@ class SettingsProcessor:
         names = sorted(
             line.partition("=")[0].strip() for line in command.body.decode(errors="replace").splitlines() if "=" in line
         )
-        remark = f"{', '.join(names) or 'settings'}: read only when the broker starts: change broker.conf and restart it"
+        remark = f"{', '.join(names) or 'settings'}: cannot be changed at run time; change broker.conf and restart the broker"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)

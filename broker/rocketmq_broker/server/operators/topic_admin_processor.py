@@ -1,4 +1,4 @@
-"""Creates, lists and deletes topics for clients and operators (from RocketMQ's AdminBrokerProcessor)."""
+"""Creates, lists and deletes topics for clients and operators (part of RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 
 QUEUES_AT_ONCE: Final = 50
-"""Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
+"""The number of queues of a topic that one step handles, about a millisecond. A topic may have 10,000."""
 
 
 class TopicAdminProcessor:
-    """Administers topics. A created topic is on disk and known to the name servers before the answer."""
+    """Manages topics. A new topic is on disk and registered with the name servers before the response is sent."""
 
     def __init__(
         self,
@@ -81,7 +81,8 @@ class TopicAdminProcessor:
         header = command.decode_header(CreateTopicRequestHeader)
         for count in (header.read_queue_nums, header.write_queue_nums):
             if not 0 <= count <= MAX_QUEUES:
-                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"a topic cannot have {count} queues")
+                remark = f"the number of queues must be between 0 and {MAX_QUEUES}, not {count}"
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         self._topics.update(
             TopicConfig(
                 header.topic,
@@ -95,30 +96,30 @@ class TopicAdminProcessor:
             )
         )
         reply_to = ReplyTo(command.opaque, command.serialize_type)
-        self._tasks.start("answer that a topic was made", self._answer_when_registered(connection, reply_to))
+        self._tasks.start("respond when a topic is registered", self._answer_when_registered(connection, reply_to))
 
     def delete_topic(self, connection: Connection, command: RemotingCommand) -> None:
-        """Deletes a topic, its queues and its consumers' offsets."""
+        """Deletes a topic, its queues and its consumer offsets."""
         header = command.decode_header(DeleteTopicRequestHeader)
         self._topics.delete(header.topic)
         self._answer_when_deleted(connection, command, [header.topic.encode()])
 
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all topics and their settings."""
+        """Responds with all topics and their settings."""
         return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self._topics.configs).encode())
 
     def get_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with one topic and its settings."""
+        """Responds with one topic and its settings."""
         config = self._topics.existing(command.decode_header(GetTopicConfigRequestHeader).topic)
         return encode_response(command, ResponseCode.SUCCESS, body=topic_answer(config).encode())
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the broker's own topics."""
+        """Responds with the broker's system topics."""
         body = TopicList(topic_list=sorted(self._topics.system_topics))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the first and last offsets of a topic's queues."""
+        """Responds with the first and last offsets of a topic's queues."""
         header = command.decode_header(GetTopicStatsInfoRequestHeader)
         config = self._topics.get(header.topic)
         if config is None:
@@ -131,18 +132,18 @@ class TopicAdminProcessor:
             ),
             lambda part: TopicStatsTable(offset_table=QueueTable(part)).encode(),
             at_once=QUEUES_AT_ONCE,
-            advice="give the topic fewer queues",
+            advice="reduce the number of the topic's queues",
         )
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the groups that subscribe to a topic or have offsets in it."""
+        """Responds with the groups that subscribe to a topic or have offsets in it."""
         header = command.decode_header(QueryTopicConsumeByWhoRequestHeader)
         groups = {*self._consumers.subscribers(header.topic), *self._offsets.groups_of(header.topic)}
         return encode_response(command, ResponseCode.SUCCESS, body=GroupList(group_list=sorted(groups)).encode())
 
     def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> None:
-        """Deletes the queues of deleted topics."""
+        """Deletes the queues of topics that no longer exist."""
         self._answer_when_deleted(
             connection, command, [topic for topic in self._store.queues() if self._is_unused(topic.decode())]
         )
@@ -152,14 +153,14 @@ class TopicAdminProcessor:
 
     def _answer_when_deleted(self, connection: Connection, command: RemotingCommand, topics: Sequence[bytes]) -> None:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
-        self._tasks.start("answer that topics were deleted", self._delete(connection, reply_to, topics))
+        self._tasks.start("respond when topics are deleted", self._delete(connection, reply_to, topics))
 
     async def _delete(self, connection: Connection, reply_to: ReplyTo, topics: Sequence[bytes]) -> None:
         try:
             for topic in topics:
                 await self._deletion.delete(topic)
         except (OSError, StoreUnwritable) as error:
-            connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=f"not all is deleted: {error}"))
+            connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=f"some files were not deleted: {error}"))
         else:
             connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
 

@@ -1,4 +1,4 @@
-"""Parked messages: dead letters and discarded messages. They wait for a person, whose treatment is recorded by a mark."""
+"""Parked messages: dead letters and discarded messages, which wait for an operator. A mark records what the operator did."""
 
 from rocketmq_broker.server.parked.build import build_parked
 from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor

@@ -1,4 +1,4 @@
-"""Builds the parts of this room, and connects them to the rest of the broker."""
+"""Builds the parts of this package, and registers their request handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rocketmq_broker.server.server_context import ServerContext
 
 
 def build_parked(context: ServerContext) -> ParkedMessages:
-    """Reads the parked messages from the store. The caller has to report arrivals to them."""
+    """Loads the parked messages from the store. The caller must report new messages by `on_arrival`."""
     parked = ParkedMessages(context.store, context.topic_table)
     parked.load()
     dead_letters = DeadLetterProcessor(

@@ -1,4 +1,4 @@
-"""Lists parked messages, and retries or dismisses dead letters, for operators. RocketMQ has no such requests."""
+"""Handles the admin requests that list parked messages and retry or dismiss dead letters. RocketMQ has no such requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MAX_MARKS: Final = 1000
 
 
 class DeadLetterProcessor:
-    """Answers `python -m rocketmq_broker.admin dead-letters`."""
+    """Serves `python -m rocketmq_broker.admin dead-letters`."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class DeadLetterProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of this project's own requests about dead letters and discarded messages."""
+        """The handlers of requests about dead letters and discarded messages. The request codes are this project's own."""
         return {
             AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
             AdminRequestCode.LIST_MARKS: self.list_marks,
@@ -64,12 +64,12 @@ class DeadLetterProcessor:
         }
 
     def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the number of untreated dead letters and discarded messages, by group."""
+        """Returns the number of untreated dead letters and discarded messages, by group."""
         body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the marks of the messages in a part of a queue."""
+        """Returns the marks of the messages in part of a queue."""
         header = command.decode_header(ListMarksRequestHeader)
         topic, first = header.topic.encode(), header.queue_offset
         if header.history:
@@ -82,48 +82,46 @@ class DeadLetterProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def retry(self, connection: Connection, command: RemotingCommand) -> None:
-        """Delivers the message to its group once more, with a new count of attempts; to no other group."""
+        """Delivers the message to its consumer group again, with a new count of attempts. Other groups do not receive it."""
         header = command.decode_header(RetryDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a retry") if header.reason else ""
         letter, group, before = self._dead_letter(header.offset)
         if before is not None and not header.again:
-            raise _refused(f"it was {_told(before)}; --again retries it all the same")
+            raise _refused(f"the message was {_treated(before)}; use --again to retry it")
         retries = max(retries_of(letter), before.retries if before is not None else 0) + 1
         self._append_retried(letter, group, retries)
         self._mark(connection, command, letter, Treatment.RETRIED, reason, retries)
 
     def dismiss(self, connection: Connection, command: RemotingCommand) -> None:
-        """Marks the message as needing no attention; keeps the reason."""
+        """Marks the message as dismissed, and stores the reason."""
         header = command.decode_header(DismissDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a dismissal")
         letter, _, before = self._dead_letter(header.offset)
         if before is not None:
-            raise _refused(f"it was {_told(before)}")
+            raise _refused(f"the message was {_treated(before)}")
         self._mark(connection, command, letter, Treatment.DISMISSED, reason, retries_of(letter))
 
     def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
-        """Returns the dead letter at that offset, its group, and its last mark. Raises RequestRefused."""
+        """Returns the dead letter at that offset, its group, and its latest mark. Raises RequestRefused."""
         try:
             record = decode_record(self._store.read_queued(commit_log_offset))
         except UnreadableRecord as error:
-            raise _refused(f"there is no message at commit log offset {commit_log_offset}: {error}") from None
+            raise _refused(f"no message at commit log offset {commit_log_offset}: {error}") from None
         group = group_of(record)
         if group is None:
-            raise _refused(f"the message at {commit_log_offset} is no dead letter: it lies in {record.topic.decode()}")
+            raise _refused(f"not a dead letter: the message at {commit_log_offset} is in topic {record.topic.decode()}")
         place = _place(record)
         if self._parked.is_being_treated(place):
-            raise _refused("somebody treats it at this moment: ask again")
+            raise _refused("another request is treating this message; try again")
         return record, group, self._parked.latest_mark(*place[:3])
 
     def _append_retried(self, letter: Record, group: str, retries: int) -> None:
         if not letter.get_property(props.RETRY_TOPIC):
-            raise _refused(
-                "it does not say which topic it came from (RETRY_TOPIC): a producer sent it to the dead letters itself"
-            )
+            raise _refused("the message has no RETRY_TOPIC property: it was sent directly to the dead letter topic")
         refuse_as_consumer(group)
         settings = self._groups.for_consuming(group)
         if settings.retry_queue_nums <= 0:
-            raise _refused(f"the group {group} has no retry queue (retryQueueNums)")
+            raise _refused(f"group {group} has no retry queue: set retryQueueNums to at least 1")
         topic = self._topics.retry_topic(group, settings.retry_queue_nums).topic_name
         queue_id = self._random.randrange(settings.retry_queue_nums)
         message = moved_message(letter, topic.encode(), queue_id, retried_properties(letter, retries), 0)
@@ -137,7 +135,7 @@ class DeadLetterProcessor:
             _place(letter), treatment, now_ms=now_ms, by_host=connection.born_host, reason=reason, retries=retries
         )
         logger.warning(
-            "%s %s by hand the dead letter %s of %s: %s",
+            "%s manually %s dead letter %s of group %s: %s",
             connection.peer, treatment.value, offset_message_id(letter.store_host, letter.commit_log_offset),
             group_of(letter), reason or "no reason given",
         )  # fmt: skip
@@ -154,8 +152,8 @@ def _info(mark: Mark) -> MarkInfo:
     return MarkInfo(mark.place.queue_offset, mark.treatment.value, mark.at_ms, mark.by, mark.reason, mark.retries)
 
 
-def _told(mark: Mark) -> str:
-    return f"{mark.treatment.value} already" + (f": {mark.reason}" if mark.reason else "")
+def _treated(mark: Mark) -> str:
+    return f"already {mark.treatment.value}" + (f": {mark.reason}" if mark.reason else "")
 
 
 def _refused(remark: str) -> RequestRefused:

@@ -1,11 +1,11 @@
-"""Marks: records of the treatment of parked messages by persons. RocketMQ has no marks.
+"""Marks: records of what operators did with parked messages. RocketMQ has no marks.
 
     topic rmq_sys_PARKED_MARK_TOPIC, queue 0, tag = the treatment
     body = topic, queue id, queue offset and commit log offset of the parked message: `%DLQ%credits 0 17 4711`
-    REASON = why; RETRIES = how often the message was retried in all; PREVIOUS = queue offset of the mark before this one
-    born host and store timestamp = who did it, and when
+    REASON = the operator's reason; RETRIES = number of retries of the message; PREVIOUS = queue offset of its previous mark
+    born host and store timestamp = the client's address, and the time
 
-A mark lies behind its message in the commit log, so the message expires first.
+A mark is behind its message in the commit log, so the message expires first.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ _PREVIOUS: Final = "PREVIOUS"
 
 
 class NotAMark(Exception):
-    """A record of the mark topic that is not a mark."""
+    """The record is in the mark topic, but is not a mark."""
 
 
 class Treatment(StrEnum):
-    """A person's treatment of a parked message."""
+    """What an operator did with a parked message."""
 
     RETRIED = "retried"
-    """The dead letter was given to its consumer group once more."""
+    """The dead letter was delivered to its consumer group again."""
     DISMISSED = "dismissed"
     """The dead letter needs no further attention."""
     RESUMED = "resumed"
-    """The discarded message is checked again."""
+    """Check-backs of the discarded message were resumed."""
 
 
 class ParkedPlace(NamedTuple):
-    """The position of a parked message."""
+    """The location of a parked message."""
 
     topic: bytes
     queue_id: int
     queue_offset: int
     commit_log_offset: int
-    """It distinguishes the message from one with the same queue offset before the topic was deleted and created again."""
+    """It differs from that of an earlier message with the same queue offset if the topic was deleted and created again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +58,23 @@ class Mark:
     treatment: Treatment
     reason: str
     retries: int
-    """The number of all retries of the message, including this one."""
+    """The number of retries of the message, including this one."""
     previous: int | None
-    """The queue offset of the mark before this one."""
+    """The queue offset of the message's previous mark."""
     queue_offset: int
-    """The mark's own."""
+    """The queue offset of the mark itself."""
     at_ms: int
     by: str
-    """The address that the request came from."""
+    """The address of the client that sent the request."""
 
 
 def mark_body(place: ParkedPlace) -> bytes:
-    """Encodes the place of a marked message."""
+    """Encodes the location of a parked message."""
     return b"%b %d %d %d" % place
 
 
 def mark_properties(treatment: Treatment, *, reason: str, retries: int, previous: int | None) -> bytes:
-    """Encodes a treatment and its reason. Raises IllegalMessage if the reason holds \x01 or \x02."""
+    """Encodes a treatment and its reason. Raises IllegalMessage if the reason contains a separator of properties."""
     found = {props.TAGS: treatment.value, _REASON: reason, _RETRIES: str(retries)}
     if previous is not None:
         found[_PREVIOUS] = str(previous)
@@ -82,7 +82,7 @@ def mark_properties(treatment: Treatment, *, reason: str, retries: int, previous
 
 
 def read_mark(data: bytes) -> Mark:
-    """Decodes the mark of a record. Raises CorruptRecord, NotAMark."""
+    """Decodes a record as a mark. Raises CorruptRecord, NotAMark."""
     record = decode_record(data)
     try:
         topic, *numbers = record.body.split(b" ")
@@ -100,4 +100,4 @@ def read_mark(data: bytes) -> Mark:
             by=host_text(record.born_host),
         )
     except (ValueError, TypeError) as error:
-        raise NotAMark(f"the record at {record.commit_log_offset} is no mark: {error}") from None
+        raise NotAMark(f"not a mark: the record at commit log offset {record.commit_log_offset}: {error}") from None

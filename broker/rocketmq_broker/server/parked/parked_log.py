@@ -1,4 +1,4 @@
-"""The log line for each parked message: the message, and the command that brings it back."""
+"""Formats the log line of each parked message, with the command that retries or resumes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.message.text.printable import printable
 
 
 def parked_line(record: Record) -> str:
-    """Returns the line for a newly parked message."""
+    """Returns the log line for a newly parked message."""
     topic = record.topic.decode(errors="replace")
     message_id = offset_message_id(record.store_host, record.commit_log_offset)
     if topic.startswith(topics.DEAD_LETTER_PREFIX):
@@ -19,10 +19,10 @@ def parked_line(record: Record) -> str:
 
 
 def waiting_line(discarded: int, dead_letters: int) -> str:
-    """Returns the line for the parked messages found at the broker's start."""
+    """Returns the log line for the parked messages found at startup."""
     return (
-        f"discarded messages that wait for a person: {discarded}; dead letters: {dead_letters}. "
-        "python -m rocketmq_broker.admin discarded, and python -m rocketmq_broker.admin dead-letters list, show them"
+        f"parked messages: {discarded} discarded, {dead_letters} dead letters. "
+        "To list them: python -m rocketmq_broker.admin discarded; python -m rocketmq_broker.admin dead-letters list"
     )
 
 
@@ -30,7 +30,7 @@ def _dead_letter_line(record: Record, group: str, message_id: str) -> str:
     return (
         f"dead letter: message {_property(record, props.UNIQUE_KEY)} of topic {_property(record, props.RETRY_TOPIC)}, "
         f"keys {_property(record, props.KEYS)}, consumer group {printable(group)}, redeliveries {record.reconsume_times}. "
-        f"Once the group can consume it: python -m rocketmq_broker.admin dead-letters retry {message_id}"
+        f"To retry it after the group is fixed: python -m rocketmq_broker.admin dead-letters retry {message_id}"
     )
 
 
@@ -40,7 +40,7 @@ def _discarded_line(record: Record, message_id: str) -> str:
         f"{_property(record, props.REAL_TOPIC)}, keys {_property(record, props.KEYS)}, "
         f"producer group {_property(record, props.PRODUCER_GROUP)}, "
         f"checks {_property(record, props.TRANSACTION_CHECK_TIMES)}. "
-        f"Once a producer of the group can answer: python -m rocketmq_broker.admin resume {message_id}"
+        f"To check it again after the producer is fixed: python -m rocketmq_broker.admin resume {message_id}"
     )
 
 

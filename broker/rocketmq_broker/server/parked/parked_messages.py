@@ -1,4 +1,4 @@
-"""Parked messages, the untreated ones among them, and their marks."""
+"""Tracks parked messages and their marks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 AT_MOST_AT_ONCE: Final = 100
-"""Records looked at before others get their turn on the event loop."""
+"""The number of records read in one turn of the event loop."""
 MAX_MARKS_SHOWN: Final = 64
 
 _OF_INTEREST: Final = (DEAD_LETTERS, DISCARD_TOPIC, MARK_TOPIC)
@@ -62,10 +62,10 @@ class _Watched:
 
 
 class ParkedMessages:
-    """Tracks each parked message and each mark once it is visible, and logs a line for each message."""
+    """Tracks parked messages and marks when they become visible. Logs a line for each message."""
 
     REST_S: Final = 0.01
-    """Between two calls of `take_note`, so that others get their turn."""
+    """The pause between two calls of `read_arrived`, so that other tasks can run."""
 
     def __init__(self, store: MessageStore, topic_table: SystemTopics) -> None:
         self._store = store
@@ -73,10 +73,10 @@ class ParkedMessages:
         self._watched: dict[_Key, _Watched] = {}
         self._arrived: dict[_Key, None] = {}
         self.alarm = Alarm()
-        """Rings when there is something to take note of."""
+        """Set when new records can be read."""
 
     def load(self) -> None:
-        """Reads the parked messages of the store. Call it once, before the first message arrives."""
+        """Loads the parked messages from the store. Call it once, before the first message arrives."""
         for topic, queue_ids in self._store.queues().items():
             if topic.startswith(_OF_INTEREST):
                 for queue_id in queue_ids:
@@ -88,7 +88,7 @@ class ParkedMessages:
             logger.warning("%s", waiting_line(discarded, dead_letters))
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
-        """Notes the new end of a queue."""
+        """Records the new end of a queue."""
         if not topic.startswith(_OF_INTEREST):
             return
         key = topic, queue_id
@@ -99,40 +99,40 @@ class ParkedMessages:
         self._arrived[key] = None
         self.alarm.ring()
 
-    def take_note(self) -> float | None:
-        """Reads some of the records that arrived. Returns 0 if there are more, else None."""
+    def read_arrived(self) -> float | None:
+        """Reads some of the new records. Returns 0 if there are more, else None."""
         room = AT_MOST_AT_ONCE
         while self._arrived and room > 0:
-            # A mark matters only for a known message.
-            room -= self._take_note_of(min(self._arrived, key=lambda key: key == _MARKS), room)
+            # A mark is ignored if its message is unknown, so marks are read last.
+            room -= self._read_queue(min(self._arrived, key=lambda key: key == _MARKS), room)
         return 0 if self._arrived else None
 
     def forget_expired(self) -> None:
-        """Forgets messages that the store has deleted. Call it now and then."""
+        """Removes messages that the store has deleted. Call it periodically."""
         for key, watched in list(self._watched.items()):
             watched.queue.expire(self._store.min_offset(*key))
             if self._store.max_offset(*key) == 0:
                 del self._watched[key]
                 self._arrived.pop(key, None)
 
-    # Questions.
+    # Queries
 
     def dead_letters(self) -> Mapping[str, int]:
         """Returns the number of untreated dead letters, by consumer group."""
         return self._untreated(is_discarded=False)
 
     def discarded(self) -> Mapping[str, int]:
-        """Returns the number of discarded messages that nobody has resumed, by producer group."""
+        """Returns the number of discarded messages that have not been resumed, by producer group."""
         return self._untreated(is_discarded=True)
 
     def latest_mark(self, topic: bytes, queue_id: int, queue_offset: int) -> Mark | None:
-        """Returns a message's last mark; None if it has none, or none that can be read."""
+        """Returns a message's latest mark, or None if it has no readable mark."""
         watched = self._watched.get((topic, queue_id))
         mark_offset = watched.queue.latest_mark(queue_offset) if watched is not None else None
         return self._mark_at(mark_offset)
 
     def marks(self, topic: bytes, queue_id: int, queue_offset: int) -> list[Mark]:
-        """Returns all marks of a message that can be read, the latest first."""
+        """Returns a message's readable marks, latest first, at most MAX_MARKS_SHOWN."""
         found: list[Mark] = []
         mark = self.latest_mark(topic, queue_id, queue_offset)
         while mark is not None and len(found) < MAX_MARKS_SHOWN:
@@ -141,16 +141,16 @@ class ParkedMessages:
         return found
 
     def is_being_treated(self, place: ParkedPlace) -> bool:
-        """Returns whether a mark of the message is on its way to the disk."""
+        """Returns True if a mark of the message is being stored."""
         watched = self._watched.get((place.topic, place.queue_id))
         return watched is not None and place.queue_offset in watched.under_way
 
-    # Treatments.
+    # Treatments
 
     def append_mark(
         self, place: ParkedPlace, treatment: Treatment, *, now_ms: int, by_host: bytes, reason: str = "", retries: int = 0
     ) -> Appended:
-        """Appends the mark of a treatment, which counts once it is visible. Raises IllegalMessage, StoreUnwritable."""
+        """Appends the mark of a treatment. It takes effect when it becomes visible. Raises IllegalMessage, StoreUnwritable."""
         self._topics.internal(MARK_TOPIC.decode(), 1)
         before = self.latest_mark(place.topic, place.queue_id, place.queue_offset)
         previous = before.queue_offset if before is not None else None
@@ -163,14 +163,14 @@ class ParkedMessages:
         return appended
 
     def confirm(self, position: int) -> None:
-        """Does nothing: a mark counts once `take_note` has read it."""
+        """Does nothing: a mark takes effect when `read_arrived` reads it."""
 
     def take_back(self, position: int) -> None:
-        """Forgets marks appended at or after that commit log offset, which are lost."""
+        """Removes marks at or after that commit log offset, which are lost."""
         for watched in self._watched.values():
             watched.under_way = {queue_offset: end for queue_offset, end in watched.under_way.items() if end <= position}
 
-    # Reading messages and marks.
+    # Reading messages and marks
 
     def _load_queue(self, key: _Key) -> _Watched:
         topic, _ = key
@@ -183,8 +183,8 @@ class ParkedMessages:
             watched.queue.add(first, _dead_letter_group(topic), end - first)
         return watched
 
-    def _take_note_of(self, key: _Key, room: int) -> int:
-        """Reads at most `room` records that arrived in a queue. Returns their number."""
+    def _read_queue(self, key: _Key, room: int) -> int:
+        """Reads at most `room` new records of a queue. Returns the number of records read."""
         watched = self._watched[key]
         if watched.next_offset >= watched.end_offset:
             del self._arrived[key]
@@ -204,7 +204,7 @@ class ParkedMessages:
         try:
             mark = read_mark(data)
         except (CorruptRecord, NotAMark) as error:
-            logger.error("passed over a mark: %s", error)
+            logger.error("ignored an unreadable mark: %s", error)
             return
         topic, queue_id, queue_offset, commit_log_offset = mark.place
         watched = self._watched.get((topic, queue_id))

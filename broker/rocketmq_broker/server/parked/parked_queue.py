@@ -1,4 +1,4 @@
-"""One queue of parked messages in memory: each message's group, treatment and mark."""
+"""The state of one queue of parked messages: the group and the latest mark of each message."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
-_NOBODY: Final = 0
-"""In place of a group: the message was treated, or cannot be read."""
+_NO_GROUP: Final = 0
+"""Stored for a message that was treated or cannot be read."""
 _NO_MARK: Final = -1
 _EXPIRED_AT_ONCE: Final = 100_000
 
 
 class ParkedQueue:
-    """Keeps twelve bytes for each message."""
+    """Stores twelve bytes for each message."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -29,44 +29,44 @@ class ParkedQueue:
 
     @property
     def end_offset(self) -> int:
-        """The queue offset after the last message known here."""
+        """The queue offset after the last known message."""
         return self._first + len(self._groups)
 
     @property
     def untreated(self) -> Mapping[str, int]:
-        """The number of untreated messages by group; 0 for a group that had some."""
+        """The number of untreated messages by group. A group stays in it with 0 after its messages are treated."""
         return self._untreated
 
     def add(self, queue_offset: int, group: str, count: int = 1) -> None:
-        """Adds so many messages of that group, starting at that offset. Skipped offsets count as unreadable messages."""
+        """Adds `count` messages of a group from `queue_offset`. Skipped offsets count as unreadable messages."""
         missing = queue_offset - self.end_offset
         if missing > 0:
-            self._append(_NOBODY, missing)
+            self._append(_NO_GROUP, missing)
         if missing >= 0:
             self._append(self._number(group), count)
             self._untreated[group] += count
 
     def mark(self, queue_offset: int, mark_offset: int) -> None:
-        """Marks the message as treated; `mark_offset` is the mark's queue offset."""
+        """Marks a message as treated. `mark_offset` is the queue offset of the mark."""
         index = queue_offset - self._first
         if 0 <= index < len(self._marks):
             self._marks[index] = mark_offset
             self._forget(index)
 
     def latest_mark(self, queue_offset: int) -> int | None:
-        """Returns the queue offset of the message's latest mark; None if there is none."""
+        """Returns the queue offset of the message's latest mark, or None if it has no mark."""
         index = queue_offset - self._first
         if not 0 <= index < len(self._marks) or self._marks[index] == _NO_MARK:
             return None
         return self._marks[index]
 
     def expire(self, first_offset: int) -> None:
-        """Forgets messages before that offset. Very many take several calls."""
+        """Removes messages before that offset, at most 100,000 per call."""
         count = min(first_offset - self._first, len(self._groups), _EXPIRED_AT_ONCE)
         if count <= 0:
             return
         for number, messages in Counter(self._groups[:count]).items():
-            if number != _NOBODY:
+            if number != _NO_GROUP:
                 self._untreated[self._names[number]] -= messages
         del self._groups[:count]
         del self._marks[:count]
@@ -84,6 +84,6 @@ class ParkedQueue:
         return number
 
     def _forget(self, index: int) -> None:
-        number, self._groups[index] = self._groups[index], _NOBODY
-        if number != _NOBODY:
+        number, self._groups[index] = self._groups[index], _NO_GROUP
+        if number != _NO_GROUP:
             self._untreated[self._names[number]] -= 1

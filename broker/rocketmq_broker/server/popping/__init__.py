@@ -1,5 +1,5 @@
-"""Pop consumption: the broker divides the messages of a group, hides what a consumer has, and brings back what it does not
-acknowledge in time."""
+"""Pop consumption (POP): the broker distributes single messages to the consumers of a group, hides them while they are being
+processed, and delivers them again if they are not acknowledged in time."""
 
 from rocketmq_broker.server.popping.build import build_popping
 from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle, PopError, TooManyPops

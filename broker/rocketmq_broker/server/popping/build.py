@@ -1,4 +1,4 @@
-"""Builds the parts of this room, and connects them to the rest of the broker."""
+"""Builds the parts of this package, and registers their request handlers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 
 
 def build_popping(
-    context: ServerContext, *, route_of: RouteOf, max_bytes: int, broker_permission: int, longest_sleep_s: float
+    context: ServerContext, *, route_of: RouteOf, max_bytes: int, broker_permission: int, max_sleep_s: float
 ) -> Popping:
-    """Reads the pop log and builds the parts. `route_of` asks the name servers for a topic. The caller has to report arrivals.
+    """Reads the pop log and builds the parts. Raises DamagedStore.
 
-    Raises DamagedStore.
+    `route_of` gets a topic's route from the name servers. The caller must report new messages by `Popping.on_arrival`.
     """
     check_points = CheckPoints(
         PopLog(context.store, context.topic_table), context.offsets, context.offset_commits, clock=context.clock
@@ -71,7 +71,7 @@ def build_popping(
         statistics=context.statistics,
         broker_name=context.identity.name,
         clock=context.clock,
-        longest_sleep_s=longest_sleep_s,
+        max_sleep_s=max_sleep_s,
         alarm=alarm,
     )
     modes_file = ConfigFile(context.store.config.config_directory / FILE_NAME, context.store.files)
@@ -84,8 +84,8 @@ def build_popping(
     pops = PopProcessor(popping, context.clients.message_filters, context.group_commit)
     for processor in (pops, assignments):
         context.dispatcher.add(processor.handlers)
-    check_points.on_shown = popping.on_shown
-    context.clock.tell(popping.clock_stepped)
+    check_points.on_visible = popping.on_visible
+    context.clock.on_step(popping.clock_stepped)
     context.group_commit.listeners.append(check_points)
     context.dispatcher.tell_disconnected(popping.waiting.forget)
     return popping

@@ -1,7 +1,7 @@
-"""Check points: what is hidden and settled counts at once in memory, and for good with its entry in the pop log.
+"""Check points: the hidden messages of each group. Changes apply in memory at once, and are recorded in the pop log.
 
-A pop moves the group's offset in the queue, the very offset that pulls commit. A crash may bring the offset of some seconds ago
-back; then the entries of the pop log move it again. So a message that was acknowledged does not come a second time.
+A pop advances the group's offset in the queue, the same offset that pulls commit. After a crash this offset may be seconds old.
+Recovery then replays the pop log, so that acknowledged messages are not delivered again.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.store import ConsumerOffsets
 
 MAX_ENTRIES_KEPT: Final = 50_000
-"""Of the pop log, for the next start to read. Older ones that still hide a message are written again."""
-_WRITTEN_AGAIN_AT_ONCE: Final = 500
+"""The limit of pop log entries that a restart reads. Older entries that still hide messages are appended again."""
+_REWRITTEN_AT_ONCE: Final = 500
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class _Unconfirmed:
-    """A change whose entry may not be durable yet, and what was before it."""
+    """A change whose entry may not be durable yet, and the state before it."""
 
     end_position: int
     queue: GroupQueue
     hidden_before: dict[int, Hidden | None]
     offset_before: int | None
-    """The group's offset in the queue; None if it stayed."""
+    """The group's offset in the queue before the change, or None if it did not change."""
 
 
 class CheckPoints:
-    """The verbs `hide` and `settle`. Each returns the commit log offset after its entry, and raises StoreUnwritable unchanged."""
+    """Hides and settles messages. Both methods return the commit log offset after the entry. StoreUnwritable means no change."""
 
     def __init__(self, log: PopLog, offsets: ConsumerOffsets, offset_commits: OffsetCommits, *, clock: Callable[[], int]) -> None:
         self.hidden = HiddenMessages()
-        self.on_shown: Callable[[GroupQueue], None] = lambda queue: None
-        """Called when a queue may have messages again that no pop got before."""
+        self.on_visible: Callable[[GroupQueue], None] = lambda queue: None
+        """Called when messages of a queue may have become visible to the group again."""
         self._log = log
         self._offsets = offsets
         self._commits = offset_commits
         self._clock = clock
         self._unconfirmed: deque[_Unconfirmed] = deque()
         self._needed_from = 0
-        """The offset in the pop log that the last `keep` found."""
+        """The pop log offset found by the last call of `keep`."""
 
     def recover(self) -> None:
-        """Reads the pop log. Call it once, before the first pop."""
+        """Replays the pop log. Call it once, before the first pop."""
         self._needed_from = self._offsets.get(topics.REVIVE_GROUP, topics.POP_LOG_TOPIC, 0) or 0
         if not self._log.end:
             return
@@ -64,23 +64,23 @@ class CheckPoints:
             else:
                 self._remove(entry.queue, entry.offsets)
         if self.hidden.count:
-            logger.info("%d popped messages are not acknowledged", self.hidden.count)
+            logger.info("recovered %d unacknowledged popped messages", self.hidden.count)
 
     def position(self, queue: GroupQueue) -> int | None:
-        """Returns the queue offset of the group's next message; None for a group that is new here."""
+        """Returns the queue offset of the group's next message, or None if the group has no offset."""
         return self._offsets.get(*queue)
 
     def popped_up_to(self, queue: GroupQueue) -> int:
-        """Returns the queue offset after the messages that the group popped. Orderly pops move the group's offset late."""
+        """Returns the queue offset after the group's last popped message. Orderly pops advance the group's offset later."""
         locked = self.ordered(queue).values()
         return max(self.position(queue) or 0, *(hidden.check_point.entry.next_offset for hidden in locked), 0)
 
     def set_position(self, queue: GroupQueue, offset: int) -> None:
-        """Corrects the offset of a group to one that the queue has. Raises RequestRefused."""
+        """Sets the group's offset to one that exists in the queue. Raises RequestRefused."""
         self._commits.commit(*queue, offset)
 
     def hide(self, entry: PopEntry, attempt_id: str | None = None) -> int:
-        """Hides messages from a group, for the first time or for another one. Also raises RequestRefused."""
+        """Hides messages from a group, or changes how long they are hidden. Raises RequestRefused, StoreUnwritable."""
         queue = entry.queue
         if self._offsets.get(*queue) is None:
             self._commits.commit(*queue, entry.start_offset)
@@ -91,7 +91,7 @@ class CheckPoints:
         return appended.end_position
 
     def settle(self, queue: GroupQueue, offsets: list[int]) -> int:
-        """Ends the invisible time of messages that the group shall not get again from this queue."""
+        """Settles messages: the group does not receive them from this queue again. Raises StoreUnwritable."""
         end_position = self._log.append(AckEntry(*queue, offsets), self._clock()).end_position
         offset_before = self._offsets.get(*queue)
         self._note(end_position, queue, self._remove(queue, offsets), offset_before)
@@ -103,12 +103,12 @@ class CheckPoints:
         return {offset: found[offset] for offset in sorted(found) if found[offset].check_point.is_ordered}
 
     def confirm(self, position: int) -> None:
-        """Notes that entries before this commit log offset are durable."""
+        """Called when entries before this commit log offset are durable."""
         while self._unconfirmed and self._unconfirmed[0].end_position <= position:
             self._unconfirmed.popleft()
 
     def take_back(self, position: int) -> None:
-        """Undoes the changes whose entries at or after that commit log offset are lost."""
+        """Undoes the changes whose entries, at or after that commit log offset, are lost."""
         while self._unconfirmed and self._unconfirmed[-1].end_position > position:
             change = self._unconfirmed.pop()
             for offset, before in change.hidden_before.items():
@@ -117,12 +117,12 @@ class CheckPoints:
                     self.hidden.watch(before.check_point, before.visible_ms)
             if change.offset_before is not None:
                 self._offsets.commit(*change.queue, change.offset_before)
-            self.on_shown(change.queue)
+            self.on_visible(change.queue)
 
     def keep(self) -> None:
-        """Notes from where on the next start needs the pop log, and keeps that part short. Call it every few seconds.
+        """Commits the offset from which the next start must read the pop log, and limits that part. Call it every few seconds.
 
-        The offset is committed one call late: the groups' offsets that make older entries needless are on the disk by then.
+        The offset found by one call is committed by the next. By then the group offsets that replace older entries are on disk.
         """
         end = self._log.end
         if not end:
@@ -131,8 +131,8 @@ class CheckPoints:
         live = self.hidden.live()
         self._needed_from = live[0].log_offset if live else end
         if end - self._needed_from > MAX_ENTRIES_KEPT:
-            for check_point in live[:_WRITTEN_AGAIN_AT_ONCE]:
-                self._write_again(check_point)
+            for check_point in live[:_REWRITTEN_AT_ONCE]:
+                self._rewrite(check_point)
 
     def _note(
         self, end_position: int, queue: GroupQueue, hidden_before: dict[int, Hidden | None], offset_before: int | None
@@ -151,17 +151,17 @@ class CheckPoints:
         for hidden in before.values():
             if hidden is not None and hidden.check_point.is_ordered and not self.ordered(queue):
                 self._move(queue, hidden.check_point.entry.start_offset, hidden.check_point.entry.next_offset)
-                self.on_shown(queue)
+                self.on_visible(queue)
                 break
         return before
 
     def _move(self, queue: GroupQueue, start_offset: int, next_offset: int) -> None:
-        """Moves the group's offset, unless somebody set it elsewhere meanwhile."""
+        """Advances the group's offset, unless it was set to another position in the meantime."""
         known = self._offsets.get(*queue)
         if known is None or start_offset <= known < next_offset:
             self._offsets.commit(*queue, next_offset)
 
-    def _write_again(self, check_point: CheckPoint) -> None:
+    def _rewrite(self, check_point: CheckPoint) -> None:
         entry = check_point.entry
         left = self.hidden.held_by(check_point)
         start_offset = entry.start_offset if check_point.is_ordered else entry.next_offset

@@ -1,17 +1,17 @@
-"""The errors of pops and of what follows them."""
+"""The errors of pops, acknowledgements and changes of the invisible time."""
 
 
 class PopError(Exception):
-    """Base of this room's errors."""
+    """Base class of this package's errors."""
 
 
 class IllegalHandle(PopError):
-    """A receipt handle that no pop of this broker gave."""
+    """The receipt handle was not issued by this broker."""
 
 
 class HandleExpired(PopError):
-    """A receipt handle whose invisible time is over, or that another one replaced: the message was given to another consumer."""
+    """The receipt handle is no longer valid: its invisible time has ended, or a newer handle has replaced it."""
 
 
 class TooManyPops(PopError):
-    """So many pops wait already that no other can (RocketMQ's POLLING_FULL)."""
+    """The limit of waiting pops or of unacknowledged messages is reached (RocketMQ's POLLING_FULL)."""

@@ -1,4 +1,4 @@
-"""What consumers do with the messages that they popped, by receipt handles (RocketMQ's AckMessageProcessor and
+"""Acknowledges popped messages and changes their invisible time, by receipt handle (RocketMQ's AckMessageProcessor and
 ChangeInvisibleTimeProcessor)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rocketmq_broker.server.topics.names import refuse_offsets
 
 
 class HandedOut:
-    """The messages that consumers have in hand. Each method returns the commit log offset after its entry, and raises
+    """The messages that consumers are processing. Each method returns the commit log offset after its entry, and raises
     IllegalHandle, HandleExpired, RequestRefused, StoreUnwritable."""
 
     def __init__(
@@ -30,7 +30,7 @@ class HandedOut:
         clock: Callable[[], int],
         alarm: Alarm,
     ) -> None:
-        """`alarm` rings when an invisible time was changed."""
+        """`alarm` is set when an invisible time has changed."""
         self._check_points = check_points
         self._reviver = reviver
         self._group_commit = group_commit
@@ -39,7 +39,7 @@ class HandedOut:
         self._alarm = alarm
 
     def settle(self, group: str, topic: str, handle: ReceiptHandle) -> int | None:
-        """Acknowledges a message. Returns None if it was acknowledged already."""
+        """Acknowledges a message. Returns None if it is already acknowledged."""
         queue, offset, hidden = self._find(group, topic, handle)
         if hidden is None:
             return None
@@ -48,19 +48,19 @@ class HandedOut:
         return end_position
 
     def renew(self, group: str, topic: str, handle: ReceiptHandle, invisible_ms: int) -> tuple[ReceiptHandle, int]:
-        """Changes the end of an invisible time. Returns the new handle, too."""
-        refuse_invisible_time(invisible_ms, least_ms=0)
+        """Changes the end of an invisible time. Also returns the new handle."""
+        refuse_invisible_time(invisible_ms, min_ms=0)
         queue, offset, hidden = self._find(group, topic, handle)
         if hidden is None:
-            raise HandleExpired(f"the message {handle.offset} of queue {handle.queue_id} was acknowledged")
+            raise HandleExpired(f"message {handle.offset} of queue {handle.queue_id} is already acknowledged")
         now_ms, entry = self._clock(), hidden.check_point.entry
         if hidden.check_point.is_ordered:
             renewed = handle.renewed(entry.pop_time_ms, now_ms + invisible_ms - entry.pop_time_ms)
             start_offset = entry.start_offset
         else:
-            # Within one millisecond, too, the new handle differs from the old one.
+            # The pop time must differ even within one millisecond, because it distinguishes the new handle from the old one.
             renewed = handle.renewed(max(now_ms, entry.pop_time_ms + 1), invisible_ms)
-            start_offset = entry.next_offset  # the group's offset stays
+            start_offset = entry.next_offset  # the group's offset does not change
         end_position = self._check_points.hide(
             PopEntry(*queue, start_offset, entry.next_offset, [offset], renewed.pop_time_ms, renewed.invisible_ms, entry.attempt),
             hidden.check_point.attempt_id,
@@ -70,22 +70,22 @@ class HandedOut:
         return renewed, end_position
 
     def give_up(self, group: str, topic: str, handle: ReceiptHandle) -> int | None:
-        """Stores a message in the group's dead-letter topic, and settles it. Returns None if it was acknowledged already."""
+        """Stores a message in the group's dead-letter topic, and settles it. Returns None if it is already acknowledged."""
         queue, offset, hidden = self._find(group, topic, handle)
         return None if hidden is None else self._reviver.give_up(queue, offset, hidden)
 
     def _find(self, group: str, topic: str, handle: ReceiptHandle) -> tuple[GroupQueue, int, Hidden | None]:
-        """Returns where the handle's message is, and what hides it; None if it was acknowledged within its invisible time."""
+        """Returns the queue and offset of the handle's message, and its hidden state, or None if it was acknowledged in time."""
         refuse_offsets(group, topic)
         if handle.broker_name != self._broker_name:
-            raise IllegalHandle(f"the handle is for the broker {handle.broker_name}; this is {self._broker_name}")
+            raise IllegalHandle(f"the handle belongs to broker {handle.broker_name}, not to {self._broker_name}")
         queue = GroupQueue(group, handle.stored_in(group, topic).decode(), handle.queue_id)
         hidden = self._check_points.hidden.of(queue).get(handle.offset)
         message = f"message {handle.offset} of queue {handle.queue_id}"
         if hidden is None and not 0 <= handle.offset < self._check_points.popped_up_to(queue):
-            raise HandleExpired(f"no pop of the group {group} gave {message} of topic {queue.topic}")
+            raise HandleExpired(f"{message} of topic {queue.topic} was not popped by group {group}")
         if hidden is None and self._clock() >= handle.expires_ms:
-            raise HandleExpired(f"the invisible time of {message} is over")
+            raise HandleExpired(f"the invisible time of {message} has ended")
         if hidden is not None and hidden.check_point.entry.pop_time_ms != handle.pop_time_ms:
-            raise HandleExpired(f"{message} has another handle by now")
+            raise HandleExpired(f"{message} has a newer handle")
         return queue, handle.offset, hidden

@@ -1,4 +1,4 @@
-"""Hidden messages: popped, and not yet acknowledged (RocketMQ's PopBufferMergeService and ConsumerOrderInfoManager)."""
+"""Hidden messages: popped and not yet acknowledged (RocketMQ's PopBufferMergeService and ConsumerOrderInfoManager)."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
 from rocketmq_broker.server.shares import FEW, is_full
 
 MAX_OF_A_QUEUE: Final = 10_000
-"""Messages of a queue hidden from one group (popInflightMessageThreshold)."""
+"""The limit of messages in one queue that are hidden from one group (popInflightMessageThreshold)."""
 MAX_OF_A_GROUP: Final = 100_000
-"""Messages of a topic hidden from one group: a fifth of all."""
+"""The limit of messages in one topic that are hidden from one group: a fifth of MAX_IN_ALL."""
 MAX_IN_ALL: Final = 500_000
-"""They take some 100 bytes each, and the next start reads them."""
+"""The limit of all hidden messages. Each takes about 100 bytes of memory, and a restart reads all of them."""
 _FEW_STALE: Final = 1000
 
 
 @dataclass(slots=True, eq=False)
 class CheckPoint:
-    """One pop's messages of one queue (RocketMQ's PopCheckPoint), and the place of its entry in the pop log."""
+    """The messages of one queue that one pop received (RocketMQ's PopCheckPoint), and the offset of its pop log entry."""
 
     entry: PopEntry
     log_offset: int
     attempt_id: str | None = None
-    """Of an orderly pop: its repetition gets the messages again. A restart forgets it."""
+    """The attempt id of an orderly pop. A pop with the same id gets the same messages. It is lost at a restart."""
     left: int = 0
-    """The number of its messages that are still hidden by it."""
+    """The number of messages that this check point still hides."""
 
     @property
     def is_ordered(self) -> bool:
-        """Returns whether an orderly pop gave the messages: they lock their queue."""
+        """Returns True if the check point belongs to an orderly pop. Its messages lock their queue."""
         return self.entry.attempt > 0
 
 
@@ -43,7 +43,7 @@ class Hidden:
 
     check_point: CheckPoint
     visible_ms: int
-    """The end of its invisible time, in milliseconds since the epoch."""
+    """The end of the invisible time, in milliseconds since the epoch."""
 
 
 class HiddenMessages:
@@ -60,15 +60,15 @@ class HiddenMessages:
         """The number of hidden messages."""
 
     def of(self, queue: GroupQueue) -> Mapping[int, Hidden]:
-        """Returns the hidden messages of a queue by their offsets; to be read only."""
+        """Returns the hidden messages of a queue by offset. Read-only for callers."""
         return self._by_queue.get(queue, {})
 
     def counts(self) -> Iterator[tuple[GroupQueue, int]]:
-        """Yields each queue with hidden messages, and their number."""
+        """Yields each queue that has hidden messages, and their number."""
         return ((queue, len(messages)) for queue, messages in self._by_queue.items())
 
     def hide(self, check_point: CheckPoint) -> dict[int, Hidden | None]:
-        """Hides the check point's messages. Returns what hid each of them before."""
+        """Hides the messages of a check point. Returns the previous state of each message."""
         entry = check_point.entry
         visible_ms = entry.pop_time_ms + entry.invisible_ms
         before = {offset: self.put(entry.queue, offset, Hidden(check_point, visible_ms)) for offset in entry.offsets}
@@ -76,7 +76,7 @@ class HiddenMessages:
         return before
 
     def put(self, queue: GroupQueue, offset: int, hidden: Hidden | None) -> Hidden | None:
-        """Hides a message, or shows it (None). Returns what hid it before."""
+        """Hides a message, or makes it visible (None). Returns its previous state."""
         messages = self._by_queue.setdefault(queue, {})
         before = messages.pop(offset, None)
         if before is not None:
@@ -91,7 +91,7 @@ class HiddenMessages:
         return before
 
     def refusal(self, queue: GroupQueue) -> str | None:
-        """Returns why the group may hide no other message of the queue; None if it may."""
+        """Returns why no more messages of the queue may be hidden from the group, or None if they may."""
         of_group = self._by_group[queue.group, queue.topic]
         if len(self.of(queue)) >= MAX_OF_A_QUEUE:
             what = f"queue {queue.queue_id} of topic {queue.topic}"
@@ -103,7 +103,7 @@ class HiddenMessages:
         return None
 
     def refusals(self) -> Iterator[str]:
-        """Yields what `refusal` says of the groups that are refused now, for operators."""
+        """Yields the refusals that are in effect now, as texts for operators."""
         if self.count >= MAX_IN_ALL:
             yield _IN_ALL.format(count=self.count)
         for (group, topic), count in list(self._by_group.items()):
@@ -114,7 +114,7 @@ class HiddenMessages:
                 yield _too_many(queue.group, count, f"queue {queue.queue_id} of topic {queue.topic}", MAX_OF_A_QUEUE)
 
     def watch(self, check_point: CheckPoint, due_ms: int) -> None:
-        """Lets `take_due` look at the check point at that time."""
+        """Schedules the check point for `take_due` at that time."""
         self._number += 1
         heapq.heappush(self._due, (due_ms, self._number, check_point))
         if len(self._due) > 2 * len(self._live) + _FEW_STALE:
@@ -122,7 +122,7 @@ class HiddenMessages:
             heapq.heapify(self._due)
 
     def take_due(self, now_ms: int) -> CheckPoint | None:
-        """Takes a check point with messages that may have become visible; None if there is none."""
+        """Removes and returns a check point whose messages may have become visible, or None."""
         while self._due and (not self._due[0][2].left or self._due[0][0] <= now_ms):
             check_point = heapq.heappop(self._due)[2]
             if check_point.left:
@@ -130,21 +130,21 @@ class HiddenMessages:
         return None
 
     def next_due_ms(self) -> int | None:
-        """Returns when `take_due` has something next; None without hidden messages."""
+        """Returns the time of the next check point for `take_due`, or None if no message is hidden."""
         return self._due[0][0] if self._due else None
 
     def held_by(self, check_point: CheckPoint) -> list[tuple[int, Hidden]]:
-        """Returns the messages that this check point hides, by offset."""
+        """Returns the messages that this check point hides, with their offsets."""
         messages = self.of(check_point.entry.queue)
         found = ((offset, messages.get(offset)) for offset in check_point.entry.offsets)
         return [(offset, hidden) for offset, hidden in found if hidden is not None and hidden.check_point is check_point]
 
     def live(self) -> list[CheckPoint]:
-        """Returns the check points that hide a message, the oldest in the pop log first."""
+        """Returns the check points that still hide messages, in the order of the pop log."""
         return [self._live[log_offset] for log_offset in sorted(self._live)]
 
     def shift(self, step_ms: int) -> None:
-        """Moves all times: the clock leapt, and no wait becomes longer or shorter for it."""
+        """Shifts all times after a change of the system time, so that each message stays hidden for the same duration."""
         for messages in self._by_queue.values():
             for hidden in messages.values():
                 hidden.visible_ms += step_ms
@@ -164,12 +164,10 @@ class HiddenMessages:
 
 
 _IN_ALL: Final = (
-    f"consumers have {{count}} messages in hand, more than {MAX_IN_ALL}: until there are fewer again, a group gets messages of a "
-    f"topic only while it has fewer than {FEW} of them"
+    f"too many unacknowledged popped messages: {{count}}, limit {MAX_IN_ALL}; each group gets messages of a topic only while "
+    f"it has fewer than {FEW} unacknowledged ones there"
 )
 
 
 def _too_many(group: str, count: int, what: str, limit: int) -> str:
-    return (
-        f"the group {group} has {count} messages of {what} in hand, of {limit} that it may have: it must acknowledge some first"
-    )
+    return f"too many unacknowledged messages in {what}: group {group} has {count}, limit {limit}; acknowledge some first"

@@ -1,4 +1,4 @@
-"""The messages that a group has in hand: popped, and not acknowledged yet (RocketMQ's PopInflightMessageCounter)."""
+"""The messages that a group is processing: popped and not yet acknowledged (RocketMQ's PopInflightMessageCounter)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rocketmq_broker.server.popping.popped import attempt_of
 from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 _REFUSALS_SHOWN: Final = 5
-_LOOKED_AT: Final = 16
-"""The first messages in hand of a queue, whose attempts are counted."""
+_INSPECTED: Final = 16
+"""The number of unacknowledged messages per queue whose delivery attempts are counted."""
 
 
 class InHand:
-    """Tells operators what is in hand, queue by queue. A queue takes up to a millisecond."""
+    """Reports unacknowledged popped messages to operators, for each queue. A queue takes up to a millisecond."""
 
     def __init__(self, hidden: HiddenMessages, offsets: ConsumerOffsets, store: MessageStore) -> None:
         self._hidden = hidden
@@ -28,29 +28,29 @@ class InHand:
         self._store = store
 
     def count(self, group: str, topic: str, queue_id: int) -> int:
-        """Returns the number of messages in hand."""
+        """Returns the number of unacknowledged messages."""
         return len(self._hidden.of(GroupQueue(group, topic, queue_id)))
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """Returns the number of messages in hand by group and topic; of a popped message that comes again, its retry topic."""
+        """Returns the number of unacknowledged messages by group and topic. Redelivered messages count for the retry topic."""
         found: Counter[tuple[str, str]] = Counter()
         for queue, messages in self._hidden.counts():
             found[queue.group, queue.topic] += messages
         return found
 
     def refusals(self) -> list[str]:
-        """Returns why pops are refused now, in a few sentences."""
+        """Returns why pops are refused now, at most five reasons."""
         return list(islice(self._hidden.refusals(), _REFUSALS_SHOWN))
 
     def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
-        """Returns what is known of them; None if there are none, and no popped message waits for another attempt."""
+        """Returns the unacknowledged messages' progress, or None if no message is unacknowledged or waits for redelivery."""
         queue = GroupQueue(group, topic, queue_id)
         hidden = self._hidden.of(queue)
         is_pop_retry = topic.startswith(topics.RETRY_PREFIX) and topic != topics.retry_topic(group)
         waiting = self._attempt(queue, self._offsets.get(*queue) or 0) if is_pop_retry else None
         if not hidden:
             return None if waiting is None else PopProgress(attempts=waiting)
-        first = heapq.nsmallest(_LOOKED_AT, hidden)
+        first = heapq.nsmallest(_INSPECTED, hidden)
         attempts = [hidden[offset].check_point.entry.attempt or 1 for offset in first]
         if topic.startswith(topics.RETRY_PREFIX):
             attempts += [self._attempt(queue, offset) or 1 for offset in first]
@@ -61,6 +61,6 @@ class InHand:
         )
 
     def _attempt(self, queue: GroupQueue, offset: int) -> int | None:
-        """Returns which delivery comes next of a message, or is under way; None without one."""
+        """Returns the attempt number of the message's next or current delivery, or None if there is no message."""
         found = self._store.pull(queue.topic.encode(), queue.queue_id, offset, 1, 1).records
         return attempt_of(found[0]) if found else None

@@ -1,4 +1,4 @@
-"""Takes messages for a pop: from which queues, in which order, and how many (RocketMQ's PopMessageProcessor)."""
+"""Selects messages for a pop from the topic's queues and the retry topic (RocketMQ's PopMessageProcessor)."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 from rocketmq_broker.world import Chance
 
 MAX_MESSAGES: Final = 32
-"""Of one pop, as in RocketMQ."""
+"""The limit of messages in one pop, as in RocketMQ."""
 MAX_ATTEMPT_ID_LENGTH: Final = 255
-"""Characters. Apache's clients send a UUID."""
+"""In characters. Apache's clients send a UUID."""
 RETRIES_FIRST_PERCENT: Final = 20
-"""Of the pops look into the retry topic first; the others do so when they have room (popFromRetryProbability)."""
+"""The percentage of pops that read the retry topic first. Others read it last, if they want more (popFromRetryProbability)."""
 _MOVED: Final = (
     GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL,
 )  # fmt: skip
 _MAX_FILTERING_NS: Final = 10_000_000
-"""Of one pop's expression: no other client waits longer for it."""
+"""The time limit of one pop's filter expression, because other clients wait meanwhile."""
 _MAX_QUEUES: Final = 1_000
-"""Queues that one pop looks into; it begins with any of them."""
+"""The limit of queues that one pop reads. It starts at a random queue."""
 
 
 class NextMessages:
-    """Takes a group's next messages, and hides them. Use it on the event loop's thread."""
+    """Selects a group's next messages, and hides them. Not thread-safe: use it on the event loop's thread."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class NextMessages:
         self._random = random
 
     def take(self, request: PopRequest) -> Popped:
-        """Takes messages for a pop, or looks if there are some. Raises RequestRefused, StoreUnwritable."""
+        """Takes messages for a pop, or checks whether there are any. Raises RequestRefused, StoreUnwritable."""
         queues = self._queues(request)
         popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages, bytes_left=self._max_bytes)
         for topic, queue_id, is_retry in self._order(request, queues):
@@ -86,8 +86,8 @@ class NextMessages:
             if refusal is not None:
                 if self._has_next(request, queue, locked):
                     popped.refusal = refusal
-            elif request.only_asks:
-                popped.is_told = popped.is_told or self._has_next(request, queue, locked)
+            elif request.is_notification:
+                popped.has_messages = popped.has_messages or self._has_next(request, queue, locked)
             elif request.is_ordered:
                 self._take_in_order(request, queue, locked, popped)
             else:
@@ -95,7 +95,7 @@ class NextMessages:
         return popped
 
     def _order(self, request: PopRequest, queues: int) -> Iterator[tuple[str, int, bool]]:
-        """Yields the queues in the order in which the pop looks into them: topic, queue id, and whether it is the retry topic."""
+        """Yields the queues in the order in which the pop reads them: topic, queue id, and whether it is the retry topic."""
         chance = self._random.randrange(100)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
         has_retries = not request.is_ordered and self._store.max_offset(retry_topic.encode(), 0) > 0
@@ -112,7 +112,7 @@ class NextMessages:
             yield retry_topic, 0, True
 
     def _has_next(self, request: PopRequest, queue: GroupQueue, locked: Mapping[int, Hidden]) -> bool:
-        """Returns whether a pop would find a message in the queue; a new group, with any that is there, as in RocketMQ."""
+        """Returns True if a pop would find a message. For a new group any message in the queue counts, as in RocketMQ."""
         if locked and not _is_same_attempt(request, locked):
             return all(hidden.visible_ms <= self._clock() for hidden in locked.values())
         topic, known = queue.topic.encode(), self._check_points.position(queue)
@@ -120,10 +120,10 @@ class NextMessages:
         return bool(locked) or self._store.max_offset(topic, queue.queue_id) > first
 
     def _take_from(self, request: PopRequest, queue: GroupQueue, popped: Popped, *, is_retry: bool) -> None:
-        start_offset, found = self._look(request, queue, popped, is_retry=is_retry)
+        start_offset, found = self._read(request, queue, popped, is_retry=is_retry)
         if found.next_begin_offset <= start_offset:
             return
-        hidden = self._hidden.of(queue)  # a group whose offset was set back does not get them a second time meanwhile
+        hidden = self._hidden.of(queue)  # skip these: a group whose offset was reset backwards must not get them twice
         records = [record for record in found.records if queue_offset_of(record) not in hidden]
         self._hide(request, queue, records, popped, start_offset, found.next_begin_offset, is_retry=is_retry)
 
@@ -140,9 +140,9 @@ class NextMessages:
             attempt = entry.attempt + (not is_same_attempt)
             self._hide(request, queue, records, popped, entry.start_offset, entry.next_offset, attempt=attempt)
         else:
-            start_offset, found = self._look(request, queue, popped)
+            start_offset, found = self._read(request, queue, popped)
             if found.next_begin_offset > start_offset:
-                attempt = 1 if found.records else 0  # without a message nothing locks the queue
+                attempt = 1 if found.records else 0  # 0: a pop without messages does not lock the queue
                 self._hide(request, queue, found.records, popped, start_offset, found.next_begin_offset, attempt=attempt)
 
     def _hide(
@@ -174,7 +174,7 @@ class NextMessages:
         self._statistics.messages_got += messages
 
     def _position(self, request: PopRequest, queue: GroupQueue, *, is_retry: bool) -> int:
-        """Returns the queue offset of the group's next message. A new group's is kept for good from here on."""
+        """Returns the queue offset of the group's next message. The initial offset of a new group is stored."""
         known = self._check_points.position(queue)
         if known is not None:
             return known
@@ -186,10 +186,10 @@ class NextMessages:
         self._group_commit.appended()
         return end
 
-    def _look(
+    def _read(
         self, request: PopRequest, queue: GroupQueue, popped: Popped, *, is_retry: bool = False
     ) -> tuple[int, PulledMessages]:
-        """Reads the group's next messages. Returns the offset where reading began, and what was found."""
+        """Reads the group's next messages. Returns the offset where reading began, and the result."""
         tags_codes, sql = request.message_filter
         start_offset = self._position(request, queue, is_retry=is_retry)
         while True:
@@ -205,27 +205,27 @@ class NextMessages:
             self._check_points.set_position(queue, start_offset)
 
     def _queues(self, request: PopRequest) -> int:
-        """Returns the number of the topic's queues. Raises RequestRefused unless the group may pop there."""
+        """Returns the number of the topic's queues. Raises RequestRefused if the group may not pop, or the request is invalid."""
         refuse_offsets(request.group, request.topic)
         queues = self._rules.refuse_forbidden(request.group, request.topic, max(request.queue_id, 0), verb="popping")
         if not 1 <= request.max_messages <= MAX_MESSAGES:
-            remark = f"{request.max_messages} messages in one pop; 1 to {MAX_MESSAGES} are possible"
+            remark = f"a pop must request 1 to {MAX_MESSAGES} messages, not {request.max_messages}"
             raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
-        refuse_invisible_time(request.invisible_ms, least_ms=1)
+        refuse_invisible_time(request.invisible_ms, min_ms=1)
         if len(request.attempt_id or "") > MAX_ATTEMPT_ID_LENGTH:
-            remark = f"the attempt id has {len(request.attempt_id or '')} characters, more than {MAX_ATTEMPT_ID_LENGTH}"
+            remark = f"attempt id too long: {len(request.attempt_id or '')} characters, limit {MAX_ATTEMPT_ID_LENGTH}"
             raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
         if self._rules.has_group(retry_topic.removeprefix(topics.RETRY_PREFIX)) and not request.topic.startswith(
             topics.RETRY_PREFIX
         ):
-            remark = f"the retry topic would be {retry_topic}, and that is another group's: name the group otherwise"
+            remark = f"the retry topic {retry_topic} belongs to another group; use another group name"
             raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
         return queues
 
 
 def _is_same_attempt(request: PopRequest, locked: Mapping[int, Hidden]) -> bool:
-    """Returns whether the pop repeats the one that locked the queue last."""
+    """Returns True if the pop repeats the attempt that locked the queue last."""
     if request.attempt_id is None or not locked:
         return False
     last = max((hidden.check_point for hidden in locked.values()), key=lambda check_point: check_point.log_offset)

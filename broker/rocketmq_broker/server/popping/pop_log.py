@@ -1,11 +1,11 @@
-"""The pop log: records of what was popped and of what was settled, so that a crash forgets neither.
+"""The pop log: records of popped and of settled messages, so that a crash loses neither.
 
     topic rmq_sys_POP_LOG_TOPIC, queue 0
     ["pop", group, topic, queue id, start offset, next offset, [offsets], pop time, invisible time, attempt]
     ["ack", group, topic, queue id, [offsets]]
 
-A record `pop` hides messages, or hides them for another time; `attempt` is 0 unless the pop is orderly. A record `ack` ends that:
-the messages were acknowledged, or stored again for a retry. RocketMQ's revive topic holds such records too, each until its time.
+A `pop` record hides messages, or changes how long they are hidden. Its `attempt` is 0 unless the pop is orderly. An `ack` record
+settles messages: they were acknowledged, or stored again for a retry. RocketMQ stores such records in its revive topic.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POP_LOG: Final = topics.POP_LOG_TOPIC.encode()
 
 
 class GroupQueue(NamedTuple):
-    """A queue, as one group consumes it."""
+    """A queue, as consumed by one group."""
 
     group: str
     topic: str
@@ -42,7 +42,7 @@ class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
     queue_id: int
     start_offset: int
     next_offset: int
-    """The group's next message. The pop moved the group's offset from `start_offset` to here, unless both are the same."""
+    """The offset of the group's next message. Unless equal to `start_offset`, the pop advanced the group's offset to it."""
     offsets: list[int]
     pop_time_ms: int
     invisible_ms: int
@@ -50,12 +50,12 @@ class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
 
     @property
     def queue(self) -> GroupQueue:
-        """Returns the group's queue."""
+        """The group and its queue."""
         return GroupQueue(self.group, self.topic, self.queue_id)
 
 
 class AckEntry(msgspec.Struct, array_like=True, tag="ack", frozen=True):
-    """Settles messages: the group gets them no more, at least not from this queue."""
+    """Settles messages: the group does not receive them from this queue again."""
 
     group: str
     topic: str
@@ -64,7 +64,7 @@ class AckEntry(msgspec.Struct, array_like=True, tag="ack", frozen=True):
 
     @property
     def queue(self) -> GroupQueue:
-        """Returns the group's queue."""
+        """The group and its queue."""
         return GroupQueue(self.group, self.topic, self.queue_id)
 
 
@@ -73,7 +73,7 @@ _decode: Final = msgspec.json.Decoder(Entry).decode
 
 
 class PopLog:
-    """Appends entries to the pop log, and reads them back. The topic begins with the first pop."""
+    """Appends entries to the pop log, and reads them. The first entry creates the topic."""
 
     def __init__(self, store: MessageStore, topic_table: SystemTopics) -> None:
         self._store = store
@@ -81,7 +81,7 @@ class PopLog:
         self._has_topic = False
 
     def append(self, entry: Entry, now_ms: int) -> Appended:
-        """Appends an entry; like a transaction's end it may use the disk's reserve. Raises StoreUnwritable."""
+        """Appends an entry. It may use the reserved disk space, as ends of transactions may. Raises StoreUnwritable."""
         if not self._has_topic:
             self._topics.internal(topics.POP_LOG_TOPIC, 1)
             self._has_topic = True
@@ -91,11 +91,11 @@ class PopLog:
 
     @property
     def end(self) -> int:
-        """Returns the queue offset after the last visible entry; 0 while nobody popped."""
+        """The queue offset after the last visible entry; 0 before the first pop."""
         return self._store.max_offset(POP_LOG, 0)
 
     def entries(self, first: int) -> Iterator[tuple[int, Entry]]:
-        """Yields the visible entries that can be read, with their queue offsets, beginning at the offset `first`."""
+        """Yields the readable visible entries from the queue offset `first`, with their offsets."""
         for data in records_from(self._store, POP_LOG, 0, max(first, self._store.min_offset(POP_LOG, 0))):
             try:
                 record = decode_record(data)

@@ -1,6 +1,6 @@
-"""Pops, acknowledgements and changes of the invisible time from the network.
+"""Handles pops, acknowledgements and changes of the invisible time.
 
-RocketMQ's PopMessageProcessor, NotificationProcessor, AckMessageProcessor and ChangeInvisibleTimeProcessor.
+Follows RocketMQ's PopMessageProcessor, NotificationProcessor, AckMessageProcessor and ChangeInvisibleTimeProcessor.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rocketmq_broker.server.popping.waiting_pops import PopRequest
 from rocketmq_broker.server.ports import Durability
 
 MAX_ACKS: Final = 1000
-"""Messages that one BATCH_ACK_MESSAGE acknowledges; each costs a record."""
+"""The limit of messages that one BATCH_ACK_MESSAGE acknowledges. Each of them costs a record."""
 _AT_THE_END: Final = 1
 """ConsumeInitMode.MAX."""
 
 
 class PopProcessor:
-    """Answers RocketMQ 5's clients. Each answer waits until its effect is durable."""
+    """Serves clients of RocketMQ 5. Each response is sent when its effect is durable."""
 
     def __init__(self, popping: Popping, message_filters: MessageFilters, group_commit: Durability) -> None:
         self._popping = popping
@@ -46,7 +46,7 @@ class PopProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of pops and of what follows a pop."""
+        """The handlers of pops, acknowledgements and changes of the invisible time."""
         return {
             RequestCode.POP_MESSAGE: self.pop,
             RequestCode.NOTIFICATION: self.notify,
@@ -56,7 +56,7 @@ class PopProcessor:
         }
 
     def pop(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Answers with messages, at once or when some arrive; after the poll time with POLLING_TIMEOUT."""
+        """Responds with messages, immediately or when some arrive, or with POLLING_TIMEOUT after the poll time."""
         header = command.decode_header(PopMessageRequestHeader)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         request = PopRequest(
@@ -85,7 +85,7 @@ class PopProcessor:
         return None
 
     def notify(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Answers whether there are messages to pop, at once or when some arrive; after the poll time that there are none."""
+        """Responds that there are messages, immediately or when some arrive, or that there are none after the poll time."""
         header = command.decode_header(NotificationRequestHeader)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         request = PopRequest(
@@ -97,21 +97,21 @@ class PopProcessor:
             message_filter=self._filters.of_expression(None, None),
             is_ordered=bool(header.order),
             attempt_id=header.attempt_id,
-            only_asks=True,
+            is_notification=True,
         )
 
-        def tell(popped: Popped | None) -> None:
+        def respond(popped: Popped | None) -> None:
             answer = NotificationResponseHeader(has_msg=popped is not None)
             connection.send(encode_response(reply_to, ResponseCode.SUCCESS, answer))
 
         try:
-            self._popping.begin(request, header.poll_time, tell, owner=connection)
+            self._popping.begin(request, header.poll_time, respond, owner=connection)
         except TooManyPops:
             return encode_response(reply_to, ResponseCode.SUCCESS, NotificationResponseHeader(has_msg=False, polling_full=True))
         return None
 
     def ack(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Acknowledges a message. NO_MESSAGE says that its invisible time was over."""
+        """Acknowledges a message. Responds with NO_MESSAGE if its invisible time has ended."""
         header = command.decode_header(AckMessageRequestHeader)
         try:
             handle = ReceiptHandle.parse(header.extra_info, header.offset)
@@ -121,11 +121,12 @@ class PopProcessor:
         return self._answer_later(connection, command, end_position)
 
     def batch_ack(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Acknowledges messages of several pops. Passes over those whose invisible time was over, as RocketMQ does."""
+        """Acknowledges messages of several pops. Skips messages whose invisible time has ended, as RocketMQ does."""
         body = BatchAckMessageRequestBody.decode(command.body)
         acks = [(ack, offset) for ack in body.acks for offset in ack.offsets()]
         if len(acks) > MAX_ACKS:
-            raise RequestRefused(PopResponseCode.INVALID_PARAMETER, f"{len(acks)} messages; {MAX_ACKS} are the most at once")
+            remark = f"too many messages in one acknowledgement: {len(acks)}, limit {MAX_ACKS}"
+            raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
         end_position = None
         for ack, offset in acks:
             is_ordered, is_retry = ack.revive_queue_id == ORDERED, ack.retry == retry_mark(is_retry=True)
@@ -141,7 +142,7 @@ class PopProcessor:
         return self._answer_later(connection, command, end_position)
 
     def change_invisible_time(self, connection: Connection, command: RemotingCommand) -> None:
-        """Changes the end of a message's invisible time. NO_MESSAGE says that it was over."""
+        """Changes the end of a message's invisible time. Responds with NO_MESSAGE if it has ended."""
         header = command.decode_header(ChangeInvisibleTimeRequestHeader)
         try:
             handle = ReceiptHandle.parse(header.extra_info, header.offset)

@@ -1,4 +1,4 @@
-"""The answer to a pop."""
+"""The result of a pop."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from rocketmq_broker.message.record import queue_offset_of, read_fields
 from rocketmq_broker.server.popping.receipt_handle import ReceiptHandle
 
 _RECONSUME_TIMES: Final = 12
-"""The position of RECONSUMETIMES in a record's head."""
+"""The position of RECONSUMETIMES in a record's header."""
 
 
 def attempt_of(record: bytes) -> int:
-    """Returns which delivery the record is for, 1 for the first one; orderly pops count theirs elsewhere."""
+    """Returns the number of the delivery attempt, 1 for the first. It does not count attempts of orderly pops."""
     return read_fields(record)[0][_RECONSUME_TIMES] + 1
 
 
 @dataclass(frozen=True, slots=True)
 class PoppedMessage:
-    """A message, hidden from all others of its group until its invisible time ends."""
+    """A popped message, which is hidden from other consumers of the group until its invisible time ends."""
 
     record: bytes
-    """The whole record: `rocketmq_broker.message.record` reads it. A retried message's own topic is another."""
+    """The stored record, to decode with `rocketmq_broker.message.record`. The topic in it differs for a retried message."""
     topic: str
-    """The topic that was asked for."""
+    """The topic of the pop request."""
     handle: str
-    """The receipt handle, for `ack` and `change_invisible_time`."""
+    """The receipt handle for `ack` and `change_invisible_time`."""
     attempt: int
-    """1 for the first delivery."""
+    """The number of the delivery attempt, 1 for the first."""
     pop_time_ms: int
     invisible_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class PoppedQueue:
-    """The messages of one queue."""
+    """The popped messages of one queue."""
 
     topic: str
     queue_id: int
@@ -43,42 +43,42 @@ class PoppedQueue:
     start_offset: int
     records: list[bytes]
     attempt: int
-    """0 unless the pop is orderly."""
+    """The number of the delivery attempt of an orderly pop, else 0."""
 
     @property
     def offsets(self) -> list[int]:
-        """Returns the messages' offsets."""
+        """The messages' queue offsets."""
         return [queue_offset_of(record) for record in self.records]
 
 
 @dataclass(slots=True)
 class Popped:
-    """The messages of one pop. They may be given away once everything before `end_position` in the commit log is durable."""
+    """The messages of one pop. They may be sent once everything before `end_position` in the commit log is durable."""
 
     pop_time_ms: int
     invisible_ms: int
     queues: list[PoppedQueue] = field(default_factory=list)
     end_position: int = 0
     rest: int = 0
-    """About how many more messages there are."""
+    """The approximate number of messages that remain in the queues."""
     room: int = 0
-    """How many more messages are wanted."""
+    """The number of messages that may still be added."""
     bytes_left: int = 0
-    """How many more bytes the answer may have; one message may be larger."""
+    """The number of bytes that may still be added. A single message may exceed it."""
     filtering_ns: int = 0
-    """The estimated time of expressions so far, in nanoseconds."""
-    is_told: bool = False
-    """Whether a pop that only asks found messages."""
+    """The estimated time spent on filter expressions, in nanoseconds."""
+    has_messages: bool = False
+    """For a notification: True if the queues have messages."""
     is_unfinished: bool = False
-    """Whether messages were passed over because of a filter, and others behind them are not looked at yet."""
+    """True if a filter skipped messages, and the messages after them have not been read yet."""
 
     refusal: str | None = None
-    """Why the group gets no other message of a queue that has some."""
+    """Why a queue with messages returned none to the group."""
 
     @property
     def is_answer(self) -> bool:
-        """Returns whether the pop need not wait."""
-        return bool(self.queues) or self.is_told
+        """True if the response can be sent without waiting for messages."""
+        return bool(self.queues) or self.has_messages
 
     def messages(self, topic: str, broker_name: str) -> list[PoppedMessage]:
         """Returns the messages, each with its receipt handle."""

@@ -1,7 +1,7 @@
-"""Pop consumption: the broker divides the messages, not the queues (RocketMQ's PopMessageProcessor and its companions).
+"""Pop consumption: the broker distributes messages instead of queues (RocketMQ's PopMessageProcessor and related classes).
 
-A pop gives messages of any queue to one consumer, and hides them from the rest of its group for an invisible time. The consumer
-acknowledges each with its receipt handle. A message that is not acknowledged in time comes again: it is revived.
+A pop returns messages of any queue to one consumer, and hides them from the rest of the group for an invisible time. The consumer
+acknowledges each message with its receipt handle. A message that is not acknowledged in time is delivered again ("revived").
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ REST_S: Final = 0.005
 _TRIED_AT_ONCE: Final = 256
 _REVIVED_AT_ONCE: Final = 200
 _UNWRITABLE_MS: Final = 1000
-"""The pause before the next try if the store could not be written."""
+"""The pause before a retry if the store was not writable."""
 
 
 class Popping:
-    """Pops, and what follows a pop. Use it on the event loop's thread.
+    """Pops messages, acknowledges them and changes their invisible time. Not thread-safe: use it on the event loop's thread.
 
-    The coroutines are for callers in this process; they return when their effect is durable. Requests from the network use
-    `begin` and `handed_out`, and wait for durability themselves.
+    The coroutines are for callers in this process, and return when their effect is durable. Request processors use `begin` and
+    `handed_out` instead, and wait for durability themselves.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class Popping:
         statistics: BrokerStatistics,
         broker_name: str,
         clock: BrokerClock,
-        longest_sleep_s: float,
+        max_sleep_s: float,
         alarm: Alarm,
     ) -> None:
-        """`longest_sleep_s` bounds what `work` returns: the event loop's clock may go slower than `clock`."""
+        """`max_sleep_s` limits the result of `work`, because the event loop's clock may be slower than `clock`."""
         self.check_points = check_points
         self.handed_out = handed_out
-        """For requests from the network, which wait for durability themselves."""
+        """For request processors, which wait for durability themselves."""
         self.in_hand = in_hand
-        """For operators."""
+        """For the requests of operators."""
         self.waiting = WaitingPops()
         self.alarm = alarm
-        """Rings when there is something for `work` to do sooner than it said."""
+        """Set when `work` must be called earlier than it returned."""
         self._next = next_messages
         self._hidden = check_points.hidden
         self._reviver = reviver
@@ -81,11 +81,11 @@ class Popping:
         self._statistics = statistics
         self._broker_name = broker_name
         self._clock = clock
-        self._longest_sleep_s = longest_sleep_s
+        self._max_sleep_s = max_sleep_s
         self._arrived: dict[bytes, None] = {}
         self._complaints = Complaints()
 
-    # For callers in this process.
+    # For callers in this process
 
     async def pop(
         self,
@@ -103,11 +103,11 @@ class Popping:
         begin_at_end: bool = True,
         owner: object = None,
     ) -> list[PoppedMessage]:
-        """Returns messages of a queue, or of all queues (-1); none if none came within `poll_ms`.
+        """Returns messages of one queue, or of all queues (-1). Returns an empty list if none arrive within `poll_ms`.
 
-        A `fifo` pop takes nothing from a queue in which a message of an earlier one is still hidden; the same `attempt_id` again
-        gets those messages again. A new group begins at the ends of its queues, or with their first messages. An `owner` has a
-        share of the pops that may wait. Raises RequestRefused, TooManyPops, StoreUnwritable.
+        A `fifo` pop skips queues in which messages of an earlier pop are hidden. A pop with the same `attempt_id` gets those
+        messages again. `begin_at_end` sets where a new group begins: at the end of its queues, or at their first messages. The
+        number of waiting pops of one `owner` is limited. Raises RequestRefused, TooManyPops, StoreUnwritable.
         """
         request = PopRequest(
             group=group,
@@ -141,7 +141,7 @@ class Popping:
         return popped.messages(topic, self._broker_name)
 
     async def ack(self, group: str, topic: str, handle: str) -> None:
-        """Acknowledges a message: its group does not get it again. A second time it changes nothing.
+        """Acknowledges a message, so that its group does not get it again. Acknowledging it twice has no effect.
 
         Raises IllegalHandle, HandleExpired, RequestRefused, StoreUnwritable.
         """
@@ -150,29 +150,28 @@ class Popping:
             await self._group_commit.wait(end_position)
 
     async def change_invisible_time(self, group: str, topic: str, handle: str, invisible_ms: int) -> str:
-        """Lets the invisible time end in `invisible_ms` from now. Returns the new handle; the old one counts no more.
+        """Sets the end of the invisible time to `invisible_ms` from now. Returns the new handle, which replaces the old one.
 
-        Raises like `ack`.
+        Raises the same exceptions as `ack`.
         """
         renewed, end_position = self.handed_out.renew(group, topic, ReceiptHandle.parse(handle), invisible_ms)
         await self._group_commit.wait(end_position)
         return str(renewed)
 
     async def to_dead_letters(self, group: str, topic: str, handle: str) -> None:
-        """Stores a popped message in the group's dead-letter topic, and acknowledges it. Raises like `ack`."""
+        """Stores a popped message in the group's dead-letter topic, and acknowledges it. Raises the same exceptions as `ack`."""
         end_position = self.handed_out.give_up(group, topic, ReceiptHandle.parse(handle))
         if end_position is not None:
             await self._group_commit.wait(end_position)
 
-    # For requests from the network.
+    # For request processors
 
     def begin(
         self, request: PopRequest, poll_ms: int, deliver: Callable[[Popped | None], None], *, owner: object = None
     ) -> WaitingPop | None:
-        """Calls `deliver` with messages, or with None after `poll_ms`. Returns the pop if it waits meanwhile.
+        """Calls `deliver` with messages, or with None after `poll_ms`. Returns the pop if it is waiting.
 
-        What `deliver` gets may be given away when its `end_position` is durable. Raises RequestRefused, TooManyPops,
-        StoreUnwritable.
+        The messages may be sent when their `end_position` is durable. Raises RequestRefused, TooManyPops, StoreUnwritable.
         """
         popped = self._take(request)
         if popped.refusal is not None and not popped.is_answer:
@@ -185,26 +184,26 @@ class Popping:
         names = (request.topic,) if request.is_ordered else dict.fromkeys((request.topic, retry_topic))
         waiting = WaitingPop(request, tuple(name.encode() for name in names), deadline_ms, deliver, owner)
         self.waiting.hold(waiting)
-        self._look_further(popped, request)
+        self._read_further(popped, request)
         self.alarm.ring()
         return waiting
 
-    # Work between requests.
+    # Background work
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
-        """Notes that messages arrived in a queue."""
+        """Records that messages arrived in a queue."""
         if self.waiting.count and self.waiting.has(topic):
             self._arrived[topic] = None
             self.alarm.ring()
 
-    def on_shown(self, queue: GroupQueue) -> None:
-        """Notes that a queue may have messages for its group again."""
+    def on_visible(self, queue: GroupQueue) -> None:
+        """Records that messages of a queue may have become visible to a group again."""
         self.on_arrival(queue.topic.encode(), queue.queue_id, 0)
 
     def work(self) -> float | None:
-        """Revives what is due, serves waiting pops, and ends those whose time is up.
+        """Revives due messages, serves waiting pops, and times out expired ones.
 
-        Returns in how many seconds to call again, 0 if some work is left; None if nothing is hidden and no pop waits.
+        Returns the seconds until the next call, 0 if work remains, or None if no message is hidden and no pop is waiting.
         """
         now_ms, steady_ms = self._clock(), self._clock.steady_ms()
         try:
@@ -218,10 +217,10 @@ class Popping:
             return 0
         waits = [self._hidden.next_due_ms(), self.waiting.next_due_ms()]
         left_ms = [due - now for due, now in zip(waits, (now_ms, steady_ms), strict=True) if due is not None]
-        return min(max(min(left_ms) / 1000, 0), self._longest_sleep_s) if left_ms else None
+        return min(max(min(left_ms) / 1000, 0), self._max_sleep_s) if left_ms else None
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Adjusts for a leap of the clock: no invisible time becomes shorter or longer for it."""
+        """Adjusts to a change of the system time, so that no invisible time becomes shorter or longer."""
         self._hidden.shift(step_ms)
 
     def _take(self, request: PopRequest) -> Popped:
@@ -247,7 +246,7 @@ class Popping:
                 if hidden.visible_ms > now_ms:
                     self._hidden.watch(check_point, hidden.visible_ms)
                 elif check_point.is_ordered:
-                    self.on_shown(check_point.entry.queue)
+                    self.on_visible(check_point.entry.queue)
                 else:
                     self._revive(offset, hidden, now_ms)
         self.alarm.ring()
@@ -260,7 +259,7 @@ class Popping:
             raise
 
     def _serve_arrived(self) -> None:
-        """Gives messages to waiting pops. Of those that ask for the same, only the first one without messages is tried."""
+        """Serves waiting pops. Skips pops equal to one that found no messages in this call."""
         room = _TRIED_AT_ONCE
         while self._arrived and room > 0:
             topic = next(iter(self._arrived))
@@ -282,14 +281,14 @@ class Popping:
         try:
             popped = self._take(pop.request)
         except (RequestRefused, StoreUnwritable):
-            return False  # it waits on: its own time-out tells it that nothing came
+            return False  # the pop keeps waiting until its timeout
         if popped.is_answer:
             self.waiting.remove(pop)
             pop.deliver(popped)
-        self._look_further(popped, pop.request)
+        self._read_further(popped, pop.request)
         return popped.is_answer
 
-    def _look_further(self, popped: Popped, request: PopRequest) -> None:
-        """Lets `work` go on behind messages that a filter passed over."""
+    def _read_further(self, popped: Popped, request: PopRequest) -> None:
+        """Lets `work` continue after messages that a filter skipped."""
         if popped.is_unfinished and not popped.queues:
             self._arrived[request.topic.encode()] = None

@@ -1,4 +1,4 @@
-"""Revives popped messages whose invisible time is over (RocketMQ's PopReviveService), or gives them up."""
+"""Revives popped messages whose invisible time has ended (RocketMQ's PopReviveService), or moves them to the dead letters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _RETRY_MAX_TIMES: Final = 16
 
 
 class Reviver:
-    """Stores a message again: in the group's pop retry topic, or in its dead-letter topic after the group's last attempt.
+    """Stores a message again, in the group's pop retry topic, or in its dead-letter topic after the last attempt.
 
-    The copy comes before the entry that settles the message. If a crash keeps only the copy, the message comes twice; in the
-    other order it would be lost.
+    The copy is appended before the entry that settles the message. If only the copy survives a crash, the message arrives twice.
+    In the reverse order it could be lost.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Reviver:
         self._clock = clock
 
     def revive(self, queue: GroupQueue, offset: int, hidden: Hidden) -> int:
-        """Stores a message for another attempt. Returns the commit log offset after it. Raises StoreUnwritable."""
+        """Stores a message for another delivery. Returns the commit log offset after it. Raises StoreUnwritable."""
         return self._move(queue, offset, hidden, is_given_up=False)
 
     def give_up(self, queue: GroupQueue, offset: int, hidden: Hidden) -> int:
@@ -57,7 +57,7 @@ class Reviver:
         return self._move(queue, offset, hidden, is_given_up=True)
 
     def read(self, queue: GroupQueue, offset: int) -> bytes | None:
-        """Returns the message's record; None if the store has it no more."""
+        """Returns the message's record, or None if it is no longer in the store."""
         found = self._store.pull(queue.topic.encode(), queue.queue_id, offset, 1, 1).records
         return found[0] if found and queue_offset_of(found[0]) == offset else None
 
@@ -67,11 +67,11 @@ class Reviver:
             record = decode_record(data)
             attempts = record.reconsume_times + max(hidden.check_point.entry.attempt - 1, 0)
             settings = self._groups.groups.get(queue.group)
-            most = settings.retry_max_times if settings is not None else _RETRY_MAX_TIMES
+            max_attempts = settings.retry_max_times if settings is not None else _RETRY_MAX_TIMES
             encoded = with_origin(record)
             if props.find(encoded, props.FIRST_POP_TIME) is None:
                 encoded = props.put_if_it_fits(encoded, props.FIRST_POP_TIME, str(hidden.check_point.entry.pop_time_ms))
-            if is_given_up or attempts >= most:
+            if is_given_up or attempts >= max_attempts:
                 topic = self._topics.dead_letter_topic(queue.group).topic_name
             else:
                 topic = self._topics.read_by_others(topics.pop_retry_topic(queue.group, queue.topic), 1).topic_name

@@ -1,4 +1,4 @@
-"""Waiting pops: each found nothing, and waits for a message or for its time-out (RocketMQ's PopLongPollingService)."""
+"""Pops that found no messages, and wait for messages or for their timeout (RocketMQ's PopLongPollingService)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_WAITING: Final = 100_000
 """RocketMQ's maxPopPollingSize."""
 MAX_OF_AN_OWNER: Final = 8_192
 MAX_EXPRESSIONS_LENGTH: Final = 1 << 20
-"""Characters of all expressions by which the waiting pops of an owner filter."""
+"""In characters: the limit for all filter expressions of an owner's waiting pops."""
 MAX_POLL_MS: Final = 120_000
 
 
@@ -28,34 +28,34 @@ class PopRequest:
     group: str
     topic: str
     queue_id: int
-    """-1 for all queues."""
+    """The queue to pop from; -1 means all queues."""
     max_messages: int
     invisible_ms: int
     message_filter: MessageFilter
     is_ordered: bool = False
     attempt_id: str | None = None
     begins_at_end: bool = True
-    only_asks: bool = False
-    """Whether it asks if there are messages, and takes none (NOTIFICATION)."""
+    is_notification: bool = False
+    """True if the request only checks whether there are messages (NOTIFICATION)."""
 
 
 @dataclass(slots=True, eq=False)
 class WaitingPop:
-    """A pop that waits."""
+    """A waiting pop."""
 
     request: PopRequest
     topics: tuple[bytes, ...]
-    """The topics whose messages it waits for."""
+    """The topics whose new messages can end the wait."""
     deadline_ms: int
     deliver: Callable[[Popped | None], None]
-    """Called once, with the messages, or with None when the time is up."""
+    """Called once, with messages, or with None after the timeout."""
     owner: object = None
-    """The connection that asked, for example."""
+    """For example the client's connection."""
     is_over: bool = field(default=False, init=False)
 
 
 class WaitingPops:
-    """The waiting pops by topic and by deadline, those who came first before the others."""
+    """The waiting pops by topic and by deadline, in the order of their arrival."""
 
     def __init__(self) -> None:
         self._by_topic: dict[bytes, dict[WaitingPop, None]] = {}
@@ -69,10 +69,10 @@ class WaitingPops:
         """Adds a pop. Raises TooManyPops."""
         of_owner = self._of_owner[pop.owner]
         if of_owner >= MAX_OF_AN_OWNER or is_full(self.count, MAX_WAITING, of_owner):
-            raise TooManyPops(f"{self.count} pops wait for messages, {of_owner} of this client: no other can")
+            raise TooManyPops(f"too many waiting pops: {of_owner} of this client, {self.count} in all")
         expression_length = pop.request.message_filter.expression_length
         if self._expression_lengths[pop.owner] + expression_length > MAX_EXPRESSIONS_LENGTH:
-            raise TooManyPops(f"the pops of this client wait with expressions of more than {MAX_EXPRESSIONS_LENGTH} characters")
+            raise TooManyPops(f"filter expressions of this client's waiting pops exceed {MAX_EXPRESSIONS_LENGTH} characters")
         self._expression_lengths[pop.owner] += expression_length
         for topic in pop.topics:
             self._by_topic.setdefault(topic, {})[pop] = None
@@ -85,7 +85,7 @@ class WaitingPops:
             heapq.heapify(self._deadlines)
 
     def remove(self, pop: WaitingPop) -> None:
-        """Removes a pop that got its messages, or that nobody waits for."""
+        """Removes a pop that received messages or was abandoned."""
         if pop.is_over:
             return
         pop.is_over = True
@@ -100,7 +100,7 @@ class WaitingPops:
                 del self._by_topic[topic]
 
     def has(self, topic: bytes) -> bool:
-        """Returns whether a pop waits for messages of the topic."""
+        """Returns True if a pop waits for messages of the topic."""
         return topic in self._by_topic
 
     def of(self, topic: bytes) -> list[WaitingPop]:
@@ -108,7 +108,7 @@ class WaitingPops:
         return list(self._by_topic.get(topic, ()))
 
     def take_due(self, now_ms: int) -> list[WaitingPop]:
-        """Takes the pops whose time is up."""
+        """Removes and returns the pops whose deadline has passed."""
         due = []
         while self._deadlines and (self._deadlines[0][2].is_over or self._deadlines[0][0] <= now_ms):
             pop = heapq.heappop(self._deadlines)[2]
@@ -118,11 +118,11 @@ class WaitingPops:
         return due
 
     def next_due_ms(self) -> int | None:
-        """Returns the next deadline, or an earlier time; None without pops."""
+        """Returns the next deadline or an earlier time, or None if no pop waits."""
         return self._deadlines[0][0] if self._deadlines else None
 
     def forget(self, owner: object) -> None:
-        """Forgets the pops of a connection that ended."""
+        """Removes the pops of a closed connection."""
         if owner in self._of_owner:
             for pop in [pop for _, _, pop in self._deadlines if pop.owner is owner]:
                 self.remove(pop)

@@ -1,1 +1,1 @@
-"""Pulls, queries and acknowledgements of consumers."""
+"""Pulls, queries of messages, and consumer offsets."""

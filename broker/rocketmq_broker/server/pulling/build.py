@@ -1,4 +1,4 @@
-"""Builds the processors of this room, and adds them to the dispatcher."""
+"""Builds the processors of this package, and registers their handlers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_broker.server.server_context import ServerContext
 def build_pulling(
     context: ServerContext, *, max_messages: int, max_bytes: int, short_polling_ms: int | None, broker_permission: int
 ) -> PullProcessor:
-    """Builds the processors. `short_polling_ms` is None for long polling. The caller has to report arrivals."""
+    """Builds the processors. `short_polling_ms` is None for long polling. The caller must report new messages by `on_arrival`."""
     held_pulls = HeldPulls()
     pull = PullProcessor(
         store=context.store,

@@ -1,4 +1,4 @@
-"""Held pulls: each found nothing, and waits for a message or for its time-out (RocketMQ's PullRequestHoldService)."""
+"""Pulls that found no messages, and wait for messages or for their timeout (RocketMQ's PullRequestHoldService)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from rocketmq_broker.server.clients.message_filters import MessageFilter
 _Key = TypeVar("_Key")
 
 DEADLINE_STEP_MS = 100
-"""Deadlines are rounded up to this, so that one step's pulls are found together."""
+"""Deadlines are rounded up to a multiple of this, so that pulls with similar deadlines share one entry."""
 
 HELD_PER_CONNECTION = 8192
-"""A connection that wants to have more held gets its answers at once."""
+"""The limit of held pulls of a connection. Further pulls get their responses immediately."""
 
 EXPRESSIONS_PER_CONNECTION = 1 << 20
-"""Characters of all expressions by which the held pulls of a connection filter; with more it gets its answers at once, too."""
+"""The limit in characters for all filter expressions of a connection's held pulls. Beyond it pulls are not held."""
 
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """A held pull, with its parameters for another try."""
+    """A held pull, with the parameters to repeat it."""
 
     connection: Connection
     reply_to: ReplyTo
@@ -39,7 +39,7 @@ class HeldPull:
 
 
 class HeldPulls:
-    """The held pulls by queue, by deadline and by connection. Each is taken once, by the first of these."""
+    """The held pulls by queue, by deadline and by connection. A pull is removed from all three at once."""
 
     def __init__(self) -> None:
         self._by_queue: dict[tuple[bytes, int], WaitingPulls] = {}
@@ -51,7 +51,7 @@ class HeldPulls:
         return sum(map(len, self._by_connection.values()))
 
     def hold(self, pull: HeldPull) -> bool:
-        """Adds the pull; returns False if its connection holds too many already."""
+        """Adds a pull. Returns False if the limits of its connection are reached."""
         if not self._has_room_for(pull):
             return False
         if pull.message_filter.expression_length:
@@ -59,22 +59,22 @@ class HeldPulls:
         self._by_connection.setdefault(pull.connection, {})[pull] = None
         queue = pull.topic, pull.queue_id
         if queue not in self._by_queue:
-            self._by_queue[queue] = WaitingPulls(looked_at_until=pull.offset)
+            self._by_queue[queue] = WaitingPulls(checked_until=pull.offset)
         self._by_queue[queue].add(pull)
         self._by_deadline.setdefault(_step(pull.deadline_ms), {})[pull] = None
         return True
 
-    def looked_at_until(self, topic: bytes, queue_id: int) -> int | None:
-        """Returns the queue offset of the first message that pulls with tags have not looked at; None without such pulls."""
+    def checked_until(self, topic: bytes, queue_id: int) -> int | None:
+        """Returns the queue offset after the last message checked for pulls by tag, or None if there are no such pulls."""
         waiting = self._by_queue.get((topic, queue_id))
-        return waiting.looked_at_until if waiting is not None and waiting.is_by_tag else None
+        return waiting.checked_until if waiting is not None and waiting.is_by_tag else None
 
     def take_arrived(
         self, topic: bytes, queue_id: int, max_offset: int, tags_codes: Collection[int] | None = None
     ) -> list[HeldPull]:
-        """Takes the pulls that a queue with this max offset has new messages for.
+        """Removes and returns the pulls for which the queue has new messages.
 
-        `tags_codes` are those of all its messages since `looked_at_until`. Without them each pull has to look for itself.
+        `tags_codes` are the tags codes of all messages since `checked_until`. Without them all pulls are returned.
         """
         waiting = self._by_queue.get((topic, queue_id))
         if waiting is None:
@@ -83,22 +83,22 @@ class HeldPulls:
         for pull in arrived:
             self._remove(pull)
         if tags_codes is not None:
-            waiting.looked_at_until = max(waiting.looked_at_until, max_offset)
+            waiting.checked_until = max(waiting.checked_until, max_offset)
         return arrived
 
     def take_due(self, now_ms: int) -> list[HeldPull]:
-        """Takes the pulls whose time is up."""
+        """Removes and returns the pulls whose deadline has passed."""
         due = [pull for step in [step for step in self._by_deadline if step <= now_ms] for pull in self._by_deadline[step]]
         for pull in due:
             self._remove(pull)
         return due
 
     def next_due_ms(self) -> int | None:
-        """Returns the next deadline of a pull; None without pulls."""
+        """Returns the next deadline, or None if no pull is held."""
         return min(self._by_deadline, default=None)
 
     def forget(self, connection: Connection) -> None:
-        """Forgets the pulls of a connection."""
+        """Removes the pulls of a closed connection."""
         for pull in list(self._by_connection.get(connection, ())):
             self._remove(pull)
 
@@ -132,11 +132,11 @@ def _discard(table: dict[_Key, dict[HeldPull, None]], key: _Key, pull: HeldPull)
 
 
 class WaitingPulls:
-    """Pulls at one queue, by the tags codes they want. Each message wakes the pulls for all messages or by an expression."""
+    """The held pulls of one queue, by tags code. Any message wakes the pulls for all messages or with an SQL92 expression."""
 
-    def __init__(self, looked_at_until: int) -> None:
-        self.looked_at_until = looked_at_until
-        """Queue offset. Whoever waits by tag wants no message before it: they were looked at when they arrived."""
+    def __init__(self, checked_until: int) -> None:
+        self.checked_until = checked_until
+        """A queue offset. Earlier messages have been checked for all pulls by tag, and none matched."""
         self._any: dict[HeldPull, None] = {}
         self._by_code: dict[int, dict[HeldPull, None]] = {}
 
@@ -160,7 +160,7 @@ class WaitingPulls:
                 self._by_code.setdefault(code, {})[pull] = None
 
     def remove(self, pull: HeldPull) -> None:
-        """Removes a pull, and moves its offset behind the messages already looked at for it."""
+        """Removes a pull, and advances its offset past the messages that were already checked."""
         if pull.message_filter.tags_codes is None:
             del self._any[pull]
             return
@@ -168,10 +168,10 @@ class WaitingPulls:
             del self._by_code[code][pull]
             if not self._by_code[code]:
                 del self._by_code[code]
-        pull.offset = max(pull.offset, self.looked_at_until)
+        pull.offset = max(pull.offset, self.checked_until)
 
     def wanted(self, max_offset: int, tags_codes: Collection[int] | None) -> list[HeldPull]:
-        """Returns the pulls that want a message with one of these tags codes; all pulls if the codes are unknown."""
+        """Returns the pulls that match one of these tags codes, or all pulls if the codes are None."""
         if tags_codes is None:
             found = list(dict.fromkeys(self._all()))
         else:

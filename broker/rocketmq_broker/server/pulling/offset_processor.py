@@ -1,4 +1,4 @@
-"""Offsets of groups and of queues (ConsumerManageProcessor, AdminBrokerProcessor in RocketMQ)."""
+"""Handles requests about consumer offsets and queue offsets (RocketMQ's ConsumerManageProcessor, AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 
 class OffsetProcessor:
-    """Answers requests about offsets. Consumer offsets are in memory; the app writes them every few seconds, as RocketMQ does."""
+    """Handles offset requests. Consumer offsets are kept in memory, and saved every few seconds as in RocketMQ."""
 
     def __init__(
         self, *, store: MessageStore, offsets: ConsumerOffsets, offset_commits: OffsetCommits, young_queue_bytes: int
     ) -> None:
-        """A queue counts as young while no more than `young_queue_bytes` were stored since its first message."""
+        """A queue is young while at most `young_queue_bytes` have been stored since its first message."""
         self._store = store
         self._offsets = offsets
         self._commits = offset_commits
@@ -52,10 +52,10 @@ class OffsetProcessor:
         }
 
     def query_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with a group's offset in a queue.
+        """Responds with a group's offset in a queue.
 
-        A new group starts at offset 0 in a young queue, whatever its setting: no message sent before its first consumer was ready
-        is lost.
+        A new group starts at offset 0 in a young queue, whatever its setting. So it receives messages that were sent just before
+        its first consumer started.
         """
         header = command.decode_header(QueryConsumerOffsetRequestHeader)
         refuse_illegal_consumer_group(header.consumer_group)
@@ -74,25 +74,25 @@ class OffsetProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_max_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the offset after a queue's last message."""
+        """Responds with the offset after a queue's last message."""
         header = command.decode_header(GetMaxOffsetRequestHeader)
         offset = self._store.max_offset(header.topic.encode(), header.queue_id)
         return encode_response(command, ResponseCode.SUCCESS, GetMaxOffsetResponseHeader(offset=offset))
 
     def get_min_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the offset of a queue's oldest message."""
+        """Responds with the offset of a queue's oldest message."""
         header = command.decode_header(GetMinOffsetRequestHeader)
         offset = self._store.min_offset(header.topic.encode(), header.queue_id)
         return encode_response(command, ResponseCode.SUCCESS, GetMinOffsetResponseHeader(offset=offset))
 
     def search_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the offset for a time."""
+        """Responds with the queue offset for a timestamp."""
         header = command.decode_header(SearchOffsetRequestHeader)
         offset = self._store.offset_by_time(header.topic.encode(), header.queue_id, header.timestamp)
         return encode_response(command, ResponseCode.SUCCESS, SearchOffsetResponseHeader(offset=offset))
 
     def get_earliest_store_time(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the store time of a queue's oldest message; -1 without messages."""
+        """Responds with the store time of a queue's oldest message, or -1 if the queue is empty."""
         header = command.decode_header(GetEarliestMsgStoretimeRequestHeader)
         topic = header.topic.encode()
         timestamp = self._store.store_time(topic, header.queue_id, self._store.min_offset(topic, header.queue_id))

@@ -1,4 +1,4 @@
-"""Delivers messages to consumers, at once or when they arrive (RocketMQ's PullMessageProcessor)."""
+"""Delivers messages to consumers, immediately or when they arrive (RocketMQ's PullMessageProcessor)."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 
 MAX_SUSPENSION_MS: Final = 120_000
 MAX_FILTERING_NS: Final = 10_000_000
-"""The approximate limit for the expressions of waiting pulls in one go."""
+"""The approximate time limit for filter expressions of held pulls in one turn of the event loop."""
 TRIED_AT_ONCE: Final = 256
-"""Pulls that waited and are answered in one turn of the event loop: some 10 ms."""
+"""The limit of held pulls that are repeated in one turn of the event loop, about 10 ms."""
 
 _CODES: Final = {
     GetMessageStatus.FOUND: ResponseCode.SUCCESS,
@@ -46,7 +46,7 @@ _CODES: Final = {
 
 
 class PullProcessor:
-    """Answers pulls. Holds a pull that finds nothing until a message arrives or its time is up, if the client allows it."""
+    """Handles pulls. If a pull finds nothing and the client allows it, holds it until a message arrives or the timeout."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class PullProcessor:
         broker_permission: int,
         clock: Callable[[], int],
     ) -> None:
-        """`short_polling_ms` replaces the clients' suspension where long polling is disabled."""
+        """`short_polling_ms` replaces the clients' suspension if long polling is disabled."""
         self._store = store
         self._rules = ReadingRules(topic_table, subscription_groups, broker_permission)
         self._groups = subscription_groups
@@ -79,18 +79,18 @@ class PullProcessor:
         self._short_polling_ms = short_polling_ms
         self._clock = clock
         self.alarm = Alarm()
-        """Rings when the time of a pull is up sooner than the last `answer_overdue` said."""
+        """Set when a deadline is earlier than the time that `answer_overdue` returned."""
         self._next_due_ms: float = math.inf
         self._woken: deque[tuple[HeldPull, bool]] = deque()
-        """Pulls to be answered in later turns of the event loop, and whether they may wait on."""
+        """Pulls to repeat in later turns of the event loop, and whether each may be held again."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of pulls, and of lite pulls by consumers of RocketMQ 5, which are answered alike."""
+        """The handlers of pulls, and of lite pulls from RocketMQ 5, which are handled in the same way."""
         return {RequestCode.PULL_MESSAGE: self.pull, RequestCode.LITE_PULL_MESSAGE: self.pull}
 
     def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Answers with messages of one queue, starting at an offset."""
+        """Responds with messages of one queue, starting at an offset."""
         header = command.decode_header(PullMessageRequestHeader)
         self._rules.refuse_forbidden(header.consumer_group, header.topic, header.queue_id)
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
@@ -107,8 +107,8 @@ class PullProcessor:
             self._clock() + self._suspension_ms(header),
         )
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
-            # A pull that was read late holds the offset of its sending time. Meanwhile the consumer may have committed more,
-            # by another connection: the old clients' VIP channel. A consumer that goes back sends UPDATE_CONSUMER_OFFSET.
+            # The offset in a pull may be outdated when it is handled: the consumer may have committed a later one on another
+            # connection (the VIP channel of old clients). To go back, consumers send UPDATE_CONSUMER_OFFSET.
             self._commits.advance(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         found = self._read(pull)
         code = _code(found, pull.offset)
@@ -121,53 +121,53 @@ class PullProcessor:
         return self._answer(pull, code, found)
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
-        """Wakes the pulls that wait for messages of a queue."""
-        first_offset = self._held.looked_at_until(topic, queue_id)
+        """Repeats the held pulls that wait for messages of the queue."""
+        first_offset = self._held.checked_until(topic, queue_id)
         tags_codes = None
         if first_offset is not None:
             tags_codes = self._store.tags_codes(topic, queue_id, first_offset, max_offset)
         arrived = self._held.take_arrived(topic, queue_id, max_offset, tags_codes)
-        self._try_again(arrived[:TRIED_AT_ONCE], may_wait_on=True)
+        self._repeat_all(arrived[:TRIED_AT_ONCE], may_hold=True)
         if len(arrived) > TRIED_AT_ONCE:
             self._woken += ((pull, True) for pull in arrived[TRIED_AT_ONCE:])
             self.alarm.ring()
 
     def answer_overdue(self) -> float | None:
-        """Answers the pulls whose time is up, and woken pulls that earlier calls left.
+        """Responds to pulls whose deadline has passed, and repeats pulls that earlier calls left over.
 
-        Returns in how many seconds to call again, 0 if some are left; None if no pull waits.
+        Returns the seconds until the next call, 0 if pulls are left over, or None if no pull is held.
         """
         now_ms = self._clock()
         self._woken += ((pull, False) for pull in self._held.take_due(now_ms))
         if self._woken:
             now = [self._woken.popleft() for _ in range(min(TRIED_AT_ONCE, len(self._woken)))]
-            for may_wait_on in (True, False):
-                self._try_again([pull for pull, may in now if may is may_wait_on], may_wait_on=may_wait_on)
+            for may_hold in (True, False):
+                self._repeat_all([pull for pull, may in now if may is may_hold], may_hold=may_hold)
         if self._woken:
             return 0
         due_ms = self._held.next_due_ms()
         self._next_due_ms = float(due_ms) if due_ms is not None else math.inf
         return (due_ms - now_ms) / 1000 if due_ms is not None else None
 
-    def _try_again(self, pulls: Iterable[HeldPull], *, may_wait_on: bool) -> None:
-        """Answers pulls that waited, or holds them again. After long filtering by expressions it tells the rest to pull again."""
+    def _repeat_all(self, pulls: Iterable[HeldPull], *, may_hold: bool) -> None:
+        """Repeats pulls. After MAX_FILTERING_NS of filtering, the remaining pulls with expressions are sent back for a retry."""
         cost_ns = 0
         for pull in pulls:
             if cost_ns > MAX_FILTERING_NS and pull.message_filter.sql is not None:
-                pull.connection.send(self._answer(pull, ResponseCode.PULL_RETRY_IMMEDIATELY, self._nothing_looked_at(pull)))
+                pull.connection.send(self._answer(pull, ResponseCode.PULL_RETRY_IMMEDIATELY, self._unread(pull)))
             else:
-                cost_ns += self._try_one_again(pull, may_wait_on=may_wait_on)
+                cost_ns += self._repeat(pull, may_hold=may_hold)
 
-    def _try_one_again(self, pull: HeldPull, *, may_wait_on: bool) -> int:
-        """Answers a pull that waited. Its failure concerns no other pull. Returns its expression's time in nanoseconds."""
+    def _repeat(self, pull: HeldPull, *, may_hold: bool) -> int:
+        """Repeats a pull, and responds or holds it again. Returns the time of its filter expression in nanoseconds."""
         cost_ns = 0
         try:
             found = self._read(pull)
             cost_ns = found.cost_ns
             code = _code(found, pull.offset)
             is_at_end = found.next_begin_offset >= found.max_offset
-            if may_wait_on and code is ResponseCode.PULL_RETRY_IMMEDIATELY and is_at_end:
-                # No new message matched: hold the pull behind them, and spare the client the round trip.
+            if may_hold and code is ResponseCode.PULL_RETRY_IMMEDIATELY and is_at_end:
+                # No new message matched. Hold the pull again after these messages, to save the client a round trip.
                 pull.offset = found.next_begin_offset
                 if self._held.hold(pull):
                     return cost_ns
@@ -177,7 +177,7 @@ class PullProcessor:
         pull.connection.send(frame)
         return cost_ns
 
-    def _nothing_looked_at(self, pull: HeldPull) -> PulledMessages:
+    def _unread(self, pull: HeldPull) -> PulledMessages:
         bounds = self._store.min_offset(pull.topic, pull.queue_id), self._store.max_offset(pull.topic, pull.queue_id)
         return PulledMessages(GetMessageStatus.NO_MATCHED_MESSAGE, pull.offset, *bounds)
 
@@ -185,7 +185,7 @@ class PullProcessor:
         tags_codes, sql = pull.message_filter
         began_ms = self._clock()
         found = self._store.pull(pull.topic, pull.queue_id, pull.offset, pull.max_messages, self._max_bytes, tags_codes, sql)
-        self._statistics.longest_pull_ms = max(self._statistics.longest_pull_ms, self._clock() - began_ms)
+        self._statistics.max_pull_ms = max(self._statistics.max_pull_ms, self._clock() - began_ms)
         return found
 
     def _answer(self, pull: HeldPull, code: ResponseCode, found: PulledMessages) -> bytes:
@@ -212,7 +212,7 @@ class PullProcessor:
         return max(0, min(header.suspend_timeout_millis, MAX_SUSPENSION_MS))
 
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
-        """Returns the filter of the pull itself, or of the group's heartbeats. Raises RequestRefused."""
+        """Returns the filter in the pull, or else the filter of the group's heartbeats. Raises RequestRefused."""
         if header.sys_flag & pull_sysflag.SUBSCRIPTION:
             return self._filters.of_pull(header)
         subscription = self._subscription(header)

@@ -1,4 +1,4 @@
-"""Finds single messages by key or position (RocketMQ's QueryMessageProcessor)."""
+"""Finds messages by key, unique id or commit log offset (RocketMQ's QueryMessageProcessor)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 MAX_BY_UNIQUE_KEY: Final = 32
 MAX_MESSAGES: Final = 1024
 MAX_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
-"""A longer answer would cost the client its connection."""
+"""Clients close the connection when they receive a longer frame."""
 SLICE_S: Final = 0.01
 MAX_SLICES: Final = 1000
-"""Of one query: enough for some twenty million index entries, a whole file of them."""
+"""The limit of slices of one query. They search about 20 million index entries, a full index file."""
 MAX_LONG_QUERIES: Final = 64
 MAX_LONG_QUERIES_OF_A_CONNECTION: Final = 16
-"""They take turns, so one client lets the others wait for so many of its own at most."""
+"""Long queries are handled in turn, so this limits how long one client can delay the queries of others."""
 
 Steps: TypeAlias = Generator[None, None, QueriedMessages]
 
@@ -35,7 +35,7 @@ class QueryProcessor:
     """Finds messages without consuming them."""
 
     def __init__(self, *, store: MessageStore, tasks: Tasks, steady_ns: Callable[[], int]) -> None:
-        """`steady_ns` shows nanoseconds since some moment or other."""
+        """`steady_ns` is a monotonic clock in nanoseconds."""
         self._store = store
         self._tasks = tasks
         self._steady_ns = steady_ns
@@ -44,32 +44,32 @@ class QueryProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers that find messages by key, or read one at a commit log offset."""
+        """The handlers that find messages by key, or read a message at a commit log offset."""
         return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
 
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Answers with the newest messages of a topic with a key, or with their producer's message id.
+        """Responds with the newest messages of a topic that have a key or a unique id.
 
-        A long query, past very many other messages of the same hash, goes on in slices and is answered later.
+        A query that meets very many other messages with the same hash continues in slices, and its response is sent later.
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
-        most = MAX_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MAX_MESSAGES))
+        limit = MAX_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MAX_MESSAGES))
         topic, begin_ms, end_ms = header.topic.encode(), header.begin_timestamp, header.end_timestamp
-        steps = self._store.query_in_steps(topic, header.key, most, begin_ms, end_ms, MAX_BYTES)
+        steps = self._store.query_in_steps(topic, header.key, limit, begin_ms, end_ms, MAX_BYTES)
         found = _slice(steps, self._steady_ns)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         if found is not None:
             return _answer(reply_to, found)
         under_way = self._long_queries.total()
         if under_way >= MAX_LONG_QUERIES or self._long_queries[connection] >= MAX_LONG_QUERIES_OF_A_CONNECTION:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{under_way} queries that take long are under way already")
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"too many long queries in progress: {under_way}; try again")
         self._long_queries[connection] += 1
-        self._tasks.start("a query that takes long", self._answer_later(steps, connection, reply_to))
+        self._tasks.start("a long query", self._answer_later(steps, connection, reply_to))
         return None
 
     async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
-        """Searches for one query at a time, so that other requests are served as well."""
+        """Continues one query at a time, with pauses for other requests."""
         try:
             async with self._turn:
                 for _ in range(MAX_SLICES):
@@ -77,7 +77,7 @@ class QueryProcessor:
                     if (found := _slice(steps, self._steady_ns)) is not None:
                         connection.send(_answer(reply_to, found))
                         return
-            remark = "the query takes too long: too many messages have keys of the same hash; ask for a shorter time"
+            remark = "query timed out: too many messages have keys with the same hash; use a shorter time range"
             connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=remark))
         except OSError as error:
             connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=str(error)))
@@ -87,7 +87,7 @@ class QueryProcessor:
                 del self._long_queries[connection]
 
     def view_message(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the message at a commit log offset, which an offset message id holds."""
+        """Responds with the message at a commit log offset, which is part of an offset message id."""
         header = command.decode_header(ViewMessageRequestHeader)
         try:
             record = self._store.read_queued(header.offset)
@@ -98,7 +98,7 @@ class QueryProcessor:
 
 
 def _slice(steps: Steps, steady_ns: Callable[[], int]) -> QueriedMessages | None:
-    """Searches for a slice of time. Returns the result if the search ended, else None."""
+    """Searches for SLICE_S. Returns the result, or None if the search has not ended."""
     end_ns = steady_ns() + int(SLICE_S * 1e9)
     while steady_ns() < end_ns:
         try:

@@ -1,4 +1,4 @@
-"""The rules of who may read a queue as a consumer, by pulls or by pops."""
+"""Checks whether a consumer group may read a queue, by pull or by pop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 
 
 class ReadingRules:
-    """Asks the broker's, the group's and the topic's permissions."""
+    """Checks the permissions of the broker, the group and the topic."""
 
     def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, broker_permission: int) -> None:
         self._topics = topic_table
@@ -18,13 +18,13 @@ class ReadingRules:
         self._broker_permission = broker_permission
 
     def has_group(self, group: str) -> bool:
-        """Returns whether a consumer group of that name exists."""
+        """Returns True if a consumer group with this name exists."""
         return group in self._groups.groups
 
     def refuse_forbidden(self, group: str, topic: str, queue_id: int, *, verb: str = "pulling") -> int:
-        """Returns the number of the topic's queues. Raises RequestRefused unless broker, group and topic allow to read the queue.
+        """Returns the number of the topic's queues. Raises RequestRefused unless broker, group and topic allow reading the queue.
 
-        `verb` says in the refusal what was asked.
+        `verb` is the word for the operation in the error text.
         """
         if not permissions.is_readable(self._broker_permission):
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"the broker {verb} message is forbidden")

@@ -1,4 +1,4 @@
-"""Builds the parts of this room, and connects them to the rest of the broker."""
+"""Builds the parts of this package, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def build_delayed_delivery(
     topic_table: TopicTable,
     group_commit: GroupCommit,
     clock: BrokerClock,
-    longest_sleep_s: float,
+    max_sleep_s: float,
 ) -> DelayedDelivery:
-    """Builds delayed delivery, which hears of lost records and leaps of the clock. The caller has to report arrivals."""
+    """Builds delayed delivery, and registers it for lost records and steps of the clock. The caller must report new messages."""
     delayed_delivery = DelayedDelivery(
         store=store,
         group_commit=group_commit,
@@ -26,8 +26,8 @@ def build_delayed_delivery(
         queues=topic_table,
         levels_ms=store.config.delay_levels_ms,
         clock=clock,
-        longest_sleep_s=longest_sleep_s,
+        max_sleep_s=max_sleep_s,
     )
-    clock.tell(delayed_delivery.clock_stepped)
+    clock.on_step(delayed_delivery.clock_stepped)
     group_commit.listeners.append(delayed_delivery)
     return delayed_delivery

@@ -1,4 +1,4 @@
-"""Delay levels: their lengths, and the places of delayed messages (the first half of RocketMQ's ScheduleMessageService)."""
+"""Delay levels, and the topics and queues of delayed messages (part of RocketMQ's ScheduleMessageService)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -12,7 +12,7 @@ _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MAX_DIGITS: Final = len(str(topics.MAX_QUEUES))
 _DELAY: Final = properties.beginning(properties.DELAY_TIME_LEVEL)
 TIMER: Final = b"TIMER_D"
-"""What the names of the timer's properties begin with, and hardly any other name does."""
+"""The prefix of the names of timer properties. Hardly any other property contains it."""
 _UNITS_OF_DELAYS_MS: Final = {"TIMER_DELAY_SEC": 1000, "TIMER_DELAY_MS": 1}
 _DELIVER_MS: Final = "TIMER_DELIVER_MS"
 _RECALLED: Final = "TIMER_DEL_UNIQKEY"
@@ -28,23 +28,23 @@ class Place(NamedTuple):
 
 
 def parse_delay_levels(text: str) -> tuple[int, ...]:
-    """Returns the levels of messageDelayLevel in milliseconds, level 1 first."""
+    """Parses messageDelayLevel. Returns the delays in milliseconds, level 1 first."""
     return tuple(int(level[:-1]) * _UNITS_MS[level[-1]] for level in text.split())
 
 
 def delay_level(encoded_properties: bytes) -> int:
-    """Returns the level that a message asks for; 0 for none. Raises IllegalMessage if it is no number."""
+    """Returns the delay level in the message's properties, or 0. Raises IllegalMessage if it is not a number."""
     if encoded_properties.find(_DELAY) < 0:
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
     try:
         return int(text or "0")
     except ValueError:
-        raise IllegalMessage(f"the property DELAY is {text!r}; a delay level is a number") from None
+        raise IllegalMessage(f"the property DELAY must be a number, not {text!r}") from None
 
 
 def level_after(wait_ms: int, levels_ms: Sequence[int]) -> int:
-    """Returns the level that is the shortest of those not too short; 0 for no wait, and -1 if all are too short."""
+    """Returns the shortest level that is at least `wait_ms`; 0 for no wait, -1 if all levels are shorter."""
     if wait_ms <= 0:
         return 0
     long_enough = [(delay_ms, level) for level, delay_ms in enumerate(levels_ms, 1) if delay_ms >= wait_ms]
@@ -52,23 +52,22 @@ def level_after(wait_ms: int, levels_ms: Sequence[int]) -> int:
 
 
 def timed_level(encoded_properties: bytes, now_ms: int, levels_ms: Sequence[int]) -> int:
-    """Returns the level for the time that a client of RocketMQ 5 sets (HookUtils.transformTimerMessage); 0 for none.
+    """Returns the level for the timer properties of RocketMQ 5's clients (HookUtils.transformTimerMessage), or 0 without them.
 
-    Raises IllegalMessage for a time that no level reaches, and for what is no time.
+    Raises IllegalMessage if the time is longer than every level, or is not a number.
     """
     wait_ms = _wait_ms(encoded_properties, now_ms)
     level = level_after(wait_ms, levels_ms)
     if level < 0:
         raise IllegalMessage(
-            f"the message is to be delivered in {wait_ms} ms; this broker delays by its levels (messageDelayLevel), and the "
-            f"longest has {max(levels_ms, default=0)} ms"
+            f"delay too long: {wait_ms} ms, but the longest delay level (messageDelayLevel) is {max(levels_ms, default=0)} ms"
         )
     return level
 
 
 def _wait_ms(encoded_properties: bytes, now_ms: int) -> int:
     if properties.find(encoded_properties, _RECALLED) is not None:
-        raise IllegalMessage("this broker does not recall delayed messages (the property TIMER_DEL_UNIQKEY)")
+        raise IllegalMessage("this broker does not support recalling delayed messages (property TIMER_DEL_UNIQKEY)")
     for name, unit_ms in _UNITS_OF_DELAYS_MS.items():
         delay = properties.find(encoded_properties, name)
         if delay is not None:
@@ -80,13 +79,13 @@ def _wait_ms(encoded_properties: bytes, now_ms: int) -> int:
 def _number(name: str, text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS_OF_A_TIME:
         raise IllegalMessage(
-            f"the property {name} is {text[:100]!r}; a number of {'s' if name.endswith('SEC') else 'ms'} is expected"
+            f"the property {name} must be a number of {'s' if name.endswith('SEC') else 'ms'}, not {text[:100]!r}"
         )
     return int(text)
 
 
 def waiting_place(place: Place, level: int, highest_level: int) -> Place:
-    """Returns the message's waiting place, with its own place in REAL_TOPIC and REAL_QID. The highest level is the limit."""
+    """Returns the place in the schedule topic. The original place is stored in REAL_TOPIC and REAL_QID. Levels are capped."""
     level = min(level, highest_level)
     encoded = properties.put(place.properties, properties.DELAY_TIME_LEVEL, str(level))
     encoded = properties.put(encoded, properties.REAL_TOPIC, place.topic.decode())
@@ -95,13 +94,13 @@ def waiting_place(place: Place, level: int, highest_level: int) -> Place:
 
 
 def final_place(waiting_properties: bytes) -> Place:
-    """Returns the message's place when it is due. Its level stays readable for consumers.
+    """Returns the original place of a delayed message. The level stays in its properties, so consumers can read it.
 
-    Raises IllegalMessage if the properties lack it, or name a topic that takes no sent messages.
+    Raises IllegalMessage if the place is missing in the properties, or its topic does not accept messages.
     """
     topic = properties.find(waiting_properties, properties.REAL_TOPIC) or ""
     text = properties.find(waiting_properties, properties.REAL_QUEUE_ID) or ""
     queue_id = int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else -1
     if not topics.takes_sent_messages(topic) or not 0 <= queue_id < topics.MAX_QUEUES:
-        raise IllegalMessage(f"a delayed message cannot be for topic {topic[:200]!r}, queue {text[:20]!r}")
+        raise IllegalMessage(f"topic {topic[:200]!r}, queue {text[:20]!r} does not accept delayed messages")
     return Place(topic.encode(), queue_id, waiting_properties)

@@ -1,4 +1,4 @@
-"""Moves delayed messages from the schedule topic to their own when they are due (RocketMQ's ScheduleMessageService)."""
+"""Moves delayed messages from the schedule topic to their topics when they are due (RocketMQ's ScheduleMessageService)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, Place, 
 from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
 
 MAX_AT_ONCE: Final = 500
-"""Messages delivered in one go; the event loop breathes in between."""
+"""The number of messages delivered in one turn of the event loop."""
 REST_S: Final = 0.005
 UNWRITABLE_MS: Final = 100
-"""The pause before the next try if the store could not be written."""
+"""The pause before a retry if the store was not writable."""
 
 _READ_MESSAGES: Final = 32
 _READ_BYTES: Final = 1 << 20
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Level:
-    """A delay level: its queue's next offset, and the time of its next message; None until a message arrives."""
+    """A delay level: the next offset of its queue, and the due time of its next message, or None if the queue is empty."""
 
     queue_id: int
     delay_ms: int
@@ -45,11 +45,11 @@ class Queues(Protocol):
     """The queues of topics (TopicTable)."""
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Returns a queue for a message that was accepted for this one some time ago."""
+        """Returns the queue for a message that was accepted for `queue_id` earlier. The topic may have fewer queues now."""
 
 
 class _Delivered(NamedTuple):
-    """A delivered message that may not be on the disk yet."""
+    """A delivered message that may not be durable yet."""
 
     end_position: int
     level: _Level
@@ -57,9 +57,9 @@ class _Delivered(NamedTuple):
 
 
 class DelayedDelivery:
-    """Delivers each message at least once: the offset advances when the delivered message is on disk.
+    """Delivers each message at least once. The offset advances when the delivered message is durable.
 
-    After a crash the index finds the messages delivered since the last saved offsets; they are not delivered again.
+    After a crash, messages delivered since the offsets were last saved are found in the index, and not delivered again.
     """
 
     def __init__(
@@ -71,29 +71,29 @@ class DelayedDelivery:
         queues: Queues,
         levels_ms: tuple[int, ...],
         clock: Callable[[], int],
-        longest_sleep_s: float,
+        max_sleep_s: float,
     ) -> None:
-        """`longest_sleep_s` bounds what `deliver_due` returns: the event loop's clock may go slower than `clock`."""
+        """`max_sleep_s` limits the result of `deliver_due`, because the event loop's clock may be slower than `clock`."""
         self._store = store
         self._group_commit = group_commit
         self._offsets = offsets
         self._queues = queues
         self._clock = clock
-        self._longest_sleep_s = longest_sleep_s
+        self._max_sleep_s = max_sleep_s
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
-        """Rings when something may be due sooner than the last `deliver_due` said."""
+        """Set when a message may be due earlier than `deliver_due` returned."""
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
-        """Notes messages that arrived in a queue."""
+        """Records that messages arrived in a queue."""
         if topic == SCHEDULE_TOPIC and queue_id < len(self._levels) and self._levels[queue_id].next_due_ms is None:
             self._levels[queue_id].next_due_ms = 0
             self.alarm.ring()
 
     def deliver_due(self) -> float | None:
-        """Delivers due messages. Returns in how many seconds the next one is due; None if no message waits."""
+        """Delivers due messages. Returns the seconds until the next message is due, or None if no message waits."""
         now_ms = self._clock()
         room = MAX_AT_ONCE
         for level in self._levels:
@@ -103,16 +103,16 @@ class DelayedDelivery:
                 except StoreUnwritable:
                     return UNWRITABLE_MS / 1000
         due_ms = min((level.next_due_ms for level in self._levels if level.next_due_ms is not None), default=None)
-        return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._longest_sleep_s)
+        return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._max_sleep_s)
 
     def confirm(self, position: int) -> None:
-        """Advances the offsets over messages delivered before this commit log offset, which are durable."""
+        """Advances the offsets past messages delivered before this commit log offset, which are durable."""
         while self._delivered and self._delivered[0].end_position <= position:
             delivered = self._delivered.popleft()
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
 
     def take_back(self, position: int) -> None:
-        """Goes back to messages delivered at or after this commit log offset, whose deliveries are lost."""
+        """Schedules messages again whose deliveries, at or after this commit log offset, are lost."""
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
@@ -122,7 +122,7 @@ class DelayedDelivery:
             level.clock.ends_at(self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Adjusts for a leap of the clock: messages stored before it are delivered neither earlier nor later for it."""
+        """Adjusts to a step of the system time, so that waiting messages are delivered neither earlier nor later."""
         for level in self._levels:
             level.clock.stepped(step_ms, self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
             if level.next_due_ms is not None:
@@ -130,19 +130,19 @@ class DelayedDelivery:
         self.alarm.ring()
 
     def persist(self) -> None:
-        """Writes the offsets to the disk. Raises OSError."""
+        """Saves the offsets to disk. Raises OSError."""
         self._offsets.persist()
 
     def offsets(self) -> dict[int, tuple[int, int]]:
-        """Returns the delivered offset and the max offset of each delay level's queue."""
+        """Returns, for each delay level, the delivered offset and the max offset of its queue."""
         return {
             level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
         }
 
-    def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
-        """Delivers up to `most` messages of a level, and notes when to look again. Returns their number."""
+    def _deliver_level(self, level: _Level, now_ms: int, limit: int) -> int:
+        """Delivers up to `limit` messages of a level, and sets its next due time. Returns the number of messages delivered."""
         count = 0
-        while count < most:
+        while count < limit:
             found = self._store.pull(SCHEDULE_TOPIC, level.queue_id, level.offset, _READ_MESSAGES, _READ_BYTES)
             if not found.records:
                 if found.next_begin_offset == level.offset:
@@ -171,7 +171,7 @@ class DelayedDelivery:
             message = moved_message(record, place.topic, queue_id, place.properties, record.reconsume_times)
             appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
         except (IllegalMessage, CorruptRecord) as error:
-            logger.error("the delayed message at %d is passed over: %s", record.commit_log_offset, error)
+            logger.error("skipped the delayed message at commit log offset %d: %s", record.commit_log_offset, error)
             return
         except StoreUnwritable:
             level.offset = record.queue_offset
@@ -184,24 +184,24 @@ class DelayedDelivery:
 
 
 def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
-    """Returns the time at which a message is due; now if its waiting time is unknown (correctDeliverTimestamp)."""
+    """Returns when a message is due, or `now_ms` if its store timestamp is in the future (correctDeliverTimestamp)."""
     stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
     return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms
 
 
 class DeliveredBefore:
-    """Finds messages that were delivered before a crash, but after the offsets were last saved. RocketMQ delivers them again.
+    """Finds messages that were delivered before a crash but after the offsets were last saved. RocketMQ delivers them again.
 
-    Only messages due before the crash cost a look into the index.
+    Only messages that were due before the crash are searched in the index.
     """
 
     def __init__(self, store: MessageStore) -> None:
-        """Takes from the store's recovery whether there was a crash, and when."""
+        """Reads from the store's recovery whether and when the broker crashed."""
         self._store = store
         self._crashed_ms = 0 if store.recovery.was_stopped_cleanly else store.recovery.last_store_timestamp
 
     def has(self, waiting: Record, place: Place, due_ms: int) -> bool:
-        """Returns whether the message was delivered to its place; False without an index or a unique id."""
+        """Returns True if the message was already delivered. Returns False without an index or a unique id."""
         if due_ms > self._crashed_ms:
             return False
         unique_id = waiting.get_property(properties.UNIQUE_KEY)

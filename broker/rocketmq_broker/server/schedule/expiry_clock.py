@@ -1,4 +1,4 @@
-"""The time for deletions by age: late rather than early, because a deletion cannot be taken back."""
+"""A clock for deletions by age, which is cautious because deletions cannot be undone."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Final
 
 BELIEVED_AFTER_MS: Final = 3_600_000
-"""A clock that was set forward is believed after so long: by then a person or a time service would have set it right."""
+"""A step forward of the system time is accepted after this time, in which an operator or a time service can correct it."""
 
 _TOLERANCE_MS: Final = 60_000
 
 
 class ExpiryClock:
-    """Follows a clock, but accepts a leap forward only after an hour. It accepts a clock set back at once."""
+    """Follows a clock, but accepts a step forward only after an hour. It accepts a step backward immediately."""
 
     def __init__(
         self,
@@ -21,9 +21,9 @@ class ExpiryClock:
         newest_ms: int | None = None,
         believed_ms: int | None = None,
     ) -> None:
-        """`newest_ms` is the newest message's store time, a lower bound: a machine may start with a wrong clock.
+        """`newest_ms` is the store time of the newest message, a lower bound in case the machine starts with a wrong clock.
 
-        `believed_ms` is what this clock said at the last checkpoint: the newest message may have been stored by a wrong one.
+        `believed_ms` is this clock's time at the last checkpoint: the newest message may have been stored with a wrong clock.
         """
         self._clock = clock
         self._steady_ms = steady_ms

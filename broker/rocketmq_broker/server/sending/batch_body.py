@@ -1,8 +1,8 @@
-"""The body of SEND_BATCH_MESSAGE: small messages one after the other (RocketMQ's MessageDecoder.encodeMessages).
+"""The body of SEND_BATCH_MESSAGE: consecutive encoded messages (RocketMQ's MessageDecoder.encodeMessages).
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
 
-Big-endian. Clients leave magic code and checksum 0.
+Numbers are big-endian. Clients set magic code and checksum to 0.
 """
 
 import struct
@@ -16,7 +16,7 @@ _LENGTH = struct.Struct(">h")
 
 
 class BatchedMessage(NamedTuple):
-    """A message of a batch: its flag, body and properties."""
+    """One message of a batch: its flag, body and properties."""
 
     flag: int
     body: bytes
@@ -24,9 +24,9 @@ class BatchedMessage(NamedTuple):
 
 
 def split_batch(data: bytes) -> Iterator[BatchedMessage]:
-    """Yields the messages of a batch. Raises IllegalMessage if there are none, or their lengths do not add up."""
+    """Yields the messages of a batch. Raises IllegalMessage if the batch is empty or its lengths are inconsistent."""
     if not data:
-        raise IllegalMessage("the batch holds no message")
+        raise IllegalMessage("the batch contains no messages")
     position = 0
     try:
         while position < len(data):
@@ -37,8 +37,8 @@ def split_batch(data: bytes) -> Iterator[BatchedMessage]:
             properties_start = body_end + _LENGTH.size
             end = properties_start + properties_length
             if body_length < 0 or properties_length < 0 or end - position != size or end > len(data):
-                raise IllegalMessage(f"the batch is torn at byte {position}")
+                raise IllegalMessage(f"malformed batch: lengths do not match at byte {position}")
             yield BatchedMessage(flag, data[body_start:body_end], data[properties_start:end])
             position = end
     except struct.error:
-        raise IllegalMessage(f"the batch is torn at byte {position}") from None
+        raise IllegalMessage(f"malformed batch: lengths do not match at byte {position}") from None

@@ -1,24 +1,24 @@
-"""Builds the processors of this room, and adds them to the dispatcher."""
+"""Builds the processors of this package, and registers their handlers."""
 
 from __future__ import annotations
 
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
 from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
-from rocketmq_broker.server.sending.send_processor import HalfMessageDoor, SendDestination, SendProcessor
+from rocketmq_broker.server.sending.send_processor import HalfMessageStore, SendDestination, SendProcessor
 from rocketmq_broker.server.server_context import ServerContext
 
 
 def build_sending(
     context: ServerContext,
     *,
-    half_messages: HalfMessageDoor,
+    half_messages: HalfMessageStore,
     replies: Tasks,
     region_id: str,
     is_trace_on: bool,
     is_storing_replies: bool,
 ) -> None:
-    """Builds the processors. `half_messages` takes messages that begin a transaction; `replies` are pushes under way."""
+    """Builds the processors. `half_messages` stores messages that begin a transaction; `replies` runs the pushes of replies."""
     destination = SendDestination(context.topic_table, context.subscription_groups, context.random)
     send = SendProcessor(
         identity=context.identity,

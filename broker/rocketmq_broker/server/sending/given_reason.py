@@ -1,4 +1,4 @@
-"""Checks the reason that an operator gives for a decision or treatment by hand."""
+"""Checks the reason that an operator gives for a manual action."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 MAX_REASON_LENGTH: Final = 1000
-"""Characters. It shares 32 KiB with the other properties of the message that keeps it."""
+"""In characters. The reason shares 32 KiB with the other properties of the message that contains it."""
 
 
 def acceptable_reason(reason: str, *, what_for: str) -> str:
-    """Returns the stripped reason. Raises RequestRefused if it is missing or cannot be kept; `what_for` names the action."""
+    """Returns the stripped reason. Raises RequestRefused if it is missing or not storable. `what_for` names the action."""
     reason = reason.strip()
     if not reason:
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, f"{what_for} needs a reason")
+        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, f"{what_for} requires a reason")
     if len(reason) > MAX_REASON_LENGTH:
-        raise RequestRefused(
-            ResponseCode.MESSAGE_ILLEGAL, f"the reason has {len(reason)} characters; {MAX_REASON_LENGTH} are allowed"
-        )
+        remark = f"reason too long: {len(reason)} characters, limit {MAX_REASON_LENGTH}"
+        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, remark)
     if not reason.isprintable():
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason holds control characters or line breaks")
+        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason contains control characters or line breaks")
     return reason

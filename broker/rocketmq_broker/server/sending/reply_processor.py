@@ -1,8 +1,7 @@
-"""Replies to requests that were sent as messages (RocketMQ's ReplyMessageProcessor).
+"""Handles replies to request messages (RocketMQ's ReplyMessageProcessor).
 
-A request is a message with the property REPLY_TO_CLIENT, the client id of the waiting producer. Its consumer sends the reply to
-`<cluster>_REPLY_TOPIC`, and the broker pushes it to that client. The broker also stores the reply, though nobody needs to read
-it.
+A request message has the property REPLY_TO_CLIENT, the client id of the waiting producer. Its consumer sends the reply to topic
+`<cluster>_REPLY_TOPIC`, and the broker pushes the reply to that client. The broker also stores the reply, as RocketMQ does.
 """
 
 from __future__ import annotations
@@ -44,23 +43,23 @@ from rocketmq_broker.store import MessageStore, StoreUnwritable
 logger = logging.getLogger(__name__)
 
 PUSH_TIMEOUT_MS: Final = 10_000
-"""The time for a requester to confirm the reply (Broker2Client.callClient)."""
+"""The time within which the requester must confirm the reply (Broker2Client.callClient)."""
 MAX_UNDER_WAY: Final = 10_000
-"""The most replies under way at a time, as many as Apache's broker queues (replyThreadPoolQueueCapacity)."""
+"""The limit of replies in progress, as in Apache's broker (replyThreadPoolQueueCapacity)."""
 NOT_STORED_ID: Final = "0"
-"""Clients cannot read an answer without a message id."""
+"""The message id of a reply that was not stored. Clients cannot decode a response without a message id."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Push:
-    """A reply on its way to the requester, or one that could not be sent."""
+    """A reply that is being pushed to the requester, or that could not be pushed."""
 
     remark: str
-    """The remark for the sender of the reply, if it fails."""
+    """The error text for the sender of the reply if the push fails."""
     answer: asyncio.Future[RemotingCommand] | None = None
 
     async def succeeds(self) -> bool:
-        """Returns whether the requester has the reply."""
+        """Returns True if the requester confirms the reply."""
         if self.answer is None:
             return False
         try:
@@ -71,7 +70,7 @@ class _Push:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a stored reply, final once `durable` is done."""
+    """The position of a stored reply, which is final once `durable` is done."""
 
     message_id: str
     queue_id: int
@@ -80,9 +79,9 @@ class _Place:
 
 
 class ReplyProcessor:
-    """Pushes each reply to its requester and stores it, both at once; answers after both.
+    """Pushes each reply to its requester and stores it concurrently. Responds after both are done.
 
-    The answer is SUCCESS if the requester has the reply, whether or not it is stored, and SYSTEM_ERROR if not.
+    The response is SUCCESS if the requester has confirmed the reply, whether or not it was stored, else SYSTEM_ERROR.
     """
 
     def __init__(
@@ -121,15 +120,15 @@ class ReplyProcessor:
 
     def reply(self, connection: Connection, command: RemotingCommand) -> None:
         """Handles a reply whose header has full names."""
-        self._pass_on(connection, command, command.decode_header(SendMessageRequestHeader))
+        self._handle(connection, command, command.decode_header(SendMessageRequestHeader))
 
     def reply_v2(self, connection: Connection, command: RemotingCommand) -> None:
         """Handles a reply whose header has short names."""
-        self._pass_on(connection, command, command.decode_header(SendMessageRequestHeaderV2))
+        self._handle(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
-    def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
+    def _handle(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
         topic, queue_id, _ = self._destination.of(header)
-        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply begins no transaction, whatever its flag
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply never begins a transaction
         if self._under_way.is_full_for(connection, MAX_UNDER_WAY):
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
@@ -138,7 +137,7 @@ class ReplyProcessor:
         place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)
         self._under_way.begin(connection)
-        self._tasks.start("wait for what became of a reply", self._answer(connection, reply_to, push, place))
+        self._tasks.start("await the results of a reply", self._answer(connection, reply_to, push, place))
 
     def _push(self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes, body: bytes) -> _Push:
         client_id = props.find(encoded, props.REPLY_TO_CLIENT)
@@ -179,19 +178,19 @@ class ReplyProcessor:
         )
 
     def _append(self, connection: Connection, header: SendHeader, place: Place, sys_flag: int, body: bytes) -> _Place:
-        nowhere = _Place(NOT_STORED_ID, place.queue_id, 0)
+        not_stored = _Place(NOT_STORED_ID, place.queue_id, 0)
         if not self._is_storing:
-            return nowhere
+            return not_stored
         try:
-            # Apache stores 0 as sysFlag: then no reader knows that the body is compressed.
+            # Keep sysFlag, which marks compressed bodies. Apache's broker stores 0, and readers cannot decompress the body.
             message = InnerMessage(
                 place.topic, place.queue_id, body, place.properties, header.flag, sys_flag, header.born_timestamp,
                 connection.born_host, header.reconsume_times,
             )  # fmt: skip
             appended = self._store.append(message, self._clock())
         except (IllegalMessage, StoreUnwritable) as error:
-            logger.warning("a reply from %s is not stored: %s", connection.peer, error)
-            return nowhere
+            logger.warning("reply from %s not stored: %s", connection.peer, error)
+            return not_stored
         count(self._statistics.traffic.normal, place.topic, 1, appended.end_position - appended.commit_log_offset)
         self._statistics.messages_put += 1
         message_id = offset_message_id(self._store_host, appended.commit_log_offset)

@@ -1,4 +1,4 @@
-"""Stores messages that a consumer failed on, to retry or give up (SendMessageProcessor.asyncConsumerSendMsgBack)."""
+"""Stores messages that a consumer failed to process, for a retry or as dead letters (asyncConsumerSendMsgBack)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore, UnreadableRecor
 from rocketmq_broker.world import Chance
 
 FIRST_RETRY_LEVEL: Final = 3
-"""The delay level of the first retry: 10 s; each further one is a level longer."""
+"""The delay level of the first retry, 10 s. Each further retry uses the next level."""
 
 logger = logging.getLogger(__name__)
 
@@ -66,11 +66,11 @@ class SendBackProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of a consumer's request to try a message again."""
+        """The handler of a consumer's request to retry a message."""
         return {RequestCode.CONSUMER_SEND_MSG_BACK: self.send_back}
 
     def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Stores a message that the consumer wants again later."""
+        """Stores a message that the consumer will retry later."""
         header = command.decode_header(ConsumerSendMsgBackRequestHeader)
         refuse_as_consumer(header.group)
         group = self._groups.for_consuming(header.group)
@@ -103,15 +103,17 @@ class SendBackProcessor:
             return
         group = self._consumers.find(group_name)
         if group is not None and (name in group.subscriptions or group.consume_type is ConsumeType.CONSUME_ACTIVELY):
-            return  # a pull consumer need not name its topics
+            return  # a pull consumer need not subscribe to its topics
         if not self._offsets.of_topic(group_name, name):
-            remark = f"the group[{group_name}] neither subscribes to the topic[{name}] nor has offsets in it"
-            raise RequestRefused(ResponseCode.NO_PERMISSION, f"{remark}: it cannot have received the message")
+            remark = (
+                f"group[{group_name}] cannot have received the message: no subscription to topic[{name}], and no offsets in it"
+            )
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 
     def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
-        most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
+        max_times = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
         encoded = props.put_if_it_fits(with_origin(record), props.WAIT_STORE_MSG_OK, "false")
-        if record.reconsume_times >= most or header.delay_level < 0:
+        if record.reconsume_times >= max_times or header.delay_level < 0:
             return self._dead_letter(header.group, encoded)
         config = self._topics.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
         if not permissions.is_writeable(config.perm):
@@ -131,6 +133,6 @@ class SendBackProcessor:
 
 
 def _origin_topic(record: Record) -> bytes:
-    """Returns the topic of the first attempt."""
+    """Returns the topic of the first delivery attempt."""
     origin = props.find(record.properties, props.RETRY_TOPIC)
     return origin.encode() if origin is not None else record.topic

@@ -42,13 +42,13 @@ logger = logging.getLogger(__name__)
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
 NO_ROOM: Final = (
-    "%s goes to the dead letters of %s at its first failure: there is no room for the properties of a redelivery beside its "
-    "%d bytes of properties"
+    "%s is stored as a dead letter of group %s instead of being retried: its %d bytes of properties leave no room for "
+    "the properties of a retry"
 )
-"""Only messages that another broker stored have so many; one that was refused would come again for ever."""
+"""Only messages that another broker stored can have so many properties. If refused, they would be sent back forever."""
 
 _MULTIPLE_TAGS: Final = "MULTI_TAG"
-"""RocketMQ's TopicFilterType of topics whose messages may have several tags each."""
+"""RocketMQ's TopicFilterType of topics whose messages may have several tags."""
 
 
 class Destination(NamedTuple):
@@ -57,11 +57,11 @@ class Destination(NamedTuple):
     topic: bytes
     queue_id: int
     topic_bits: int
-    """The topic's bit of the message's sysFlag: whether its messages may have several tags each."""
+    """The bits of the topic in the message's sysFlag: whether its messages may have several tags."""
 
 
 class SendDestination:
-    """Finds each message's destination: the dead-letter topic for a consumer's message after its last attempt."""
+    """Determines the destination of each message. For a retried message after its last attempt, it is the dead-letter topic."""
 
     def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, random: Chance) -> None:
         self._topics = topic_table
@@ -85,36 +85,36 @@ class SendDestination:
         return Destination(topic.encode(), queue_id, topic_bits)
 
     def without_room(self, retry_topic: bytes, encoded: bytes) -> Place:
-        """Returns the dead-letter topic as the place of a retried message whose properties have no room for its delay."""
+        """Returns the dead-letter topic as the place of a retried message whose properties leave no room for its delay."""
         group = retry_topic.decode().removeprefix(topics.RETRY_PREFIX)
         logger.warning(NO_ROOM, "a retried message", group, len(encoded))
         return Place(self._topics.dead_letter_topic(group).topic_name.encode(), 0, encoded)
 
     def _is_given_up(self, header: SendHeader) -> bool:
-        """Returns whether a retried message has used up its group's attempts."""
+        """Returns True if a retried message has used up its group's attempts."""
         group = self._groups.for_consuming(header.topic.removeprefix(topics.RETRY_PREFIX))
-        most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
-        return header.reconsume_times >= most
+        max_times = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
+        return header.reconsume_times >= max_times
 
 
 BATCH_AT_ONCE_BYTES: Final = 2048
-"""A batch no longer than this is stored in one go: it has a hundred messages at most."""
+"""A batch up to this size is stored in one turn of the event loop. It contains at most about a hundred messages."""
 BATCHED_AT_ONCE: Final = 32
-"""Messages of a longer batch that are stored in one step, which takes a millisecond."""
+"""The number of messages of a longer batch that are stored in one step, about a millisecond."""
 MAX_BATCHED: Final = 65_536
-"""Messages in a batch. The answer names each of them, and is written in one go: of 190,000 empty ones that took 40 to 70 ms."""
+"""The limit of messages in a batch. The response contains the id of each; encoding 190,000 ids took 40 to 70 ms."""
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
-class HalfMessageDoor(Protocol):
-    """Takes messages that begin a transaction."""
+class HalfMessageStore(Protocol):
+    """Stores messages that begin a transaction."""
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores the message as a half message. Raises RequestRefused or IllegalMessage without appending."""
+        """Stores the message as a half message. Raises RequestRefused or IllegalMessage, and then stores nothing."""
 
 
 class SendProcessor:
-    """Checks a message, appends it, and answers once it is as durable as the settings promise."""
+    """Checks and appends messages. Responds once a message is as durable as the settings promise."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class SendProcessor:
         store: MessageStore,
         group_commit: GroupCommit,
         destination: SendDestination,
-        half_messages: HalfMessageDoor,
+        half_messages: HalfMessageStore,
         region_id: str,
         is_trace_on: bool,
         statistics: BrokerStatistics,
@@ -177,7 +177,7 @@ class SendProcessor:
         traffic = self._statistics.traffic
         is_transactional = begins_transaction(encoded)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional) | topic_bits
-        # Old clients send back a consumer's failed message as a new one, and leave TRAN_MSG in it.
+        # Old clients send a consumer's failed message back as a new message, with TRAN_MSG still set.
         if is_transactional and not (header.reconsume_times > 0 and level > 0):
             place = Place(topic, queue_id, self._properties.of_waiting(encoded))
             message = _message(connection, header, place, command.body, header.flag, sys_flag)
@@ -200,29 +200,30 @@ class SendProcessor:
         topic, queue_id, topic_bits = self._destination.of(header)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=False) | topic_bits
         if len(command.body) > self._store.config.max_message_size:
-            raise IllegalMessage(f"the batch has {len(command.body)} bytes; {self._store.config.max_message_size} are allowed")
+            size, limit = len(command.body), self._store.config.max_message_size
+            raise IllegalMessage(f"batch too long: {size} bytes, limit {limit}")
         steps = self._store_batch(connection, command, header, Place(topic, queue_id, b""), sys_flag)
         return finish(steps) if len(command.body) <= BATCH_AT_ONCE_BYTES else steps
 
     def _store_batch(
         self, connection: Connection, command: RemotingCommand, header: SendHeader, place: Place, sys_flag: int
     ) -> Steps:
-        """Stores the whole batch, or nothing if one message is illegal. Other messages may come between those of a long batch."""
+        """Stores the whole batch, or nothing if a message is illegal. Other messages may come between those of a long batch."""
         of_batch = self._properties.of_batch(header.properties.encode())
         batch_size = BatchSize(self._store.config.max_message_size)
         for number, message in enumerate(split_batch(command.body)):
             if number >= MAX_BATCHED:
-                raise IllegalMessage(f"the batch has more than {MAX_BATCHED} messages: send several batches")
+                raise IllegalMessage(f"too many messages in the batch: limit {MAX_BATCHED}; send several batches")
             encoded = of_batch.of(message.properties)
             refuse_in_batch(place.topic, encoded)
             batch_size.add(encoded, message.properties)
             if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
                 yield
         now_ms, first_offset, size, message_ids = self._clock(), -1, 0, StringIO()
-        # Splits the body again: a list of hundreds of thousands of objects would burden the garbage collector.
+        # Split the body again: a list of hundreds of thousands of objects would burden the garbage collector.
         for number, (flag, body, own) in enumerate(split_batch(command.body)):
             if number and number % BATCHED_AT_ONCE == 0:
-                # No pause after the last message: messages appended meanwhile would wait before this batch, for a later position.
+                # Do not pause after the last message: the positions passed to `after_durable` must ascend.
                 self._group_commit.appended(BATCHED_AT_ONCE)
                 yield
             where = Place(place.topic, place.queue_id, of_batch.of(own))

@@ -1,9 +1,9 @@
 """Checks the properties and sysFlag of sent messages, and derives the stored ones.
 
-A broker trusts some properties in its store: the destination of a half or delayed message, the original of a copy. So it stores
-these only if it has written them itself.
+The broker trusts some properties of stored messages, such as the destination of a half message. So it stores these only
+if it has written them itself.
 
-Each message passes here. Therefore `find` is used instead of `in`, which takes twice as long for bytes.
+This code runs for each message. It uses `find` instead of `in`, which is half as fast for bytes.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ BROKERS_OWN: Final = (
     props.INNER_MULTI_QUEUE_OFFSET,
     RESUMED_FROM,
 )
-"""The properties that only a broker writes. A client may send them nevertheless: a consumer that sends a failed message again
-itself leaves them in it. So they are left out, and the message is stored.
+"""Properties that only a broker writes. Clients may still send them, for example when a consumer sends a failed message again. So
+they are removed, and the message is accepted.
 """
 
 MAX_KEYS: Final = 1000
-"""Keys of one message. Each is an entry of the index: of 16,000 in one message the broker would make them in one go."""
+"""The limit of keys of a message. Each key becomes an index entry, and all entries of a message are written in one step."""
 MAX_KEYS_OF_A_BATCH: Final = 262_144
-"""Keys of all messages of one batch: four for each message of the longest batch."""
+"""The limit of keys in a batch: four for each message of the largest batch."""
 MAX_PROPERTIES_OF_A_BATCH: Final = 64
-"""Properties of a batch as a whole, each of which is looked for in each of its messages. Apache's clients set three."""
+"""The limit of properties of a batch as a whole. Each is searched in each message of the batch. Apache's clients set three."""
 ADDED_TO_EACH_BYTES: Final = 128
-"""The bytes that those properties may always add to each message: more than an id, WAIT, the instance and the cluster take."""
+"""The bytes that properties of the batch may always add to each message, enough for a unique id, WAIT, instance and cluster."""
 _UNCOUNTED_BYTES: Final = 2 * MAX_KEYS
-"""So short properties hold no more keys than a message may have."""
+"""Properties up to this length cannot contain too many keys, so keys are not counted."""
 _KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
-"""The form of Apache's client; it saves a search for the property's begin and end."""
+"""The form that Apache's client sends. Finding it avoids searching for the beginning and end of the property."""
 _CLUSTER: Final = props.beginning(props.CLUSTER)
 _TRANSACTION: Final = props.beginning(props.TRANSACTION_PREPARED)
 _TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"
@@ -55,15 +55,15 @@ _OWN_ORIGIN: Final = props.beginning(RESUMED_FROM)
 
 
 class StoredProperties:
-    """Derives the stored properties: adds the cluster, and omits WAIT where Apache's broker omits it."""
+    """Derives the stored properties: adds the cluster, and removes WAIT where Apache's broker removes it."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._property = _CLUSTER + cluster.encode()
-        self._most_bytes_before_it = props.MAX_PROPERTIES_LENGTH - 1 - len(self._property)
+        self._max_bytes_before_it = props.MAX_PROPERTIES_LENGTH - 1 - len(self._property)
 
     def of(self, encoded: bytes) -> bytes:
-        """Returns the properties of a plain message, without WAIT, which has no meaning for readers."""
+        """Returns the properties of a plain message, without WAIT, which is meaningless to consumers."""
         if encoded.find(_WAIT_AMONG_OTHERS) >= 0:
             encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
         elif encoded.find(_WAIT) >= 0:
@@ -71,10 +71,10 @@ class StoredProperties:
         return self.of_waiting(encoded)
 
     def of_waiting(self, encoded: bytes) -> bytes:
-        """Returns the properties of a half or delayed message, with WAIT: Apache's broker restores it with their destination."""
+        """Returns the properties of a half or delayed message, with WAIT, which Apache's broker keeps until delivery."""
         encoded = without_brokers_own(encoded)
-        if len(encoded) > self._most_bytes_before_it:
-            return encoded  # of a consumer that sends a message again: it matters more than the cluster
+        if len(encoded) > self._max_bytes_before_it:
+            return encoded  # sent again by a consumer: its own properties matter more than the cluster
         if encoded.find(_CLUSTER) >= 0:
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):
@@ -87,16 +87,17 @@ class StoredProperties:
 
 
 class BatchProperties:
-    """The properties of a batch as a whole. Each message gets those that it lacks.
+    """The properties of a batch as a whole. Each message gets those that it does not have.
 
-    Apache's broker lets the batch's properties win. But RocketMQ 5's client gives the batch an id, which all messages would get.
+    In Apache's broker the batch's properties take precedence. But RocketMQ 5's client sets a unique id on the batch, which its
+    messages would all share.
     """
 
     def __init__(self, named: Mapping[str, str]) -> None:
         """`named` are the batch's properties. Raises IllegalMessage if there are too many."""
         if len(named) > MAX_PROPERTIES_OF_A_BATCH:
-            count, most = len(named), MAX_PROPERTIES_OF_A_BATCH
-            raise IllegalMessage(f"the batch as a whole has {count} properties; {most} are allowed: give them to its messages")
+            count, limit = len(named), MAX_PROPERTIES_OF_A_BATCH
+            raise IllegalMessage(f"too many properties of the batch as a whole: {count}, limit {limit}; set them on its messages")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:
@@ -107,27 +108,27 @@ class BatchProperties:
 
 
 class BatchSize:
-    """Bounds a batch: a short request must not produce a long log, nor very many index entries."""
+    """Limits a batch, so that a short request does not produce very much log data or very many index entries."""
 
-    def __init__(self, most_added_bytes: int) -> None:
-        """`most_added_bytes` bounds the bytes that the batch's properties add in all; each message may always add a little."""
-        self._most_added_bytes = most_added_bytes
+    def __init__(self, max_added_bytes: int) -> None:
+        """`max_added_bytes` limits the bytes that the batch's properties add in total, beyond ADDED_TO_EACH_BYTES per message."""
+        self._max_added_bytes = max_added_bytes
         self._messages = self._added_bytes = self._keys = 0
 
     def add(self, encoded: bytes, own: bytes) -> None:
-        """Counts a message: its stored properties, and its own. Raises IllegalMessage."""
+        """Counts a message by its stored properties and its own properties. Raises IllegalMessage."""
         self._messages += 1
         self._added_bytes += len(encoded) - len(own)
-        if self._added_bytes > max(self._most_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
+        if self._added_bytes > max(self._max_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
             raise IllegalMessage(
-                f"the properties of the batch as a whole go to each of its messages, and add {self._added_bytes} bytes to the "
-                f"first {self._messages}; {self._most_added_bytes} are allowed: send several batches"
+                f"the properties of the batch as a whole add {self._added_bytes} bytes to its first {self._messages} messages, "
+                f"limit {self._max_added_bytes}; send several batches"
             )
         keys = count_keys(encoded)
         _refuse_keys(keys)
         self._keys += keys
         if self._keys > MAX_KEYS_OF_A_BATCH:
-            raise IllegalMessage(f"the batch has more than {MAX_KEYS_OF_A_BATCH} keys: send several batches")
+            raise IllegalMessage(f"too many keys in the batch: limit {MAX_KEYS_OF_A_BATCH}; send several batches")
 
 
 def without_brokers_own(encoded: bytes) -> bytes:
@@ -143,7 +144,7 @@ def without_brokers_own(encoded: bytes) -> bytes:
 
 
 def count_keys(encoded: bytes) -> int:
-    """Returns the number of the message's keys, or a few more: it counts repeated blanks too."""
+    """Returns the number of keys, or slightly more, because repeated spaces count too."""
     if encoded.find(_KEYS) < 0:
         return 0
     keys = props.find(encoded, props.KEYS)
@@ -151,9 +152,9 @@ def count_keys(encoded: bytes) -> int:
 
 
 def refuse_too_much(topic: str, encoded: bytes) -> None:
-    """Raises IllegalMessage for a message with too many keys, or too long properties.
+    """Raises IllegalMessage if a message has too many keys or its properties are too long.
 
-    A consumer that sends a message to its retry topic has added to its properties. So there they may fill the room.
+    Messages sent to a retry topic may have longer properties, because consumers add to them.
     """
     if len(encoded) > _UNCOUNTED_BYTES:
         _refuse_keys(count_keys(encoded))
@@ -163,28 +164,28 @@ def refuse_too_much(topic: str, encoded: bytes) -> None:
 
 def _refuse_keys(count: int) -> None:
     if count > MAX_KEYS:
-        raise IllegalMessage(f"the message has {count} keys; {MAX_KEYS} are allowed")
+        raise IllegalMessage(f"too many keys: {count}, limit {MAX_KEYS}")
 
 
 def _refuse_length(encoded: bytes) -> None:
-    most, kept = props.MAX_SENT_PROPERTIES_LENGTH, props.MAX_PROPERTIES_LENGTH - props.MAX_SENT_PROPERTIES_LENGTH
+    limit, reserved = props.MAX_SENT_PROPERTIES_LENGTH, props.MAX_PROPERTIES_LENGTH - props.MAX_SENT_PROPERTIES_LENGTH
     raise IllegalMessage(
-        f"the message properties have {len(encoded)} bytes; {most} are allowed, and {kept} are kept for those that brokers and "
-        "consumers add: put what is long into the body"
+        f"message properties too long: {len(encoded)} bytes, limit {limit} ({reserved} are reserved for brokers and consumers); "
+        "put long values into the body"
     )
 
 
 def begins_transaction(encoded: bytes) -> bool:
-    """Returns whether TRAN_MSG is true."""
+    """Returns True if the property TRAN_MSG is true."""
     if encoded.find(_TRANSACTION_AMONG_OTHERS) >= 0:
         return True
     return encoded.find(_TRANSACTION) >= 0 and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
 
 
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
-    """Returns the sysFlag to store for a sent one. Its transaction bits may mark the begin of a transaction, if it is one.
+    """Returns the sysFlag to store. The transaction bits may only mark the beginning of a transaction, if the message begins one.
 
-    Raises IllegalMessage for other transaction bits: only a broker marks a message as committed.
+    Raises IllegalMessage for other transaction bits: only a broker marks messages as committed or rolled back.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
     if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):
@@ -194,18 +195,18 @@ def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
 
 def _contradiction(transaction: int) -> str:
     if transaction == sysflag.TRANSACTION_PREPARED:
-        return "the sysFlag says that the message begins a transaction; its property TRAN_MSG does not"
+        return "the sysFlag marks the message as transactional, but the property TRAN_MSG does not"
     decided = "committed" if transaction == sysflag.TRANSACTION_COMMIT else "rolled back"
-    return f"the sysFlag says that the message was {decided}; only a broker says that, of what it stores after END_TRANSACTION"
+    return f"the sysFlag marks the message as {decided}; only a broker may set this, after END_TRANSACTION"
 
 
 def refuse_in_batch(topic: bytes, encoded: bytes) -> None:
-    """Raises IllegalMessage for messages without a meaning in a batch; clients do not send them so."""
+    """Raises IllegalMessage if the message is not allowed in a batch."""
     if topic.startswith(_RETRY):
-        raise IllegalMessage("a retry topic takes no batches")
+        raise IllegalMessage("a retry topic does not accept batches")
     if delay_level(encoded) > 0 or encoded.find(TIMER) >= 0:
-        raise IllegalMessage("a delayed message cannot be part of a batch")
+        raise IllegalMessage("a batch must not contain delayed messages")
     if begins_transaction(encoded):
-        raise IllegalMessage("a transactional message cannot be part of a batch")
+        raise IllegalMessage("a batch must not contain transactional messages")
     if len(encoded) > props.MAX_SENT_PROPERTIES_LENGTH:
         _refuse_length(encoded)

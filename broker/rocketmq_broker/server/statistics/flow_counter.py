@@ -1,4 +1,4 @@
-"""One figure of RocketMQ's statistics over the last minute, hour and day (StatsItem)."""
+"""Counts one statistic of RocketMQ over the last minute, hour and day (StatsItem)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAMPLE_INTERVAL_S: Final = 10
 
 
 class Measure(IntEnum):
-    """The measure: messages or their bytes. The value is the place within a sample."""
+    """What is measured: messages or bytes. The value is the index within a sample."""
 
     MESSAGES = 1
     SIZE = 2
@@ -28,7 +28,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
-    """The last minute, hour and day; hour and day are empty until their first samples."""
+    """The flows of the last minute, hour and day. Hour and day are empty until their first samples."""
 
     minute: Flow
     hour: Flow
@@ -63,7 +63,7 @@ class _Sample(NamedTuple):
 
 @dataclass(slots=True)
 class FlowCounter:
-    """Counts that only grow. `calls` is the number of additions."""
+    """Counters that never decrease. `calls` is the number of additions."""
 
     messages: int = 0
     size: int = 0
@@ -73,7 +73,7 @@ class FlowCounter:
     )
 
     def sample(self, span: Span, now_ms: int) -> None:
-        """Notes the counts for a span of time."""
+        """Adds a sample of the counters to a span of time."""
         samples = self._samples[span]
         if not samples:
             samples.append(_Sample(now_ms - span.interval_ms))

@@ -1,4 +1,4 @@
-"""A histogram of plain integers: cheap to fill on the event loop, readable by metrics on any thread."""
+"""A histogram of plain integers, which is cheap to update on the event loop, and which any thread can read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """Counts values by upper bounds; the last bucket has none. Only one thread may observe; any may read."""
+    """Counts values by upper bounds; the last bucket is unbounded. One thread may observe values; any thread may read them."""
 
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """`bounds` ascend; each includes its own value."""
+        """`bounds` must ascend. Each bucket includes its bound."""
         self.bounds = tuple(bounds)
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
@@ -24,7 +24,7 @@ class Histogram:
         self.total += value
 
     def cumulative(self) -> list[tuple[str, int]]:
-        """Returns, for each bound and then for `+Inf`, the number of values at or below it."""
+        """Returns, for each bound and for `+Inf`, the number of values less than or equal to it."""
         counts = list(self.counts)
         names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
         return [(name, sum(counts[: index + 1])) for index, name in enumerate(names)]

@@ -1,4 +1,4 @@
-"""The broker's throughput by topic, by group and in all, under RocketMQ's names (BrokerStatsManager)."""
+"""The throughput of the broker, of topics and of groups, under RocketMQ's names (BrokerStatsManager)."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Final
 from rocketmq_broker.server.statistics.flow_counter import MINUTE, SPANS, FlowCounter, FlowReport, Measure
 
 TOPIC_PUT_NUMS: Final = "TOPIC_PUT_NUMS"
-"""Messages that became visible in a topic; the key is the topic."""
+"""The number of messages that became visible in a topic. The key is the topic."""
 TOPIC_PUT_SIZE: Final = "TOPIC_PUT_SIZE"
-"""Their bytes in the commit log."""
+"""The size of these messages in the commit log, in bytes."""
 GROUP_GET_NUMS: Final = "GROUP_GET_NUMS"
-"""Messages that a group pulled from a topic; the key is TOPIC@GROUP."""
+"""The number of messages that a group pulled from a topic. The key is TOPIC@GROUP."""
 GROUP_GET_SIZE: Final = "GROUP_GET_SIZE"
-"""Their bytes."""
+"""The size of these messages, in bytes."""
 SNDBCK_PUT_NUMS: Final = "SNDBCK_PUT_NUMS"
-"""Messages of a topic that a group sent back because it failed on them; the key is TOPIC@GROUP."""
+"""The number of messages of a topic that a group sent back after failures. The key is TOPIC@GROUP."""
 BROKER_PUT_NUMS: Final = "BROKER_PUT_NUMS"
-"""Messages that producers sent; the key is the cluster."""
+"""The number of messages sent by producers. The key is the cluster."""
 BROKER_GET_NUMS: Final = "BROKER_GET_NUMS"
-"""Messages that were pulled; the key is the cluster."""
+"""The number of messages pulled by consumers. The key is the cluster."""
 
 _MEASURES: Final = {TOPIC_PUT_SIZE: Measure.SIZE, GROUP_GET_SIZE: Measure.SIZE}
 
 
 class MessageFlows:
-    """Counts and samples throughputs. A figure exists once it is not zero."""
+    """Counts and samples throughput. A statistic exists once it is greater than zero."""
 
     def __init__(self, cluster: str = "") -> None:
         self._cluster = cluster
@@ -40,11 +40,11 @@ class MessageFlows:
         self._ticks = 0
 
     def begin_at(self, queue_ends: Iterable[tuple[bytes, int, int]]) -> None:
-        """Takes the topics, queue ids and max offsets of existing messages, which do not count."""
+        """Sets the ends of the queues at startup (topic, queue id, max offset). Earlier messages do not count."""
         self._queue_ends = {(topic, queue_id): max_offset for topic, queue_id, max_offset in queue_ends}
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
-        """Counts a queue's new messages, whose records have so many bytes."""
+        """Counts the new messages of a queue. `size` is the size of their records in bytes."""
         before = self._queue_ends.get((topic, queue_id), 0)
         self._queue_ends[topic, queue_id] = max_offset
         messages = max_offset - before if max_offset >= before else max_offset
@@ -54,7 +54,7 @@ class MessageFlows:
         counter.calls += messages
 
     def got(self, topic: bytes, group: str, messages: int, size: int) -> None:
-        """Counts messages pulled by a group."""
+        """Counts messages that a group pulled."""
         counter = self._got[topic, group]
         counter.messages += messages
         counter.size += size
@@ -67,12 +67,12 @@ class MessageFlows:
         counter.calls += 1
 
     def note_totals(self, *, messages_put: int, messages_got: int) -> None:
-        """Sets the numbers of messages sent and pulled since the start, over all topics."""
+        """Sets the total numbers of messages sent and pulled since the start."""
         self._broker_put.messages = messages_put
         self._broker_got.messages = messages_got
 
     def sample(self, now_ms: int) -> None:
-        """Samples all counters. Call it every SAMPLE_INTERVAL_S, first that long after the start."""
+        """Samples all counters. Call it every SAMPLE_INTERVAL_S, for the first time that long after the start."""
         counters = (*self._put.values(), *self._got.values(), *self._sent_back.values(), self._broker_put, self._broker_got)
         self._ticks += 1
         for span in SPANS:
@@ -85,12 +85,12 @@ class MessageFlows:
         return {topic: counter.messages for topic, counter in list(self._put.items())}
 
     def report(self, name: str, key: str) -> FlowReport | None:
-        """Returns the figures of that name and key; None if nothing was counted."""
+        """Returns the statistic of that name and key, or None if nothing was counted."""
         counter = self._counter(name, key)
         return counter.report(_MEASURES.get(name, Measure.MESSAGES)) if counter is not None and counter.messages else None
 
     def pulled_per_second(self, topic: str, group: str) -> float:
-        """Returns the messages a second that a group pulled from a topic in the last minute."""
+        """Returns the messages per second that a group pulled from a topic in the last minute."""
         counter = self._got.get((topic.encode(), group))
         return counter.flow(MINUTE, Measure.MESSAGES).per_second if counter else 0.0
 

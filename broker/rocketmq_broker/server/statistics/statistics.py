@@ -1,4 +1,4 @@
-"""The broker's throughput, counted and sampled each second (RocketMQ's BrokerStats and StoreStatsService)."""
+"""The broker's throughput, sampled every second (RocketMQ's BrokerStats and StoreStatsService)."""
 
 import time
 from collections import deque
@@ -12,27 +12,27 @@ SPANS_S = (10, 60, 600)
 
 @dataclass(slots=True)
 class BrokerStatistics:
-    """Counters since the start, and samples of them for the last ten minutes."""
+    """Counters since the start, and their samples of the last ten minutes."""
 
     start_ms: int
     messages_put: int = 0
     messages_got: int = 0
     pulls_found: int = 0
     pulls_missed: int = 0
-    longest_pull_ms: int = 0
-    """The longest time of a pull to find its answer."""
+    max_pull_ms: int = 0
+    """The longest time to find the messages of a pull."""
     put_at_midnight: int = 0
     got_at_midnight: int = 0
     put_yesterday: int = 0
     got_yesterday: int = 0
     flows: MessageFlows = field(default_factory=MessageFlows)
-    """By topic and by group."""
+    """Throughput by topic and by group."""
     traffic: TrafficCounts = field(default_factory=TrafficCounts)
-    """By topic, by kind of message and by group, for metrics."""
+    """Counters by topic, message type and group, for metrics."""
     _samples: deque[tuple[int, int, int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS_S[-1] + 1))
 
     def sample(self, now_ms: int) -> None:
-        """Samples the counters, and notes a new day. Call it once a second."""
+        """Samples the counters, and detects the start of a new day. Call it every second."""
         if self._samples and _day(self._samples[-1][0]) != _day(now_ms):
             self.roll_over_midnight()
         self._samples.append((now_ms, self.messages_put, self.messages_got, self.pulls_found, self.pulls_missed))
@@ -43,28 +43,28 @@ class BrokerStatistics:
         self.flows.sample(now_ms)
 
     def roll_over_midnight(self) -> None:
-        """Makes today's counters yesterday's."""
+        """Starts a new day: today's counts become yesterday's."""
         self.put_yesterday, self.put_at_midnight = self.put_at_midnight, self.messages_put
         self.got_yesterday, self.got_at_midnight = self.got_at_midnight, self.messages_got
 
     def put_rates(self) -> str:
-        """Formats the messages stored a second, over 10, 60 and 600 s, as RocketMQ's runtime information does."""
+        """Formats the messages stored per second over 10, 60 and 600 s, as in RocketMQ's runtime information."""
         return self._rates(1)
 
     def got_rates(self) -> str:
-        """Formats the messages pulled a second."""
+        """Formats the messages pulled per second."""
         return self._rates(2)
 
     def found_rates(self) -> str:
-        """Formats the pulls a second that found messages."""
+        """Formats the pulls per second that found messages."""
         return self._rates(3)
 
     def missed_rates(self) -> str:
-        """Formats the pulls a second that found none."""
+        """Formats the pulls per second that found no messages."""
         return self._rates(4)
 
     def pull_rates(self) -> str:
-        """Formats the pulls a second."""
+        """Formats the pulls per second."""
         return self._rates(3, 4)
 
     def _rates(self, *columns: int) -> str:

@@ -1,4 +1,4 @@
-"""Messages and bytes in and out, by topic: plain counters for metrics (RocketMQ 5's BrokerMetricsManager)."""
+"""Messages and bytes in and out by topic, as plain counters for metrics (RocketMQ 5's BrokerMetricsManager)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(slots=True)
 class Traffic:
-    """Counters; they only grow."""
+    """Counters that never decrease."""
 
     messages: int = 0
     size: int = 0
-    """Bytes of the records in the commit log."""
+    """The size of the records in the commit log, in bytes."""
 
 
 @dataclass(slots=True)
@@ -25,11 +25,11 @@ class TrafficCounts:
     normal: dict[bytes, Traffic] = field(default_factory=dict)
     delayed: dict[bytes, Traffic] = field(default_factory=dict)
     transactional: dict[bytes, Traffic] = field(default_factory=dict)
-    """Half messages, by the topic that their messages are for."""
+    """Half messages, by the real topic of their messages."""
     pulled: dict[tuple[bytes, str], Traffic] = field(default_factory=dict)
     """By topic and consumer group."""
     pops_refused: dict[tuple[bytes, str], int] = field(default_factory=dict)
-    """Pops of a group that has too many messages in hand, by topic and consumer group."""
+    """Refused pops of groups with too many unacknowledged messages, by topic and consumer group."""
 
 
 def count(counts: dict[Key, Traffic], key: Key, messages: int, size: int) -> None:

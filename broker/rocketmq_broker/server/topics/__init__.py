@@ -1,1 +1,1 @@
-"""Topics, subscription groups, and their registration with name servers."""
+"""Topics, subscription groups, consumer offsets, and the registration with name servers."""

@@ -1,4 +1,4 @@
-"""The store's tables of topics and groups as bodies carry them."""
+"""Converts the store's tables of topics and groups to request and response bodies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.store.tables.config_file import TableVersion
 
 
 class TopicsSnapshot(NamedTuple):
-    """An immutable copy of all topics, readable by another thread."""
+    """An immutable copy of all topics, which other threads can read."""
 
     configs: tuple[TopicConfig, ...]
     data_version: TableVersion
@@ -27,14 +27,14 @@ class TopicsSnapshot(NamedTuple):
 
 
 def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
-    """Converts one topic for clients that ask for its attributes, and get even an empty list."""
+    """Converts one topic. Its attributes are present even if they are empty, as clients expect."""
     return bodies.TopicConfigAndQueueMapping(**{**msgspec.structs.asdict(config), "attributes": config.attributes or {}})
 
 
 def topics_body(
     configs: TopicConfigs | TopicsSnapshot, *, broker_permission: int | None = None
 ) -> bodies.TopicConfigSerializeWrapper:
-    """Converts all topics. Limits their permissions by the broker's own."""
+    """Converts all topics. `broker_permission` limits the permissions of each topic."""
     settings = configs.configs if isinstance(configs, TopicsSnapshot) else configs
     table = {config.topic_name: config for config in settings}
     if broker_permission is not None and broker_permission & 6 != 6:
@@ -43,22 +43,22 @@ def topics_body(
     return bodies.TopicConfigSerializeWrapper(topic_config_table=table, data_version=version)
 
 
-def registered_topics(topics: bodies.TopicConfigSerializeWrapper, most: int) -> bodies.TopicConfigSerializeWrapper:
-    """Returns at most that many topics, the most important ones: omits retry topics before others, dead letters first."""
-    if len(topics.topic_config_table) <= most:
+def registered_topics(topics: bodies.TopicConfigSerializeWrapper, limit: int) -> bodies.TopicConfigSerializeWrapper:
+    """Returns at most `limit` topics. If there are more, omits dead-letter topics first, then retry topics, then others."""
+    if len(topics.topic_config_table) <= limit:
         return topics
-    names = sorted(topics.topic_config_table, key=_importance)[:most]
+    names = sorted(topics.topic_config_table, key=_importance)[:limit]
     table = {name: topics.topic_config_table[name] for name in names}
     return bodies.TopicConfigSerializeWrapper(topic_config_table=table, data_version=topics.data_version)
 
 
 def _importance(topic: str) -> int:
-    """Returns a sort key with the most important topics first."""
+    """Returns a sort key that puts the most important topics first."""
     return 2 if topic.startswith(DEAD_LETTER_PREFIX) else 1 if topic.startswith(RETRY_PREFIX) else 0
 
 
 def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: TableVersion) -> bodies.SubscriptionGroupWrapper:
-    """Converts consumer groups, with this version of their table."""
+    """Converts consumer groups and the version of their table."""
     version = bodies.DataVersion(timestamp=data_version.timestamp, counter=data_version.counter)
     table = {config.group_name: config for config in groups}
     return bodies.SubscriptionGroupWrapper(subscription_group_table=table, data_version=version)

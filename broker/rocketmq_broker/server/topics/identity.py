@@ -1,4 +1,4 @@
-"""The broker's identity for others (the first lines of RocketMQ's BrokerConfig)."""
+"""The broker's names and address (part of RocketMQ's BrokerConfig)."""
 
 from dataclasses import dataclass
 
@@ -7,23 +7,23 @@ from rocketmq_broker.message.record import host_bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """Names and address of one broker."""
+    """The names and the address of one broker."""
 
     cluster: str
     name: str
     broker_id: int
     host: str
-    """An address, or a name by which clients find one."""
+    """An IP address, or a host name that clients can resolve."""
     port: int
     ip: str = ""
-    """The address behind `host`, if that is a name."""
+    """The IP address of `host`, if that is a host name."""
 
     @property
     def address(self) -> str:
-        """HOST:PORT, as name servers give it to clients."""
+        """HOST:PORT, as name servers return it to clients."""
         return f"{self.host}:{self.port}"
 
     @property
     def store_host(self) -> bytes:
-        """The address in the form of records and message ids."""
+        """The address as encoded in records and message ids."""
         return host_bytes(self.ip or self.host, self.port)

@@ -1,4 +1,4 @@
-"""The broker's registration with one name server, and its times (from BrokerController's scheduled tasks)."""
+"""The broker's registration with one name server, and its timing (part of BrokerController's scheduled tasks)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from rocketmq_broker.remoting.backoff import Backoff
 
 
 class NameServerLink:
-    """Registers each period, after a change, and after the connection ended: a restarted name server knows nothing.
+    """Registers periodically, after a change, and after the connection ends, because a restarted name server has lost all data.
 
-    After a connection ended it registers at once. If that fails, or the next connection ends as well, it waits longer each time.
+    After a connection ends it registers immediately. If that fails, or the next connection ends too, the pauses become longer.
     """
 
     def __init__(self, address: str, register: Callable[[str], Awaitable[bool]], *, period_s: float, backoff: Backoff) -> None:
-        """`register` returns whether the name server accepted the registration; it raises nothing."""
+        """`register` returns True if the name server accepted the registration. It must not raise exceptions."""
         self.address = address
         self.is_registered = False
-        """Whether the last registration succeeded and its connection is not known to have ended."""
+        """True if the last registration succeeded and its connection is still open, as far as known."""
         self._register = register
         self._period_s = period_s
         self._backoff = backoff
@@ -28,24 +28,24 @@ class NameServerLink:
         self._waiting: list[asyncio.Future[None]] = []
 
     def request(self) -> None:
-        """Registers at once, after a change."""
+        """Registers immediately, after a change."""
         self._is_change_wanted = True
         self._wake.set()
 
     def connection_ended(self) -> None:
-        """Registers at once, because the name server may have forgotten the broker."""
+        """Registers immediately, because the name server may have lost the registration."""
         self.is_registered = False
         self._wake.set()
 
     async def registered(self) -> None:
-        """Registers, and returns when the name server has answered or failed to answer."""
+        """Registers. Returns when the name server has responded or the request has failed."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(done)
         self.request()
         await done
 
     async def run(self) -> None:
-        """Keeps the broker registered until it is cancelled."""
+        """Keeps the broker registered until cancelled."""
         while True:
             self._is_change_wanted = False
             self._wake.clear()
@@ -59,7 +59,7 @@ class NameServerLink:
             await self._rest(is_taken=is_taken)
 
     async def _rest(self, *, is_taken: bool) -> None:
-        """Waits until it is time to register again."""
+        """Waits until the next registration is due."""
         if is_taken:
             if not await self._is_woken_within(self._period_s):
                 self._is_trusted = True

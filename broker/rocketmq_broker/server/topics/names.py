@@ -1,4 +1,4 @@
-"""Checks the names of groups and topics in requests (RocketMQ's Validators), and protects the broker's own."""
+"""Validates the names of groups and topics in requests (RocketMQ's Validators), and protects the broker's own."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 
 def refuse_illegal_topic(topic: str) -> None:
-    """Raises RequestRefused if no topic can have this name."""
+    """Raises RequestRefused if the topic name is illegal."""
     _refuse_unless(topics.validate_topic, topic)
 
 
 def refuse_illegal_producer_group(group: str) -> None:
-    """Raises RequestRefused if no producer group can have this name."""
+    """Raises RequestRefused if the producer group name is illegal."""
     _refuse_unless(topics.validate_group, group)
 
 
 def refuse_illegal_consumer_group(group: str) -> None:
-    """Raises RequestRefused if no consumer group can have this name."""
+    """Raises RequestRefused if the consumer group name is illegal."""
     _refuse_unless(topics.validate_consumer_group, group)
 
 
 def refuse_as_consumer(group: str) -> None:
-    """Raises RequestRefused if no client can consume as this group: its name is illegal, or the broker consumes as it."""
+    """Raises RequestRefused if clients cannot consume as this group: its name is illegal, or the broker itself uses it."""
     refuse_illegal_consumer_group(group)
     if topics.is_system_group(group):
-        remark = f"the group[{group}] is the broker's own: no client may act for it, set its offsets or change its settings"
+        remark = f"group[{group}] is a system group: clients cannot consume with it, or change its offsets or settings"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 
 
 def refuse_offsets(group: str, topic: str) -> None:
-    """Raises RequestRefused if no client can set the group's offsets in the topic."""
+    """Raises RequestRefused if clients cannot set the group's offsets in the topic."""
     refuse_as_consumer(group)
     refuse_illegal_topic(topic)
     if topic in topics.CONSUMED_BY_THE_BROKER:
-        remark = f"the topic[{topic}] is consumed by the broker alone: it can be read, but no group has offsets in it"
+        remark = f"only the broker consumes topic[{topic}]: clients can read it, but groups cannot have offsets in it"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 
 
 def refuse_message_of_the_broker(topic: bytes) -> None:
-    """Raises RequestRefused for a topic whose messages no consumer can have, so that no request passes one to a consumer."""
+    """Raises RequestRefused if consumers cannot receive messages of the topic, so that a message of it is never forwarded."""
     name = topic.decode(errors="replace")
     if name in topics.CONSUMED_BY_THE_BROKER:
-        remark = f"the topic[{name}] is consumed by the broker alone: no group can have received a message of it"
+        remark = f"only the broker consumes topic[{name}]: no group can have received a message of it"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 
 

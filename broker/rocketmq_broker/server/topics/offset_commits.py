@@ -1,4 +1,4 @@
-"""Commits the offsets of groups. Adds an entry to the table only for a group and queue that exist or may exist."""
+"""Commits consumer offsets. Creates new entries only for groups and queues that exist or may be created."""
 
 from __future__ import annotations
 
@@ -13,61 +13,62 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets
 
 MAX_OFFSETS: Final = 200_000
-"""Queues times groups: a thousand groups that consume two hundred queues each. A restart reads them all."""
+"""The limit of offsets, one for each group and queue: enough for 1000 groups with 200 queues each. A restart reads them."""
 MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
 
 class OffsetCommits:
-    """Takes offsets from clients. Always accepts changes of existing entries: no bound costs a group its offset."""
+    """Commits offsets. Changes of existing entries are always accepted: the limits only apply to new entries."""
 
     def __init__(
         self,
         offsets: ConsumerOffsets,
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
-        most_offsets: int = MAX_OFFSETS,
+        max_offsets: int = MAX_OFFSETS,
     ) -> None:
         self._offsets = offsets
         self._topics = topic_table
         self._groups = subscription_groups
-        self._most_offsets = most_offsets
+        self._max_offsets = max_offsets
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Sets the group's offset in the queue.
 
         Raises RequestRefused if the topic or queue does not exist, or the group cannot exist.
 
-        Like RocketMQ's brokers it creates no group: a group's settings begin with its first heartbeat.
+        Does not create a group, like RocketMQ's brokers: its first heartbeat creates its settings.
         """
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:
-            self._refuse_unless_there_is(group, topic, queue_id)
+            self._refuse_unless_existing(group, topic, queue_id)
             self.refuse_if_full(group, 1)
         self._offsets.commit(group, topic, queue_id, offset)
 
     def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Commits the offset unless the group's is higher. Raises RequestRefused like `commit`."""
+        """Commits the offset unless the current one is higher. Raises RequestRefused like `commit`."""
         known = self._offsets.get(group, topic, queue_id)
         if known is None or offset > known:
             self.commit(group, topic, queue_id, offset)
 
     def refuse_if_full(self, group: str, new: int) -> None:
-        """Raises RequestRefused if `new` more offsets of the group are too many."""
+        """Raises RequestRefused if `new` more offsets of the group exceed a limit."""
         of_group = self._offsets.count_of(group)
         if new > 0 and of_group + new > MAX_OFFSETS_OF_A_GROUP:
-            remark = f"the group {group} has {of_group} offsets, and {MAX_OFFSETS_OF_A_GROUP} are the most of one group"
+            remark = f"too many offsets of group {group}: {of_group}, limit {MAX_OFFSETS_OF_A_GROUP}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
-        if new > 0 and is_full(self._offsets.count + new - 1, self._most_offsets, of_group + new - 1):
+        if new > 0 and is_full(self._offsets.count + new - 1, self._max_offsets, of_group + new - 1):
             remark = (
-                f"the broker keeps {self._offsets.count} offsets of consumer groups, and {self._most_offsets} are the most: "
-                "delete groups that nobody needs, with their offsets (deleteSubGroup -r true)"
+                f"too many consumer offsets: {self._offsets.count}, limit {self._max_offsets}; "
+                "delete unused groups with their offsets (deleteSubGroup -r true)"
             )
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
-    def _refuse_unless_there_is(self, group: str, topic: str, queue_id: int) -> None:
+    def _refuse_unless_existing(self, group: str, topic: str, queue_id: int) -> None:
         config = self._topics.existing(topic)
         queues = max(config.read_queue_nums, config.write_queue_nums)
         if not 0 <= queue_id < queues:
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic[{topic}] has no queue {queue_id}, it has {queues}")
+            remark = f"topic[{topic}] has no queue {queue_id}, only {queues} queues"
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         if not self._offsets.has_offsets(group):
             self._groups.refuse_unless_possible(group, self._offsets.group_count)

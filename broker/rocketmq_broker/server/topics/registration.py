@@ -25,13 +25,13 @@ TIMEOUT_MS: Final = 3000
 GOODBYE_TIMEOUT_MS: Final = 500
 FIRST_PAUSE_S: Final = 0.5
 MAX_PAUSE_S: Final = 5.0
-"""The longest pause, also the first one, before the next try of an unreachable name server."""
+"""The longest pause between attempts to reach a name server. The first pause is at most this long, too."""
 
 logger = logging.getLogger(__name__)
 
 
 class Registration:
-    """Keeps the broker and its topics known to all name servers."""
+    """Keeps the broker and its topics registered with all name servers."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Registration:
         period_s: float,
         new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, MAX_PAUSE_S),
     ) -> None:
-        """`period_s` is the time between registrations without a change."""
+        """`period_s` is the interval of registrations without changes."""
         self._client = client
         self._identity = identity
         self._topics = topic_table
@@ -55,33 +55,33 @@ class Registration:
         self._unreachable: set[str] = set()
         self._has_left_out = False
         self._changed: dict[str, set[str]] = {address: set() for address in name_servers}
-        """Topics that changed since the last registration, by the name server's address."""
+        """Topics that changed since the last registration, by name server address."""
         self.on_registered: Callable[[set[str]], None] = lambda topics: None
-        """Called with the topics that changed, once a name server has them."""
+        """Called with the changed topics when a name server has accepted them."""
 
     @property
     def registered_with(self) -> dict[str, bool]:
-        """Whether the last registration succeeded, by the name server's address."""
+        """Whether the last registration succeeded, by name server address."""
         return {link.address: link.is_registered for link in self._links}
 
     def topic_changed(self, topic: str) -> None:
-        """Registers at once, after a change of this topic."""
+        """Registers immediately, after a change of this topic."""
         for link in self._links:
             self._changed[link.address].add(topic)
             link.request()
 
     def connection_ended(self) -> None:
-        """Registers again with those name servers whose connection ended."""
+        """Registers again with the name servers whose connections have ended."""
         for link in self._links:
             if link.is_registered and not self._client.is_connected(link.address):
                 link.connection_ended()
 
     async def registered(self) -> None:
-        """Registers, and returns when each name server has answered or failed to answer."""
+        """Registers. Returns when each name server has responded or failed."""
         await asyncio.gather(*(link.registered() for link in self._links))
 
     async def route_of(self, topic: str) -> TopicRouteData | None:
-        """Asks the name servers for the topic's queues on all brokers. Returns None if none of them knows the topic."""
+        """Requests the topic's route, with its queues on all brokers. Returns None if no name server returns one."""
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         for link in self._links:
             try:
@@ -95,52 +95,52 @@ class Registration:
         return None
 
     async def run(self) -> None:
-        """Keeps the broker registered until it is cancelled."""
+        """Keeps the broker registered until cancelled."""
         async with asyncio.TaskGroup() as group:
             for link in self._links:
                 group.create_task(link.run(), name=f"registration with {link.address}")
 
     async def unregister(self) -> None:
-        """Unregisters from each name server that is reachable at once."""
+        """Unregisters from each name server, with a short timeout."""
         header = UnRegisterBrokerRequestHeader(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
             cluster_name=self._identity.cluster,
             broker_id=self._identity.broker_id,
         )
-        goodbyes = [
+        requests = [
             self._client.invoke(link.address, RequestCode.UNREGISTER_BROKER, header, timeout_ms=GOODBYE_TIMEOUT_MS)
             for link in self._links
         ]
-        await asyncio.gather(*goodbyes, return_exceptions=True)
+        await asyncio.gather(*requests, return_exceptions=True)
 
     async def _register_with(self, address: str) -> bool:
         changed, self._changed[address] = self._changed[address], set()
         try:
-            await self._tell(address)
+            await self._send(address)
         except (RemotingError, ProtocolError) as error:
             if address not in self._unreachable:
                 self._unreachable.add(address)
                 logger.error(
-                    "cannot register with the name server %s: %s; clients that ask it do not find this broker. Trying on",
+                    "cannot register with name server %s: %s; its clients cannot find this broker. Retrying",
                     address,
                     error,
                 )
             self._changed[address] |= changed
             return False
         except Exception:
-            # The name servers forget a broker that stops registering.
-            logger.exception("registering with the name server %s failed; it is tried again", address)
+            # Name servers remove brokers that stop registering.
+            logger.exception("registration with name server %s failed, retrying", address)
             self._changed[address] |= changed
             return False
         if address in self._unreachable:
             self._unreachable.discard(address)
-            logger.warning("registered with the name server %s again", address)
+            logger.warning("registered with name server %s again", address)
         if changed:
             self.on_registered(changed)
         return True
 
-    async def _tell(self, address: str) -> None:
+    async def _send(self, address: str) -> None:
         encoded = await self._encoded()
         header = RegisterBrokerRequestHeader(
             broker_name=self._identity.name,
@@ -153,7 +153,7 @@ class Registration:
         )
         answer = await self._client.invoke(address, RequestCode.REGISTER_BROKER, header, encoded.body, timeout_ms=TIMEOUT_MS)
         if answer.code != ResponseCode.SUCCESS:
-            raise RemotingError(f"it answers {answer.code}: {answer.remark}")
+            raise RemotingError(f"response code {answer.code}: {answer.remark}")
         if answer.body:
             self._topics.set_order_topics(set(KVTable.decode(answer.body).table))
 
@@ -165,7 +165,7 @@ class Registration:
             encoded = await asyncio.to_thread(encode_registration, snapshot, self._broker_permission)
         if encoded.left_out and not self._has_left_out:
             logger.error(
-                "%d topics are too many for a registration: name servers do not hear of %d retry and dead letter topics",
+                "too many topics for a registration: %d topics; %d retry and dead letter topics are not registered",
                 len(snapshot.configs),
                 encoded.left_out,
             )

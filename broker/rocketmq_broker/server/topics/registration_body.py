@@ -1,4 +1,4 @@
-"""The body of a broker's registration: JSON, compressed if there are many topics (compressedRegister of RocketMQ)."""
+"""The body of a broker's registration: JSON, compressed if there are many topics (RocketMQ's compressedRegister)."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from rocketmq_broker.protocol.bodies import RegisterBrokerBody
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
 
 MAX_PLAIN_TOPICS: Final = 1000
-"""With more topics the registration is compressed: JSON for 80,000 topics or more would be longer than a frame, and no name
-server would hear of the broker. Compressed it omits topicSysFlag and order, which hardly anyone reads.
+"""With more topics the registration is compressed: JSON for 80,000 topics would exceed the frame limit. The compressed form omits
+topicSysFlag and order, which are rarely used.
 """
 MAX_REGISTERED: Final = 60_000
-"""Topics. Our name server takes 65,536. The limits for clients stay far below it; older stores may have more."""
+"""The limit of registered topics. This project's name server accepts 65,536. Only older stores can have so many topics."""
 
 
 class EncodedRegistration(NamedTuple):
-    """The body of REGISTER_BROKER, and its header's fields."""
+    """The body of REGISTER_BROKER, and values for its header."""
 
     body: bytes
     is_compressed: bool
     crc32: int
-    """0 if there is none to check: as Apache's brokers do, it is given for compressed bodies alone."""
+    """The checksum of a compressed body, else 0, as in Apache's brokers."""
     left_out: int
-    """Topics that had no room in it."""
+    """The number of topics that were omitted."""
 
 
 def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> EncodedRegistration:
-    """Encodes the registration of these topics, without the op messages' topic, which RocketMQ does not register either.
+    """Encodes the registration of these topics. Omits the op topic, as RocketMQ does.
 
-    Very many topics take some 0.2 s: call it on another thread than the event loop's.
+    Very many topics take about 0.2 s, so call it on another thread than the event loop's.
     """
     everything = topics_body(topics, broker_permission=broker_permission)
     everything.topic_config_table.pop(OP_HALF_TOPIC, None)

@@ -1,4 +1,4 @@
-"""The consumer groups' settings, created at a group's first use (RocketMQ's SubscriptionGroupManager)."""
+"""The settings of consumer groups, created when a group is first used (RocketMQ's SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ INITIAL_GROUPS: Final = (
 
 
 class SubscriptionGroupTable:
-    """All groups. An operator's change is on disk when the method returns; others follow with `persist_changes`."""
+    """All groups. Changes by operators are on disk when the method returns; others are saved by `persist_changes`."""
 
     def __init__(
-        self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], most_groups: int = 5_000
+        self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], max_groups: int = 5_000
     ) -> None:
-        """`most_groups` bounds the groups that clients and operators create."""
+        """`max_groups` limits the number of groups that clients and operators create."""
         self._groups = groups
         self._auto_create = auto_create
         self._clock = clock
-        self._most_groups = most_groups
+        self._max_groups = max_groups
         self.has_changed = Alarm()
-        """Rings when there is something for `persist_changes` to do."""
+        """Set when `persist_changes` has work to do."""
         self._is_changed = False
         for name in INITIAL_GROUPS:
             if name not in groups:
@@ -44,15 +44,15 @@ class SubscriptionGroupTable:
 
     @property
     def groups(self) -> SubscriptionGroups:
-        """The table itself; do not change it."""
+        """The table itself. Read-only for callers."""
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """Returns the group's settings, created with defaults if allowed; else None.
+        """Returns the group's settings, or None. Creates the group with default settings if allowed.
 
-        Raises RequestRefused if there are too many groups.
+        Raises RequestRefused if the limit of groups is reached.
         """
-        if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # a table of RocketMQ's may hold longer names
+        if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # tables written by RocketMQ may contain longer names
             return None
         config = self._groups.get(group)
         if config is None and (self._auto_create or topics.is_system_group(group)) and topics.is_group(group):
@@ -62,7 +62,7 @@ class SubscriptionGroupTable:
         return config
 
     def for_consuming(self, group: str) -> SubscriptionGroupConfig:
-        """Returns the group's settings. Raises RequestRefused if the group does not exist, or cannot."""
+        """Returns the group's settings. Raises RequestRefused if the group does not exist and cannot be created."""
         config = self.find(group)
         if config is None:
             refuse_illegal_consumer_group(group)
@@ -72,17 +72,16 @@ class SubscriptionGroupTable:
     def refuse_unless_possible(self, group: str, unknown_groups: int) -> None:
         """Raises RequestRefused if the group does not exist and may not be created automatically.
 
-        `unknown_groups` is the number of groups known elsewhere by name only: they are bounded as groups are.
+        `unknown_groups` is the number of groups that exist elsewhere without settings. The limit of groups applies to them, too.
         """
         if group in self._groups:
             return
         refuse_illegal_consumer_group(group)
         if not self._auto_create and not topics.is_system_group(group):
             raise RequestRefused(ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, f"subscription group [{group}] does not exist")
-        if unknown_groups >= self._most_groups:
-            remark = (
-                f"no group {group}: the broker knows {unknown_groups} groups, and maxSubscriptionGroupNum={self._most_groups}"
-            )
+        if unknown_groups >= self._max_groups:
+            limit = self._max_groups
+            remark = f"cannot create group {group}: {unknown_groups} groups exist, maxSubscriptionGroupNum={limit}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def update(self, config: SubscriptionGroupConfig) -> None:
@@ -102,15 +101,15 @@ class SubscriptionGroupTable:
             self.persist_changes()
 
     def persist_changes(self) -> None:
-        """Writes changes to the disk. Raises OSError; then the next call tries again."""
+        """Saves changes to disk. Raises OSError; the next call retries."""
         if self._is_changed:
             self._groups.persist()
             self._is_changed = False
 
     def _refuse_if_full(self, group: str) -> None:
-        if group not in self._groups and len(self._groups) >= self._most_groups:
-            count, most = len(self._groups), self._most_groups
-            remark = f"no group {group}: the broker has {count} consumer groups, and maxSubscriptionGroupNum={most}"
+        if group not in self._groups and len(self._groups) >= self._max_groups:
+            count, limit = len(self._groups), self._max_groups
+            remark = f"cannot create group {group}: {count} groups exist, maxSubscriptionGroupNum={limit}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _put(self, config: SubscriptionGroupConfig) -> None:

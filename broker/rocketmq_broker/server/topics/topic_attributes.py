@@ -1,8 +1,8 @@
-"""A topic's attributes beyond its queues, as in RocketMQ 5 (TopicAttributes, AttributeParser and AttributeUtil).
+"""The attributes of a topic, as in RocketMQ 5 (TopicAttributes, AttributeParser and AttributeUtil).
 
     +message.type=FIFO,-message.type
 
-`+` sets an attribute, `-` removes it. The broker stores and returns them; like RocketMQ it checks no message against them.
+`+` sets an attribute, `-` removes it. Like RocketMQ, the broker stores attributes, but does not apply them to messages.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Final
 
 
 class IllegalAttributes(Exception):
-    """An illegal change of attributes; the text names the attribute and the reason."""
+    """An illegal change of attributes. The text contains the attribute and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Attribute:
     values: tuple[str, ...]
-    """Those that this broker can keep to."""
+    """The values that this broker supports."""
     is_changeable: bool = True
-    """Whether it may be changed after the topic's creation."""
+    """Whether it may be changed after the topic was created."""
 
 
 _ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(
@@ -36,15 +36,15 @@ _ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(
 
 
 def changed_attributes(current: Mapping[str, str], changes: str, *, is_new: bool) -> dict[str, str]:
-    """Returns a topic's attributes after the changes; `is_new` for a topic being created. Raises IllegalAttributes."""
+    """Returns a topic's attributes after the changes. `is_new` is True for a new topic. Raises IllegalAttributes."""
     attributes = dict(current)
     seen: set[str] = set()
     for change in filter(None, changes.split(",")):
         sign, (name, has_value, value) = change[0], change[1:].partition("=")
         if sign not in "+-" or bool(has_value) != (sign == "+"):
-            raise IllegalAttributes(f"{change}: +NAME=VALUE sets an attribute, -NAME takes one away")
+            raise IllegalAttributes(f"{change}: use +NAME=VALUE to set an attribute, -NAME to remove it")
         if name in seen:
-            raise IllegalAttributes(f"{name}: it is changed twice")
+            raise IllegalAttributes(f"{name}: attribute is changed twice")
         seen.add(name)
         if sign == "+":
             _check_value(name, value)
@@ -54,23 +54,23 @@ def changed_attributes(current: Mapping[str, str], changes: str, *, is_new: bool
         if sign == "+":
             attributes[name] = value
         elif attributes.pop(name, None) is None:
-            raise IllegalAttributes(f"{name}: the topic has no such attribute to take away")
+            raise IllegalAttributes(f"{name}: cannot be removed, because the topic does not have this attribute")
     return attributes
 
 
 def _check_value(name: str, value: str) -> None:
     values = _attribute(name).values
     if value not in values:
-        raise IllegalAttributes(f"{name}={value}: not supported by this broker; it knows {', '.join(values)}")
+        raise IllegalAttributes(f"{name}={value}: value not supported; supported values: {', '.join(values)}")
 
 
 def _check_changeable(name: str, *, is_new: bool) -> None:
     if not is_new and not _attribute(name).is_changeable:
-        raise IllegalAttributes(f"{name}: it can only be set when the topic is made")
+        raise IllegalAttributes(f"{name}: can only be set when the topic is created")
 
 
 def _attribute(name: str) -> _Attribute:
     attribute = _ATTRIBUTES.get(name)
     if attribute is None:
-        raise IllegalAttributes(f"{name}: no attribute of topics; there are {', '.join(sorted(_ATTRIBUTES))}")
+        raise IllegalAttributes(f"{name}: unknown attribute; known attributes: {', '.join(sorted(_ATTRIBUTES))}")
     return attribute

@@ -1,4 +1,4 @@
-"""Deletes the queues of a topic beside the event loop: there may be thousands, each with its own folder."""
+"""Deletes the queues of a topic on another thread. A topic may have thousands of queues, each with its own directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.store import ConsumerOffsets, FileSystem, MessageStore
 
 
 class TopicDeletion:
-    """Deletes queues. The caller has removed the topic's settings before."""
+    """Deletes queues and offsets. The caller must remove the topic's settings first."""
 
     def __init__(self, store: MessageStore, offsets: ConsumerOffsets, file_lock: asyncio.Lock, checkpoints: Checkpoints) -> None:
         self._store = store
@@ -23,15 +23,15 @@ class TopicDeletion:
         self._checkpoints = checkpoints
 
     async def delete(self, topic: bytes) -> None:
-        """Deletes the topic's queues and their consumers' offsets for good. Raises OSError, StoreUnwritable.
+        """Deletes the topic's queues and consumer offsets permanently. Raises OSError, StoreUnwritable.
 
-        A message sent meanwhile is deleted with the topic, or is the first of a new one.
+        A message that is sent during the deletion is either deleted too, or becomes the first message of a new topic.
         """
         async with self._file_lock:
             paths = self._store.forget_topic(topic)
             self._offsets.remove_topic(topic.decode())
             await on_thread(partial(_remove, self._store.files, paths))
-        # Recovery must not begin before this, or it would restore the queues.
+        # Write a checkpoint, or a recovery after a crash would restore the queues.
         await self._checkpoints.write()
 
 
@@ -45,5 +45,5 @@ def _remove(files: FileSystem, paths: Sequence[Path]) -> None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:  # the folder holds a foreign file
+            if error.errno != errno.ENOTEMPTY:  # the directory contains a foreign file
                 raise

@@ -21,7 +21,7 @@ BENCHMARK_TOPIC_QUEUES = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """Settings that decide which topics exist initially, and which a send may create."""
+    """Settings that determine the initial topics, and the topics that a send may create."""
 
     cluster: str
     broker_name: str
@@ -30,15 +30,15 @@ class TopicRules:
     cluster_topic_enable: bool = True
     broker_topic_enable: bool = True
     trace_topic: str | None = None
-    most_topics: int = 10_000
-    """Beyond so many clients and operators make no more; retry topics and dead letters of existing groups come on top."""
+    max_topics: int = 10_000
+    """The limit of topics that clients and operators may create. It does not apply to retry and dead-letter topics."""
 
 
 class TopicTable:
-    """All topics. `persist_changes` writes retry topics and changes by the name server; all other changes are on disk at once.
+    """All topics. Retry topics and changes by the name server are saved by `persist_changes`; other changes are saved at once.
 
-    A crash may lose a retry topic: the group's next heartbeat creates it again. It loses no other topic that has an acknowledged
-    message, whatever the disk refused before: nobody would find the message.
+    A crash may lose a retry topic, which the group's next heartbeat creates again. It never loses another topic that has an
+    acknowledged message, even if the disk refused earlier writes, because its messages could not be found without it.
     """
 
     def __init__(
@@ -49,15 +49,15 @@ class TopicTable:
         clock: Callable[[], int],
     ) -> None:
         self.on_change: Callable[[str], None] = lambda topic: None
-        """Called with the topic whenever the name servers should get a change."""
+        """Called with the topic after each change that the name servers need."""
         self._configs = configs
         self._rules = rules
         self._clock = clock
         self._sendable: dict[str, TopicConfig] = {}
         self.has_changed = Alarm()
-        """Rings when there is something for `persist_changes` to do."""
+        """Set when `persist_changes` has work to do."""
         self._unsaved: set[str] = set()
-        """The topics whose settings differ from those on the disk."""
+        """The topics whose settings have not been saved."""
         for config in _initial_topics(rules):
             if configs.get(config.topic_name) != config:
                 self._put(config)
@@ -65,7 +65,7 @@ class TopicTable:
 
     @property
     def configs(self) -> TopicConfigs:
-        """The table itself; do not change it."""
+        """The table itself. Read-only for callers."""
         return self._configs
 
     def get(self, topic: str) -> TopicConfig | None:
@@ -76,7 +76,7 @@ class TopicTable:
         return iter(self._configs)
 
     def is_system_topic(self, topic: str) -> bool:
-        """Returns whether clients may neither create nor delete the topic."""
+        """Returns True if clients may neither create nor delete the topic."""
         return topic in self.system_topics or topics.is_system_topic(topic)
 
     def existing(self, topic: str) -> TopicConfig:
@@ -87,16 +87,16 @@ class TopicTable:
         return config
 
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
-        """Returns the settings of a message's topic, created by the default topic's if missing.
+        """Returns the settings of a message's topic. Creates a missing topic from the default topic's settings.
 
-        They are on the disk then. Raises RequestRefused; StoreUnwritable if the disk refuses.
+        The settings are on disk on return. Raises RequestRefused, and StoreUnwritable if the disk fails.
         """
         config = self._sendable.get(topic)
         if config is None:
             refuse_illegal_topic(topic)
             if topic in topics.NOT_ALLOWED_SEND_TOPICS:
                 raise RequestRefused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
-            config = self._configs.get(topic) or self._made_by_a_send(topic, default_topic, queue_nums, unit_mode)
+            config = self._configs.get(topic) or self._create_for_send(topic, default_topic, queue_nums, unit_mode)
             if not permissions.is_writeable(config.perm):
                 raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
             self._save(topic)
@@ -104,33 +104,33 @@ class TopicTable:
         return config
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Returns a queue for a message that was accepted for this one some time ago: the topic may have fewer queues by now."""
+        """Returns the queue for a message that was accepted for `queue_id` earlier. The topic may have fewer queues now."""
         config = self._configs.get(topic.decode())
         if config is None or config.write_queue_nums <= 0 or queue_id < max(config.read_queue_nums, config.write_queue_nums):
             return queue_id
         return queue_id % config.write_queue_nums
 
     def internal(self, topic: str, queue_nums: int) -> TopicConfig:
-        """Returns a topic that only the broker itself reads, created if missing. `persist_changes` writes its settings."""
+        """Returns a topic that only the broker reads. Creates the topic if it is missing; `persist_changes` saves it."""
         return self._configs.get(topic) or self._make_internal(topic, queue_nums)
 
     def read_by_others(self, topic: str, queue_nums: int) -> TopicConfig:
-        """Returns a topic of the broker's own for clients and operators, created if missing (createTopicInSendMessageBackMethod).
+        """Returns a system topic that clients may read. Creates the topic if it is missing (createTopicInSendMessageBackMethod).
 
-        Its settings are on the disk then, so no crash hides dead letters. Raises StoreUnwritable if the disk refuses.
+        Its settings are on disk on return, so that dead letters can be found after a crash. Raises StoreUnwritable.
         """
         config = self.internal(topic, queue_nums)
         self._save(topic)
         return config
 
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
-        """Returns the topic in which the group's messages wait for another attempt."""
+        """Returns the topic in which the group's messages wait for a retry. Creates the topic if it is missing."""
         topic = topics.retry_topic(group)
         flag = permissions.UNIT_SUBSCRIPTION if unit_mode else 0
         return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
-        """Returns the topic for the group's messages without attempts left. Raises StoreUnwritable."""
+        """Returns the topic for the group's messages that used up all attempts. Raises StoreUnwritable."""
         return self.read_by_others(topics.dead_letter_topic(group), 1)
 
     def update(self, config: TopicConfig) -> None:
@@ -156,7 +156,7 @@ class TopicTable:
                 self._put(replace(config, order=not config.order))
 
     def persist_changes(self) -> None:
-        """Writes changes to the disk. Raises OSError; then the next call tries again."""
+        """Saves changes to disk. Raises OSError; the next call retries."""
         if self._unsaved:
             self._configs.persist()
             self._unsaved.clear()
@@ -166,9 +166,9 @@ class TopicTable:
             try:
                 self.persist_changes()
             except OSError as error:
-                raise StoreUnwritable(f"the settings of the topic {topic} cannot be stored: {error}") from error
+                raise StoreUnwritable(f"cannot store the settings of topic {topic}: {error}") from error
 
-    def _made_by_a_send(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
+    def _create_for_send(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
         model = self._configs.get(default_topic)
         if default_topic == topics.AUTO_CREATE_TOPIC and not self._rules.auto_create_topic_enable:
             model = None
@@ -189,8 +189,9 @@ class TopicTable:
         return config
 
     def _refuse_if_full(self, topic: str) -> None:
-        if topic not in self._configs and len(self._configs) >= self._rules.most_topics:
-            remark = f"no topic {topic}: the broker has {len(self._configs)} topics, and maxTopicNum={self._rules.most_topics}"
+        if topic not in self._configs and len(self._configs) >= self._rules.max_topics:
+            count, limit = len(self._configs), self._rules.max_topics
+            remark = f"cannot create topic {topic}: {count} topics exist, maxTopicNum={limit}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def _refuse_system_topic(self, topic: str) -> None:
@@ -209,7 +210,7 @@ class TopicTable:
 
 
 def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:
-    """Yields the initial topics of each broker of 4.9.7."""
+    """Yields the initial topics, which are those of RocketMQ 4.9.7."""
     read_write = permissions.READ_AND_WRITE
     yield TopicConfig(topics.SELF_TEST_TOPIC, 1, 1)
     if rules.auto_create_topic_enable:

@@ -1,4 +1,4 @@
-"""Half messages, their transitions, check-backs and recovery. The rest of the broker uses only the names exported here."""
+"""Transactions: half messages, their state changes, check-backs and recovery. Other packages use only the names exported here."""
 
 from rocketmq_broker.server.transactions.build import NoTransactions, Transactions, build_transactions
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages

@@ -1,4 +1,4 @@
-"""Builds the parts of this room, and connects them to the rest of the broker."""
+"""Builds the parts of this package, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
 
 class NoTransactions:
-    """Refuses messages that begin a transaction, for rejectTransactionMessage=true."""
+    """Refuses messages that begin a transaction (rejectTransactionMessage=true)."""
 
     def __init__(self, broker_host: str) -> None:
         self._broker_host = broker_host
@@ -41,20 +41,20 @@ class NoTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transactions:
-    """The parts of this room that the rest of the broker uses."""
+    """The parts of this package that the rest of the broker uses."""
 
     messages: TransactionalMessages
-    """Whoever is outside this room counts and lists pending transactions with it, and no more."""
+    """The pending transactions. Other packages may only count and list them."""
     check_service: CheckService
     checks_in_flight: ChecksInFlight[Connection]
     notes: TransactionNotes
 
     def start(self, tasks: Tasks) -> None:
-        """Starts the check service, and the writer of notes for the next start."""
+        """Starts the check service, and the task that saves notes for the next start."""
         check_service = self.check_service
         tasks.when_due(
             "check-back",
-            check_service.look_now,
+            check_service.handle_due_now,
             check_service.alarm,
             rest_s=MIN_SLEEP_S,
             due_s=check_service.due_s,
@@ -62,7 +62,7 @@ class Transactions:
         tasks.start("notes of transactions", self.notes.keep())
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """Returns the first commit log offset needed by transactions begun after a time; None without any."""
+        """Returns the first commit log offset needed by a transaction that began after a time, or None."""
         return self.messages.table.needed_from(begun_after_ms)
 
 
@@ -80,14 +80,14 @@ def build_transactions(
     policy: CheckPolicy,
     clock: BrokerClock,
     expiry_clock: Callable[[], int],
-    longest_sleep_s: float,
+    max_sleep_s: float,
     idle_notes_s: float,
     checks_in_flight: ChecksInFlight[Connection] | None = None,
 ) -> Transactions:
     """Finds the pending transactions in the store, and builds the parts. Raises StoreError, OSError.
 
-    `tasks` runs work that is too long for one turn of the event loop. `expiry_clock` gives the time for discarding transactions
-    by age (ExpiryClock).
+    `tasks` runs work that is too long for one turn of the event loop. `expiry_clock` is the clock for discarding transactions by
+    age (ExpiryClock).
     """
     in_flight = checks_in_flight or ChecksInFlight(repeat_after_ms=policy.answer_timeout_ms, max_wait_ms=policy.check_interval_ms)
     messages = recover_transactions(store, consumer_offsets, topic_table, policy, clock(), read_check_counts(counts_file))
@@ -107,8 +107,8 @@ def build_transactions(
         dispatcher.add(processor.handlers)
     dispatcher.tell_disconnected(requests.on_disconnected)
     group_commit.listeners.append(messages)
-    clock.tell(messages.table.clock_stepped)
-    clock.tell(in_flight.clock_stepped)
+    clock.on_step(messages.table.clock_stepped)
+    clock.on_step(in_flight.clock_stepped)
     return Transactions(
         messages=messages,
         check_service=CheckService(
@@ -117,7 +117,7 @@ def build_transactions(
             appended=group_commit.appended,
             clock=clock,
             expiry_clock=expiry_clock,
-            longest_sleep_s=longest_sleep_s,
+            max_sleep_s=max_sleep_s,
         ),
         checks_in_flight=in_flight,
         notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file, idle_notes_s),

@@ -1,6 +1,6 @@
-"""Sends checks to producers, and tracks the answers that they owe (RocketMQ's AbstractTransactionalMessageCheckListener).
+"""Sends checks to producers, and tracks unanswered ones (RocketMQ's AbstractTransactionalMessageCheckListener).
 
-A producer's answer is an ordinary END_TRANSACTION request. A check counts once it is sent.
+A producer answers with an ordinary END_TRANSACTION request. A check counts once it is sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PORT_LENGTH: Final = 4
 
 
 class Producers(Protocol):
-    """The producers online (ProducerGroups)."""
+    """The connected producers (ProducerGroups)."""
 
     def connections(self, group: str) -> list[Connection]:
         """Returns the connections of a group's members."""
@@ -48,10 +48,10 @@ class CheckRequests:
         self._store_host = store_host
         self._turn = 0
         self.may_check: Callable[[Connection, bytes], bool] | None = None
-        """Whether a producer may be asked about transactions of a topic; without it each one may."""
+        """Returns True if a producer may receive checks of a topic's transactions. If None, all producers may."""
 
     def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
-        """Returns what the producers of the transaction's group can do now, and the connections able to answer a check."""
+        """Returns the state of the transaction's producer group, and the connections that can be sent a check."""
         online = self._producers.connections(transaction.producer_group)
         if self.may_check is not None:
             online = [connection for connection in online if self.may_check(connection, transaction.topic)]
@@ -61,7 +61,7 @@ class CheckRequests:
         return GroupState(bool(online), bool(able), owes_answer), able
 
     def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
-        """Asks one of the producers able to answer. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        """Sends a check to one of the available producers. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
         half = self._messages.read(transaction)
         asked = self._ask_one(transaction, half, self._in_turn(able, half.born_host), transaction.checks + 1, now_ms)
         if asked is None:
@@ -72,9 +72,9 @@ class CheckRequests:
         self._messages.counts.checks_sent += 1
 
     def repeat_unanswered(self, now_ms: int, limit: int) -> None:
-        """Repeats checks whose answer may be lost: to another working producer of the group, or else to the one that owes it.
+        """Repeats checks whose answer may be lost. Prefers an available producer of the group that is not the silent one.
 
-        The check counts once. Each repetition has its number.
+        A repeated check counts once, and keeps its number.
         """
         for owing, commit_log_offset in self._checks_in_flight.take_repetitions(now_ms, limit):
             transaction = self._messages.table.find(commit_log_offset)
@@ -106,7 +106,7 @@ class CheckRequests:
         number: int,
         now_ms: int,
     ) -> Connection | None:
-        """Returns the first connection that takes the check; None if none does. `number` is the check's."""
+        """Sends check number `number` to the first connection that accepts it. Returns that connection, or None."""
         header = _header(transaction, half, self._store_host)
         body = check_message(half, transaction, number)
         for connection in in_turn:
@@ -119,11 +119,11 @@ class CheckRequests:
         return None
 
     def next_repetition_ms(self) -> int | None:
-        """Returns the time of the next repetition; None if no answer is owed."""
+        """Returns the time of the next repetition, or None if no check is unanswered."""
         return self._checks_in_flight.next_repetition_ms()
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks the checks without a timely answer as overdue."""
+        """Marks unanswered checks as overdue when their time has passed."""
         self._checks_in_flight.notice_time(now_ms)
 
     def unanswered_about(self, transaction: PendingTransaction) -> int:
@@ -131,7 +131,7 @@ class CheckRequests:
         return self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Withdraws the checks that a disconnected producer left unanswered: they do not count."""
+        """Withdraws the unanswered checks of a disconnected producer. They no longer count."""
         for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():
             transaction = self._messages.table.find(commit_log_offset)
             if transaction is not None:
@@ -139,9 +139,9 @@ class CheckRequests:
                 self._messages.counts.checks_given_back += checks
 
     def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
-        """Returns the producers to ask, best first: the half message's sender, then its machine, then the others in turn.
+        """Returns the producers in order of preference: the half message's sender, then its machine, then the others in rotation.
 
-        A producer that let a check time out, and has answered none since, comes last.
+        Producers that let a check time out, and have not answered since, come last.
         """
         self._turn += 1
         start = self._turn % len(able)
@@ -151,7 +151,7 @@ class CheckRequests:
 
 
 def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
-    """Returns whether the connection is another one, and whether its machine is: after a reconnect the port differs."""
+    """Returns a sort key that puts the sender's connection first, then its machine. A reconnect changes the port."""
     return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
 
 

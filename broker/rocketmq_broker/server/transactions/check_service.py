@@ -1,4 +1,4 @@
-"""Checks due pending transactions with their producers (RocketMQ's TransactionalMessageCheckService)."""
+"""Handles pending transactions that are due for a check (RocketMQ's TransactionalMessageCheckService)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 logger = logging.getLogger(__name__)
 
 AT_MOST_AT_ONCE = 256
-"""Transactions looked at before others get their turn on the event loop."""
+"""The number of transactions handled in one turn of the event loop."""
 HELD_BACK_MS = 1_000
-"""The pause before the next look if no producer of the group can be asked, or the half message is on its way to the disk."""
+"""The pause before a retry if no producer of the group is available, or the half message is not on disk yet."""
 UNWRITABLE_MS = 1_000
-"""The pause before the next try if the store could not be written."""
+"""The pause before a retry if the store was not writable."""
 MIN_SLEEP_S = 0.02
 
 
 class CheckService:
-    """Handles transactions that are due: checks, puts back or discards them."""
+    """Checks, puts back or discards transactions that are due."""
 
     def __init__(
         self,
@@ -36,52 +36,52 @@ class CheckService:
         appended: Callable[[], None],
         clock: Callable[[], int],
         expiry_clock: Callable[[], int],
-        longest_sleep_s: float,
+        max_sleep_s: float,
     ) -> None:
-        """`appended` is called when the store has something to write (GroupCommit).
+        """`appended` is called when records were appended to the store (GroupCommit.appended).
 
-        `expiry_clock` gives the time for discarding transactions by age (ExpiryClock). `longest_sleep_s` bounds the result of
-        `due_s`: the event loop's clock may be slower than `clock`.
+        `expiry_clock` is the clock for discarding transactions by age (ExpiryClock). `max_sleep_s` limits the result of `due_s`,
+        because the event loop's clock may be slower than `clock`.
         """
         self._messages = messages
         self._requests = requests
         self._appended = appended
         self._clock = clock
-        self._longest_sleep_s = longest_sleep_s
+        self._max_sleep_s = max_sleep_s
         self._expiry_clock = expiry_clock
         self.alarm = Alarm()
-        """Rings when a transaction is due sooner than the last `look_now` said."""
+        """Set when a transaction is due earlier than `handle_due_now` returned."""
         self._known_bad: set[int] = set()
 
-    def ask_only(self, may_check: Callable[[Connection, bytes], bool]) -> None:
-        """Restricts checks to producers that may see the half message, by topic."""
+    def restrict_checks(self, may_check: Callable[[Connection, bytes], bool]) -> None:
+        """Restricts checks to producers that may see the half messages of a topic."""
         self._requests.may_check = may_check
 
-    def look_now(self) -> float | None:
-        """Handles due transactions. Returns in how many seconds something is due next; None if nothing is pending."""
-        self.look(self._clock())
+    def handle_due_now(self) -> float | None:
+        """Handles due transactions. Returns the seconds until the next one is due, or None if none is pending."""
+        self.handle_due(self._clock())
         return self.due_s()
 
     def due_s(self) -> float | None:
-        """Returns in how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
+        """Returns the seconds until the next transaction is due, or None if none is pending. The alarm is set if it shortens."""
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)
         due_times.watch(due_ms, self.alarm.ring)
-        return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._longest_sleep_s)
+        return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._max_sleep_s)
 
-    def look(self, now_ms: int) -> None:
-        """Handles a bounded number of transactions due at that time."""
+    def handle_due(self, now_ms: int) -> None:
+        """Handles a limited number of transactions that are due at `now_ms`."""
         before = self._messages.appended_position
         self._requests.notice_time(now_ms)
         for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
             try:
-                self._look_at(transaction, now_ms)
+                self._handle(transaction, now_ms)
             except StoreUnwritable as error:
                 self._messages.table.due_times.reschedule(transaction, now_ms + UNWRITABLE_MS)
-                logger.warning("a transaction cannot be closed now: %s", error)
+                logger.warning("cannot end a transaction now, retry in %g s: %s", UNWRITABLE_MS / 1000, error)
             except Exception as error:
-                self._pass_over(transaction, error)
+                self._skip(transaction, error)
         self._requests.repeat_unanswered(now_ms, AT_MOST_AT_ONCE)
         try:
             self._put_back_oldest(now_ms)
@@ -89,14 +89,14 @@ class CheckService:
             if self._messages.appended_position != before:
                 self._appended()
 
-    def _look_at(self, transaction: PendingTransaction, now_ms: int) -> None:
+    def _handle(self, transaction: PendingTransaction, now_ms: int) -> None:
         group, able = self._requests.group(transaction)
         action = decide_check(transaction, self._expiry_clock(), self._messages.policy, group)
         if action is CheckAction.NO_PRODUCER:
             self._messages.counts.checks_without_producer += 1
         elif action is CheckAction.HOLD:
             self._messages.counts.checks_held_back += 1
-            self._look_again_soon(transaction, now_ms)
+            self._retry_soon(transaction, now_ms)
         elif action is CheckAction.CHECK_BACK:
             self._check_back(transaction, able, now_ms)
         else:
@@ -106,16 +106,16 @@ class CheckService:
         try:
             self._requests.send(transaction, able, now_ms)
         except NotWrittenYet:
-            self._look_again_soon(transaction, now_ms)
+            self._retry_soon(transaction, now_ms)
         except HalfMessageExpired:
             self._lose(transaction, now_ms)
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
-        """Parks the message. ParkedMessages logs it once it is on disk."""
+        """Parks the message. ParkedMessages logs it when it is visible."""
         try:
             self._messages.discard(transaction, now_ms)
         except NotWrittenYet:
-            self._look_again_soon(transaction, now_ms)
+            self._retry_soon(transaction, now_ms)
         except HalfMessageLost:
             self._lose(transaction, now_ms)
         else:
@@ -125,7 +125,7 @@ class CheckService:
                 self._messages.counts.discards += 1
 
     def _put_back_oldest(self, now_ms: int) -> None:
-        """Keeps the consumer offset of the half queue near the queue's end, so that the next start reads little."""
+        """Keeps the consumer offset of the half queue near the end of the queue, so that the next start reads little."""
         for _ in range(AT_MOST_AT_ONCE):
             transaction = must_be_put_back(self._messages.table, self._messages.policy)
             if transaction is None:
@@ -136,30 +136,30 @@ class CheckService:
             except StoreUnwritable:
                 return
             except NotWrittenYet:
-                self._look_again_soon(transaction, now_ms)
+                self._retry_soon(transaction, now_ms)
                 return
             except HalfMessageLost:
                 self._lose(transaction, now_ms)
 
-    def _look_again_soon(self, transaction: PendingTransaction, now_ms: int) -> None:
+    def _retry_soon(self, transaction: PendingTransaction, now_ms: int) -> None:
         self._messages.table.due_times.reschedule(transaction, min(transaction.due_ms, now_ms + HELD_BACK_MS))
 
     def _lose(self, transaction: PendingTransaction, now_ms: int) -> None:
         self._messages.lose(transaction, now_ms)
         self._messages.counts.bad_records += 1
         logger.error(
-            "lost the transaction at %d of %s: its half message cannot be read any more",
+            "lost the transaction at commit log offset %d of group %s: its half message is no longer readable",
             transaction.commit_log_offset, transaction.producer_group,
         )  # fmt: skip
 
-    def _pass_over(self, transaction: PendingTransaction, error: Exception) -> None:
-        """Leaves a transaction for the next time. Logs the reason the first time."""
+    def _skip(self, transaction: PendingTransaction, error: Exception) -> None:
+        """Skips a transaction until its next check. Logs the error the first time."""
         self._messages.counts.bad_records += 1
         if transaction.commit_log_offset in self._known_bad:
             return
         self._known_bad.add(transaction.commit_log_offset)
         known = isinstance(error, (HalfMessageLost, NotAHalfMessage))
         logger.error(
-            "cannot check the transaction at %d of %s: %s",
+            "cannot check the transaction at commit log offset %d of group %s: %s",
             transaction.commit_log_offset, transaction.producer_group, error, exc_info=None if known else error,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""END_TRANSACTION: producers' decisions, and their answers to checks (RocketMQ's EndTransactionProcessor)."""
+"""Handles END_TRANSACTION: producers' decisions, and their answers to checks (RocketMQ's EndTransactionProcessor)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class EndTransactionProcessor:
-    """Commits or rolls back, and answers after that is durable. A one-way request gets no answer."""
+    """Commits or rolls back transactions. Responds when the result is durable. One-way requests get no response."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class EndTransactionProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of COMMIT and ROLLBACK, and of answers to check-backs, which use the same request."""
+        """The handler of COMMIT and ROLLBACK. Answers to checks use the same request."""
         return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Carries out a producer's decision, or its answer to a check."""
+        """Applies a producer's decision, or its answer to a check."""
         header = command.decode_header(EndTransactionRequestHeader)
         if header.from_transaction_check:
             offset, answer = header.commit_log_offset, header.commit_or_rollback
@@ -61,7 +61,7 @@ class EndTransactionProcessor:
         return None
 
     def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:
-        """Carries out a decision. Returns the commit log offset after its records. Raises RequestRefused, StoreUnwritable."""
+        """Applies a decision. Returns the commit log offset after its records. Raises RequestRefused, StoreUnwritable."""
         transaction = decision.transaction
         if transaction is None:
             raise self._refused(decision.refusal or Refusal.NOT_FOUND, decision.remark, request, connection)
@@ -76,7 +76,7 @@ class EndTransactionProcessor:
     def _refused(self, refusal: Refusal, remark: str, request: EndRequest, connection: Connection) -> RequestRefused:
         self._messages.counts.refusals[refusal] += 1
         logger.warning(
-            "refused (%s) what %s of %s decided about commit log offset %d: %s",
+            "refused (%s) a decision of %s in group %s about the transaction at commit log offset %d: %s",
             refusal.value, connection.peer, request.producer_group, request.commit_log_offset, remark,
         )  # fmt: skip
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

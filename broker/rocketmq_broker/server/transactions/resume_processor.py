@@ -1,4 +1,4 @@
-"""RESUME_CHECK_HALF_MESSAGE: resumes discarded messages (RocketMQ's AdminBrokerProcessor.resumeCheckHalfMessage)."""
+"""Handles RESUME_CHECK_HALF_MESSAGE: resumes discarded messages (AdminBrokerProcessor.resumeCheckHalfMessage)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
 logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE: Final = 1024
-"""Half messages looked at before others get their turn on the event loop."""
+"""The number of half messages read in one turn of the event loop."""
 
 
 class ResumeProcessor:
-    """Resumes a message once. Finds an earlier resumption by the index, or else by a search of all later half messages."""
+    """Resumes each message once. Finds an earlier resumption in the index, or else by a search of all later half messages."""
 
     def __init__(
         self,
@@ -64,26 +64,26 @@ class ResumeProcessor:
         try:
             place = parse_offset_message_id(message_id)
             discarded = read_half_message(self._store.read_queued(place.commit_log_offset))
-            alike = self._messages_alike(discarded)
-            is_searched = self._search_on(connection, discarded, alike)
+            related = self._related_messages(discarded)
+            is_searched = self._search_on(connection, discarded, related)
         except (ValueError, RecordNotFound, CorruptRecord, NotAHalfMessage, NotResumable) as error:
             raise _refused(message_id, error) from None
         if is_searched:
             self._resume(connection, reply_to, message_id, discarded)
         elif self._is_searching:
-            remark = "the broker is searching all half messages for another message that is to be resumed; try again later"
+            remark = "another search of all half messages is in progress; try again later"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
         else:
             self._is_searching = True
-            search = self._search_and_resume(connection, reply_to, message_id, discarded, alike)
-            self._tasks.start("find out whether a message was resumed already", search)
+            search = self._search_and_resume(connection, reply_to, message_id, discarded, related)
+            self._tasks.start("search for an earlier resumption", search)
         return None
 
     async def _search_and_resume(
-        self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage, alike: Iterator[HalfMessage]
+        self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage, related: Iterator[HalfMessage]
     ) -> None:
         try:
-            while not self._search_on(connection, discarded, alike):  # noqa: ASYNC110 (others get their turn; nobody could tell)
+            while not self._search_on(connection, discarded, related):  # noqa: ASYNC110 (yields between the steps of a search)
                 await asyncio.sleep(0)
             self._resume(connection, reply_to, message_id, discarded)
         except (CorruptRecord, NotResumable) as error:
@@ -96,13 +96,13 @@ class ResumeProcessor:
         finally:
             self._is_searching = False
 
-    def _search_on(self, connection: Connection, discarded: HalfMessage, alike: Iterator[HalfMessage]) -> bool:
-        """Searches the next few messages; returns whether that was all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
-        some = list(islice(alike, MAX_AT_ONCE))
+    def _search_on(self, connection: Connection, discarded: HalfMessage, related: Iterator[HalfMessage]) -> bool:
+        """Searches the next messages. Returns True if there are no more. Raises NotResumable, CorruptRecord, StoreUnwritable."""
+        some = list(islice(related, MAX_AT_ONCE))
         try:
             refuse_if_not_resumable(discarded, some)
         except AlreadyResumed:
-            # Apache's broker resumed it, or this one ended before it wrote the mark: no operator needs to look at the message.
+            # Apache's broker resumed it, or this broker crashed before it wrote the mark. No operator needs to treat the message.
             place = _place(discarded)
             if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
                 self._mark_resumed(place, connection)
@@ -110,13 +110,13 @@ class ResumeProcessor:
         return len(some) < MAX_AT_ONCE
 
     def _resume(self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage) -> None:
-        """Begins the new transaction, and answers when it is durable. Raises RequestRefused, StoreUnwritable."""
+        """Begins the new transaction, and responds when it is durable. Raises RequestRefused, StoreUnwritable."""
         try:
             self._messages.resume(discarded, self._clock())
         except (NotAHalfMessage, NotResumable) as error:
             raise _refused(message_id, error) from None
         end_position = self._mark_resumed(_place(discarded), connection)
-        logger.warning("%s resumed by hand the discarded message %s", connection.peer, message_id)
+        logger.warning("%s manually resumed discarded message %s", connection.peer, message_id)
         self._group_commit.after_durable(end_position, connection, reply_to)
 
     def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
@@ -125,14 +125,14 @@ class ResumeProcessor:
         self._group_commit.appended()
         return appended.end_position
 
-    def _messages_alike(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
+    def _related_messages(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
         """Yields half messages and delivered messages with the same transaction id; without an index, all later half messages."""
         transaction_id = discarded.transaction_id
         if transaction_id is None or not self._store.config.is_index_enabled:
             return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
         found = [self._store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
-        if not all(one.are_all for one in found):  # the index may hide a relevant one of very many with that id
+        if not all(one.are_all for one in found):  # the index may omit the right one of very many messages with this id
             return self._half_messages_since(discarded)
         return iter([read_any_message(record) for one in found for record in one.records])
 
@@ -146,4 +146,4 @@ def _place(discarded: HalfMessage) -> ParkedPlace:
 
 
 def _refused(message_id: str, error: Exception) -> RequestRefused:
-    return RequestRefused(ResponseCode.SYSTEM_ERROR, f"the message {message_id[:64]} cannot be resumed: {error}")
+    return RequestRefused(ResponseCode.SYSTEM_ERROR, f"message {message_id[:64]} cannot be resumed: {error}")

@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.server.statistics.histogram import Histogram
 
 FINISH_LATENCY_S: Final = (5, 60, 600, 3600, 43_200, 86_400)
-"""RocketMQ's own bounds: 5 s, a minute, 10 minutes, an hour, 12 hours, a day."""
+"""RocketMQ's bounds: 5 s, 1 minute, 10 minutes, 1 hour, 12 hours, 1 day."""
 
 _BOUNDS_MS: Final = tuple(bound * 1000 for bound in FINISH_LATENCY_S)
 _PROMPT_MS: Final = _BOUNDS_MS[0]
@@ -17,13 +17,13 @@ _PROMPT_MS: Final = _BOUNDS_MS[0]
 
 @dataclass(slots=True)
 class TopicOutcomes:
-    """Counters that only grow. Each event adds to one of them."""
+    """Counters that never decrease. Each transaction increments one of them."""
 
     rollbacks: int = 0
     prompt_commits: int = 0
-    """Commits within the first bound, as nearly all are."""
+    """Commits within the first bound, which are nearly all commits."""
     late_commits: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS_MS))
-    """Later commits, by the bounds above the first one; the last counter is for commits beyond all bounds."""
+    """Later commits, by the bounds above the first one. The last counter is for commits beyond all bounds."""
     latency_ms: int = 0
     """The sum of the times from half message to commit."""
 
@@ -33,7 +33,7 @@ class TopicOutcomes:
         return self.prompt_commits + sum(self.late_commits)
 
     def committed(self, latency_ms: int) -> None:
-        """Counts a commit. `latency_ms` is the time since its half message, less than 0 if the clock was set back."""
+        """Counts a commit. `latency_ms` is the time since its half message, negative if the system time was set back."""
         if latency_ms <= _PROMPT_MS:
             self.prompt_commits += 1
             if latency_ms < 0:
@@ -43,7 +43,7 @@ class TopicOutcomes:
         self.latency_ms += latency_ms
 
     def finish_latency_s(self) -> Histogram:
-        """Returns a histogram of seconds from half message to commit."""
+        """Returns a histogram of the seconds from half message to commit."""
         histogram = Histogram(FINISH_LATENCY_S)
         histogram.counts = [self.prompt_commits, *self.late_commits]
         histogram.total = self.latency_ms / 1000

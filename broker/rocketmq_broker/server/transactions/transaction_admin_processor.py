@@ -1,4 +1,4 @@
-"""Lists and decides transactions for operators. RocketMQ has no such requests (its issues 4343, 4435, 4436)."""
+"""Handles admin requests that list and decide transactions. RocketMQ has no such requests (its issues 4343, 4435, 4436)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from rocketmq_broker.transaction.states import State
 
 logger = logging.getLogger(__name__)
 
-LARGEST_PAGE: Final = 1000
+MAX_PAGE_SIZE: Final = 1000
 
 
 class TransactionAdminProcessor:
-    """Answers `python -m rocketmq_broker.admin`."""
+    """Serves `python -m rocketmq_broker.admin`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class TransactionAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of this project's own requests about transactions; Apache's brokers know none of them."""
+        """The handlers of requests about transactions. The request codes are this project's own."""
         return {
             AdminRequestCode.LIST_PENDING_TRANSACTIONS: self.list_pending,
             AdminRequestCode.SHOW_TRANSACTION: self.show,
@@ -65,17 +65,17 @@ class TransactionAdminProcessor:
         }
 
     def list_pending(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the pending transactions that match, the oldest first. Reads only one page of half messages."""
+        """Responds with the matching pending transactions, oldest first. Reads the half messages of one page only."""
         header = command.decode_header(ListPendingTransactionsRequestHeader)
         matching = _matching(self._messages, header, self._clock())
         rest = [transaction for transaction in matching if transaction.commit_log_offset > header.after]
-        count = max(1, min(header.max_count, LARGEST_PAGE))
+        count = max(1, min(header.max_count, MAX_PAGE_SIZE))
         page = nsmallest(count, rest, key=lambda transaction: transaction.commit_log_offset)
         next_after = page[-1].commit_log_offset if len(rest) > len(page) else None
         return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with pending or decided transactions, by id, key or half offset. None found is an empty answer."""
+        """Responds with pending or decided transactions, by id, key or half offset. The list is empty if none is found."""
         header = command.decode_header(ShowTransactionRequestHeader)
         found: dict[int, Found] = {}
         if header.half_offset is not None:
@@ -86,9 +86,9 @@ class TransactionAdminProcessor:
         return _encode(command, [self._with_check_backs(self._info(one)) for one in found.values()], len(found))
 
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Commits or rolls back by hand. Like each decision it must be the first. The op message keeps the reason."""
+        """Commits or rolls back a pending transaction for an operator. The op message stores the reason."""
         header = command.decode_header(DecideTransactionRequestHeader)
-        reason = acceptable_reason(header.reason, what_for="a decision by hand")
+        reason = acceptable_reason(header.reason, what_for="a manual decision")
         transaction, now_ms = self._the_one_pending(header), self._clock()
         try:
             end_position = self._carry_out(transaction, now_ms, reason, is_commit=header.commit)
@@ -98,7 +98,7 @@ class TransactionAdminProcessor:
             ) from None
         state = State.COMMITTED if header.commit else State.ROLLED_BACK
         logger.warning(
-            "%s %s by hand the transaction at %d of %s: %s",
+            "%s manually %s the transaction at commit log offset %d of group %s: %s",
             connection.peer, state.value, transaction.commit_log_offset, transaction.producer_group, reason,
         )  # fmt: skip
         info = decided_now_info(transaction, state, header.transaction_id, reason, now_ms)
@@ -116,14 +116,14 @@ class TransactionAdminProcessor:
         return end_position
 
     def list_decided(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the transactions decided with a reason, the latest first."""
+        """Responds with the transactions that were decided with a reason, latest first."""
         self._refuse_search_without_index()
         header = command.decode_header(ListDecidedTransactionsRequestHeader)
-        found = self._finder.with_reason(header.before_ms, max(1, min(header.max_count, LARGEST_PAGE)))
+        found = self._finder.with_reason(header.before_ms, max(1, min(header.max_count, MAX_PAGE_SIZE)))
         return self._answer(command, found, len(found))
 
     def _the_one_pending(self, header: DecideTransactionRequestHeader) -> PendingTransaction:
-        """Returns the only pending transaction that is meant. Raises RequestRefused for none or several."""
+        """Returns the pending transaction of the request. Raises RequestRefused if there is none, or more than one."""
         if header.half_offset is not None:
             transaction = self._finder.pending_by_offset(header.half_offset)
             if transaction is None:
@@ -131,7 +131,7 @@ class TransactionAdminProcessor:
             return transaction
         self._refuse_search_without_index()
         if not self._finder.finds_all(header.transaction_id or ""):
-            remark = "too many half messages have that id to find the one that is meant; name it by its half offset"
+            remark = "too many half messages have this id; use the half offset of the transaction instead"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         found = self._finder.pending_by_id(header.transaction_id or "")
         if not found:
@@ -140,7 +140,7 @@ class TransactionAdminProcessor:
             offsets = ", ".join(str(transaction.commit_log_offset) for transaction in found)
             raise RequestRefused(
                 ResponseCode.SYSTEM_ERROR,
-                f"{len(found)} pending transactions have that id; name one by its half offset: {offsets}",
+                f"{len(found)} pending transactions have this id; use the half offset of one of them: {offsets}",
             )
         return found[0]
 
@@ -150,11 +150,11 @@ class TransactionAdminProcessor:
         else:
             found = self._finder.by_word(header.transaction_id or "")
         if not found:
-            return RequestRefused(ResponseCode.QUERY_NOT_FOUND, f"there is no transaction {which}")
+            return RequestRefused(ResponseCode.QUERY_NOT_FOUND, f"no transaction {which}")
         info = self._info(found[-1])
         if info.state == State.PENDING.value:
             remark = (
-                f"{header.transaction_id} is a key. Several messages may have it, so a decision names the transaction by its id: "
+                f"{header.transaction_id} is a key, which several messages may have; use a transaction id instead: "
                 f"{', '.join(self._info(one).transaction_id or '' for one in found)}"
             )
             return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
@@ -163,7 +163,7 @@ class TransactionAdminProcessor:
 
     def _refuse_search_without_index(self) -> None:
         if not self._finder.can_search:
-            remark = "without an index (messageIndexEnable=false) transactions are found by their half offset only"
+            remark = "without an index (messageIndexEnable=false), transactions can only be found by half offset"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
     def _answer(self, command: RemotingCommand, found: Iterable[Found], total: int, next_after: int | None = None) -> bytes:

@@ -1,4 +1,4 @@
-"""Appends the records of transactions to the store, and reads half messages back (RocketMQ's TransactionalMessageBridge)."""
+"""Appends the records of transactions to the store, and reads half messages (RocketMQ's TransactionalMessageBridge)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from rocketmq_broker.transaction.states import State
 
 
 class TransactionBridge:
-    """Appends the records of transitions. All methods that append raise StoreUnwritable."""
+    """Appends the records of state changes. All methods that append raise StoreUnwritable."""
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
         self._store_host = store.config.store_host
         self.appended_position = 0
-        """The commit log offset after the last record appended here."""
+        """The commit log offset after the last record appended by this object."""
 
     def append_half(self, half: InnerMessage, now_ms: int) -> Appended:
-        """Appends the half message of a producer's message. Also raises IllegalMessage."""
+        """Appends a half message. Also raises IllegalMessage."""
         appended = self._store.append(half, now_ms)
         self.appended_position = appended.end_position
         return appended
 
     def append(self, message: InnerMessage, now_ms: int) -> Appended:
-        """Appends a message that was accepted before. Skips the check of its size, and may use the reserve of the disk."""
+        """Appends a message that was accepted before. Does not check its size, and may use the reserved disk space."""
         appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
         self.appended_position = appended.end_position
         return appended
@@ -37,7 +37,7 @@ class TransactionBridge:
         return self.append(op_message(half_queue_offset, now_ms, self._store_host, state, reason), now_ms)
 
     def take_back(self, position: int) -> None:
-        """Notes the loss of all records at or after that commit log offset."""
+        """Called when all records at or after that commit log offset are lost."""
         self.appended_position = min(self.appended_position, position)
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
@@ -50,7 +50,7 @@ class TransactionBridge:
             is_expired = transaction.stored_at < self._store.commit_log_min_offset
             raise (HalfMessageExpired if is_expired else HalfMessageLost)(str(error)) from None
         if half.queue_offset != transaction.stored_queue_offset:
-            raise HalfMessageLost(f"the half message at {transaction.stored_at} has another queue offset: {half.queue_offset}")
+            raise HalfMessageLost(f"the half message at {transaction.stored_at} has a wrong queue offset: {half.queue_offset}")
         return half
 
     def message_at(self, commit_log_offset: int) -> HalfMessage | None:
@@ -59,7 +59,7 @@ class TransactionBridge:
 
 
 def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
-    """Reads the message at an offset given by a client or another record; None if there is none."""
+    """Reads the message at an offset from a client or another record. Returns None if there is no message."""
     try:
         return read_any_message(store.read_queued(commit_log_offset))
     except UnreadableRecord:

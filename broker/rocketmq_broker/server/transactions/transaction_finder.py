@@ -1,4 +1,4 @@
-"""Finds transactions for operators, pending or decided: by transaction id, by key, or by a half message's offset."""
+"""Finds pending and decided transactions for operators, by transaction id, key or half offset."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 
 _MAX_OPS_READ: Final = 1000
-"""Op messages that one answer reads to find when transactions were rolled back: some milliseconds of the event loop."""
+"""The limit of op messages read for one response, to find when transactions were rolled back. It takes some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FoundPending:
 
     transaction: PendingTransaction
     half: HalfMessage | None
-    """None if it cannot be read; then `problem` says why."""
+    """None if it is unreadable; `problem` contains the reason."""
     problem: str | None = None
 
     @property
@@ -46,17 +46,17 @@ class FoundPending:
 
 @dataclass(frozen=True, slots=True)
 class FoundDecided:
-    """A decided transaction, as far as the store has its records."""
+    """A decided transaction, as far as its records are still in the store."""
 
     commit_log_offset: int
-    """Of the first half message; -1 if nothing tells."""
+    """The offset of the first half message, or -1 if unknown."""
     state: State | None
-    """None if nothing tells how it was decided."""
+    """None if the decision is unknown."""
     half: HalfMessage | None = None
     made: HalfMessage | None = None
     """The committed or discarded message."""
     op: HalfMessage | None = None
-    """The op message that closed it: found if it gives a reason, or else for a rollback that was decided soon."""
+    """The op message that closed it. Searched if it has a reason, or for a rollback soon after the half message."""
     problem: str | None = None
 
 
@@ -64,7 +64,7 @@ Found = FoundPending | FoundDecided
 
 
 class TransactionFinder:
-    """Combines table, index and commit log. Reads a few records for each transaction, and changes nothing."""
+    """Searches the table, the index and the commit log. Reads a few records for each transaction, and changes nothing."""
 
     def __init__(self, messages: TransactionalMessages, store: MessageStore) -> None:
         self._messages = messages
@@ -72,20 +72,20 @@ class TransactionFinder:
 
     @property
     def can_search(self) -> bool:
-        """True if transactions can be found by id or key, which needs an index."""
+        """True if transactions can be found by id or key, which requires an index."""
         return self._store.config.is_index_enabled
 
     def finds_all(self, transaction_id: str) -> bool:
-        """Returns whether the index shows all half messages with that id: a client may send any number."""
+        """Returns True if the index returns all half messages with this id. Clients may send any number of them."""
         return self._store.query(HALF_TOPIC, transaction_id).are_all
 
     def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
-        """Returns the pending transactions with that id: two if a producer sent one message twice."""
+        """Returns the pending transactions with this id. There are two if a producer sent a message twice."""
         found = [self._pending(half) for half in self._halves(transaction_id) if half.transaction_id == transaction_id]
         return list(dict.fromkeys(transaction for transaction in found if transaction is not None))
 
     def pending_by_offset(self, commit_log_offset: int) -> PendingTransaction | None:
-        """Returns the pending transaction with a half message, or a copy of it, at that offset; else None."""
+        """Returns the pending transaction that has a half message, or a copy of it, at that offset, or None."""
         table = self._messages.table
         transaction = table.find(commit_log_offset)
         if transaction is None and (copy := table.copies.find(commit_log_offset)) is not None:
@@ -93,11 +93,11 @@ class TransactionFinder:
         return transaction
 
     def by_word(self, word: str) -> list[Found]:
-        """Returns all transactions with that id or key, oldest first."""
+        """Returns all transactions with this id or key, oldest first."""
         return self._found(self._halves(word))
 
     def by_offset(self, commit_log_offset: int) -> list[Found]:
-        """Returns the transaction with a half message, or a copy of it, at that offset; none without a half message there."""
+        """Returns the transaction that has a half message, or a copy of it, at that offset. Returns an empty list if none has."""
         transaction = self.pending_by_offset(commit_log_offset)
         if transaction is not None:
             return [self.found_pending(transaction)]
@@ -108,20 +108,20 @@ class TransactionFinder:
         return self._found(copies or [half])
 
     def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
-        """Returns the transactions that operators decided, or that were lost, until that time; the latest first."""
+        """Returns the transactions that operators decided, or that were lost, until `before_ms`, latest first."""
         records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
         ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
         return [decided for op in ops for decided in self._closed_by(op)]
 
     def found_pending(self, transaction: PendingTransaction) -> FoundPending:
-        """Returns the transaction with its half message. An unreadable half message is a field of the result, not an error."""
+        """Returns the transaction with its half message. If that is unreadable, `problem` is set and nothing is raised."""
         try:
             return FoundPending(transaction, self._messages.read(transaction))
         except HalfMessageUnreadable as error:
             return FoundPending(transaction, None, str(error))
 
     def _found(self, halves: Iterable[HalfMessage]) -> list[Found]:
-        """Returns the transactions of these half messages, each once."""
+        """Returns the transactions of these half messages, without duplicates."""
         pending: dict[int, PendingTransaction] = {}
         decided: dict[object, list[HalfMessage]] = {}
         for half in halves:
@@ -135,9 +135,9 @@ class TransactionFinder:
         return sorted(found, key=lambda one: one.commit_log_offset)
 
     def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None, max_ops: int = 0) -> FoundDecided:
-        """Returns the transaction of these half messages; `op` is the op message that closed it, if known.
+        """Returns the transaction of these half messages. `op` is the op message that closed it, if known.
 
-        For a rollback without a reason it reads at most `max_ops` op messages: nothing else on disk has its time.
+        For a rollback without a reason, reads at most `max_ops` op messages to find its time, which is not stored elsewhere.
         """
         first = min(copies, key=lambda half: half.commit_log_offset)
         made, is_certain = self._made_from(first)
@@ -146,7 +146,7 @@ class TransactionFinder:
             state = State.DISCARDED if made.topic == DISCARD_TOPIC else State.COMMITTED
         elif not is_certain:
             state = None
-        problem = None if is_certain else "too many messages have its transaction id to tell how it was decided"
+        problem = None if is_certain else "the decision is unknown: too many messages have this transaction id"
         state = self._messages.table.ended.state_of(first.commit_log_offset) or state
         if op is None:
             ops = [self._op_with_reason(copy.queue_offset) for copy in copies]
@@ -167,7 +167,7 @@ class TransactionFinder:
         half = self._half_at(commit_log_offset) if commit_log_offset is not None else None
         if half is not None:
             return self._found_decided([half], op)
-        problem = "the half message is not in the files any more"
+        problem = "the half message is no longer in the store"
         return FoundDecided(-1 if commit_log_offset is None else commit_log_offset, None, op=op, problem=problem)
 
     def _op_with_reason(self, half_queue_offset: int) -> HalfMessage | None:
@@ -176,7 +176,7 @@ class TransactionFinder:
         return ops[-1] if ops else None
 
     def _op_soon_after(self, half: HalfMessage, max_ops: int) -> HalfMessage | None:
-        """Returns the op message that closed the half message; None if it is not one of the first `max_ops` behind it."""
+        """Returns the op message that closed the half message, or None if it is not among the first `max_ops` after it."""
         first = self._store.first_after(OP_TOPIC, 0, half.commit_log_offset)
         for unit in self._store.consume_queue_units(OP_TOPIC, 0, first, max_ops) or []:
             try:
@@ -188,7 +188,7 @@ class TransactionFinder:
         return None
 
     def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
-        """Returns the committed or discarded message made from the half message, and whether the answer is certain."""
+        """Returns the committed or discarded message of the half message, and whether the result is certain."""
         if half.transaction_id is None:
             return None, True
         is_certain = True
@@ -202,11 +202,11 @@ class TransactionFinder:
         return None, is_certain
 
     def _pending(self, half: HalfMessage) -> PendingTransaction | None:
-        named = half.prepared_transaction_offset  # a copy that this broker put back names its first half message
+        named = half.prepared_transaction_offset  # a copy that was put back contains the offset of its first half message
         return self.pending_by_offset(max(named, 0) if named else half.commit_log_offset)
 
     def _halves(self, word: str) -> list[HalfMessage]:
-        """Returns the half messages with that transaction id or key."""
+        """Returns the half messages with this transaction id or key."""
         found = [read_half_message(record) for record in self._store.query(HALF_TOPIC, word).records]
         return [half for half in found if word == half.transaction_id or word in half.keys]
 

@@ -1,4 +1,4 @@
-"""Converts found transactions to the wire's form, read by `python -m rocketmq_broker.admin`."""
+"""Converts found transactions for responses to `python -m rocketmq_broker.admin`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 
 DECIDED: Final = "decided"
-"""The state of a transaction where nothing tells how it was decided."""
+"""The state of a transaction whose decision is unknown."""
 
 
 def pending_info(
     found: FoundPending, *, now_ms: int, check_max: int, is_producer_online: bool, owed_since_ms: int | None
 ) -> TransactionInfo:
-    """Converts a pending transaction. `owed_since_ms` is the time since which a producer owes the answer to a check."""
+    """Converts a pending transaction. `owed_since_ms` is the time of the oldest unanswered check."""
     transaction = found.transaction
     info = TransactionInfo(
         State.PENDING.value,
@@ -79,7 +79,7 @@ def decided_now_info(
 
 
 def check_back_info(check_back: CheckBack) -> CheckBackInfo:
-    """Converts a check-back on record."""
+    """Converts a recorded check-back."""
     answer = _ANSWERS.get(check_back.answer) if check_back.answer is not None else None
     return CheckBackInfo(check_back.asked_ms, check_back.producer, answer, check_back.answered_ms, check_back.failure)
 

@@ -1,4 +1,4 @@
-"""Saves data for the next start: the consumer offsets of CID_RMQ_SYS_TRANS, and each transaction's number of checks."""
+"""Saves data for the next start: the consumer offsets of CID_RMQ_SYS_TRANS, and the number of checks of each transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocketmq_broker.transaction.messages.offsets import TransactionOffsets
 logger = logging.getLogger(__name__)
 
 KEEP_INTERVAL_S = 2.0
-"""While anything changes; a broker in a test looks less often while nothing does."""
+"""The interval of writes while transactions change. Without changes the interval may be longer in tests."""
 
 
 class CheckCountsFile(Protocol):
@@ -29,15 +29,15 @@ class CheckCountsFile(Protocol):
         """Returns the decoded content. Raises DamagedStore."""
 
     def write(self, value: dict[str, Any]) -> None:
-        """Replaces the content; durable when it returns. Raises OSError."""
+        """Replaces the content and syncs it to disk. Raises OSError."""
 
 
 def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
-    """Returns each transaction's number of checks; nothing for a damaged file, which costs a few checks, but no start."""
+    """Returns the number of checks of each transaction. A damaged file counts as empty: a few checks are then sent again."""
     try:
         return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
-        logger.warning("the check counts of the pending transactions cannot be read, some are checked more often: %s", error)
+        logger.warning("cannot read the check counts of pending transactions; some get more checks than configured: %s", error)
         return {}
 
 
@@ -46,11 +46,11 @@ class _NotedOffsets(NamedTuple):
     position: int
     """The commit log offset before which all records must be on disk."""
     take_backs: int
-    """The number of losses of records by then: one more makes the offsets wrong."""
+    """The number of times that records were lost before. If it increases, the offsets are wrong."""
 
 
 class TransactionNotes:
-    """Writes both every few seconds, and a last time when the broker stops."""
+    """Saves offsets and check counts every few seconds, and once more when the broker stops."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class TransactionNotes:
         counts_file: CheckCountsFile,
         idle_s: float,
     ) -> None:
-        """`idle_s` passes between two writes while no transaction changes."""
+        """`idle_s` is the interval between writes while no transaction changes."""
         self._messages = messages
         self._store = store
         self._checks_in_flight = checks_in_flight
@@ -75,7 +75,7 @@ class TransactionNotes:
         self._counts_turn = threading.Lock()
 
     async def keep(self) -> None:
-        """Writes both every few seconds, until it is cancelled."""
+        """Saves offsets and check counts every few seconds, until it is cancelled."""
         while True:
             kept, counts = self._kept, None
             try:
@@ -85,23 +85,23 @@ class TransactionNotes:
                     await asyncio.to_thread(self._write_counts, counts)
             except OSError as error:
                 self._changes_kept = None
-                logger.warning("the check counts of the pending transactions cannot be written: %s", error)
+                logger.warning("cannot write the check counts of pending transactions: %s", error)
             except Exception:
-                logger.exception("cannot keep what the next start needs to know of transactions")
+                logger.exception("cannot save the notes about transactions for the next start")
             is_idle = counts is None and self._noted is None and self._kept == kept
             await asyncio.sleep(self._idle_s if is_idle else KEEP_INTERVAL_S)
 
     def finish(self) -> None:
-        """Writes both for the last time, after the last flush of the store. Raises OSError."""
+        """Saves offsets and check counts for the last time, after the last flush of the store. Raises OSError."""
         self._noted = None
         self.note_offsets()
         with self._counts_turn:
-            # A thread of `keep` with older counts may still run.
+            # A thread started by `keep` may still be about to write older counts.
             self._is_finished = True
             self._counts_file.write(self._counts())
 
     def note_offsets(self) -> None:
-        """Commits the consumer offsets of CID_RMQ_SYS_TRANS as soon as all records before them are on disk."""
+        """Commits the consumer offsets of CID_RMQ_SYS_TRANS when all records before them are on disk."""
         take_backs = self._messages.counts.take_backs
         if self._noted is None or self._noted.take_backs != take_backs:
             self._noted = _NotedOffsets(self._messages.table.advance_offsets(), self._messages.appended_position, take_backs)

@@ -1,4 +1,4 @@
-"""Recovers TransactionalMessages from a store, left by this broker or Apache's."""
+"""Recovers TransactionalMessages from a store that this broker or Apache's broker has written."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def recover_transactions(
     now_ms: int,
     check_counts: Mapping[int, int] | None = None,
 ) -> TransactionalMessages:
-    """Finds the pending transactions, and appends the op messages that a crash prevented.
+    """Finds the pending transactions, and appends op messages that are missing because of a crash.
 
-    After appending any, `appended_position` is not 0, and the store has something to write.
+    If it appended any, `appended_position` is not 0, and the caller must write the store.
     """
     found = _read_queues(store, consumer_offsets, policy, now_ms, check_counts or {})
     bridge = TransactionBridge(store)
@@ -51,7 +51,7 @@ def recover_transactions(
         else:
             _add(table, recovered, topic_table)
     table.confirm(store.written_position)
-    logger.info("%d transactions are pending; %d more were decided just when a broker ended", len(table), len(ended))
+    logger.info("%d transactions are pending; %d more were decided just before the broker ended", len(table), len(ended))
     for topic in (HALF_TOPIC, OP_TOPIC):
         topic_table.internal(topic.decode(), 1)
     _close(table, bridge, sorted(to_close), now_ms)
@@ -67,7 +67,7 @@ def _read_queues(
     now_ms: int,
     check_counts: Mapping[int, int],
 ) -> RecoveredTable:
-    """Reads the half queue and the op queue, starting at the offsets of CID_RMQ_SYS_TRANS."""
+    """Reads the half queue and the op queue from the offsets of CID_RMQ_SYS_TRANS."""
     first_half = _first_offset(store, consumer_offsets, HALF_TOPIC)
     first_op = _first_offset(store, consumer_offsets, OP_TOPIC)
     recovery = TransactionRecovery(
@@ -78,13 +78,13 @@ def _read_queues(
     for half in records_from(store, HALF_TOPIC, 0, first_half):
         recovery.add_half(half)
     found = recovery.finish()
-    for complaint in found.damaged:
-        logger.error("passed over a record of a transaction: %s", complaint)
+    for problem in found.damaged:
+        logger.error("skipped a transaction record: %s", problem)
     return found
 
 
 def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:
-    """Returns the first offset to read: the group's, or the queue's first message if the group's cannot be right."""
+    """Returns the first offset to read: the group's offset, or the queue's first message if that offset is out of range."""
     offset = consumer_offsets.get(topics.TRANSACTION_CONSUMER_GROUP, topic.decode(), 0)
     first, end = store.min_offset(topic, 0), store.max_offset(topic, 0)
     return offset if offset is not None and first <= offset <= end else first
@@ -101,46 +101,46 @@ def _add(table: PendingTransactions, recovered: RecoveredTransaction, topic_tabl
 
 
 def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_offsets: list[int], now_ms: int) -> None:
-    """Appends op messages. The next start tries those that cannot be written now."""
+    """Appends op messages. Those that cannot be written now are appended at the next start."""
     for count, half_queue_offset in enumerate(half_queue_offsets):
         try:
             op = bridge.append_op(half_queue_offset, now_ms)
         except StoreUnwritable as error:
-            logger.warning("%d half messages cannot be closed now: %s", len(half_queue_offsets) - count, error)
+            logger.warning("cannot close %d half messages now: %s", len(half_queue_offsets) - count, error)
             return
         table.close_copy(half_queue_offset, op)
 
 
-# Op messages that may have lost the message that they belong to.
+# Op messages whose message may be lost
 
 
 def _is_behind_damage(store: MessageStore, commit_log_offset: int) -> bool:
-    """Returns whether the record before that offset is damaged: a committed message lies directly before its op message."""
+    """Returns True if the record before that offset is damaged. A committed message is directly before its op message."""
     begins_segment = commit_log_offset % store.config.commit_log_segment_size == 0
-    slack = store.config.commit_log_segment_size if begins_segment else 0  # a blank record may lie between them
+    slack = store.config.commit_log_segment_size if begins_segment else 0  # a blank record may be between them
     return any(0 <= commit_log_offset - (offset + size) <= slack for offset, size in store.recovery.damaged)
 
 
 def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms: int) -> None:
-    """Puts back each pending transaction that a doubted op message names: the next start does not see the damage again."""
+    """Puts back pending transactions whose op message is doubted, because the next start no longer detects the damage."""
     for transaction in [transaction for transaction in messages if transaction.stored_queue_offset in doubted]:
         logger.warning(
-            "the transaction at %d may have lost its decision with a damaged record: it is pending again",
+            "the transaction at commit log offset %d is pending again: its decision may be lost in a damaged record",
             transaction.commit_log_offset,
         )
         try:
             messages.put_back(transaction, now_ms, transaction.checks)
         except (StoreUnwritable, HalfMessageUnreadable) as error:
-            logger.warning("the transaction at %d cannot be put back now: %s", transaction.commit_log_offset, error)
+            logger.warning("cannot put back the transaction at %d now: %s", transaction.commit_log_offset, error)
 
 
-# Transactions that were decided just before a broker ended.
+# Transactions that were decided just before the broker ended
 
 
 def _ended_without_op(
     store: MessageStore, bridge: TransactionBridge, undecided: Sequence[RecoveredTransaction]
 ) -> Mapping[int, State]:
-    """Finds undecided transactions whose committed or discarded message is stored: by the index, or else by reading queues."""
+    """Finds undecided transactions whose committed or discarded message is stored, by the index or else by reading queues."""
     evidence, ends = Evidence(undecided, bridge.message_at), _ends_of_topics(store, undecided)
     unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered, ends)]
     for topic, queue_id, first in _queues_to_read(unindexed):
@@ -150,7 +150,7 @@ def _ended_without_op(
 
 
 def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransaction]) -> Mapping[bytes, int]:
-    """Returns the end of each topic that can hold a committed or discarded message of these transactions."""
+    """Returns the end of each topic that may contain a committed or discarded message of these transactions."""
     wanted = {topic for recovered in undecided for topic in recovered.outcome_topics}
     return {topic: store.end_of_topic(topic) for topic in wanted}
 
@@ -158,10 +158,10 @@ def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransactio
 def _consider_indexed(
     store: MessageStore, evidence: Evidence, recovered: RecoveredTransaction, ends: Mapping[bytes, int]
 ) -> bool:
-    """Reads the messages that the index finds by the transaction's id. Returns whether the index shows all of them.
+    """Reads the messages that the index returns for the transaction id. Returns True if the index returns all of them.
 
-    A committed or discarded message lies behind its half message. So a topic that ends before that is not searched. Nearly all
-    transactions pending at a crash began after the last message of their topic.
+    A committed or discarded message is behind its half message, so a topic that ends before it is not searched. Most
+    transactions that are pending at a crash began after the last message of their topic.
     """
     transaction_id = recovered.transaction_id
     begins = recovered.begins
@@ -176,12 +176,12 @@ def _consider_indexed(
         for record in found.records:
             if _is_in_its_queue(store, record):
                 evidence.consider(record)
-        are_all = are_all and found.are_all  # a client may have sent many with that id: the index may hide the right one
+        are_all = are_all and found.are_all  # the index may omit the right one of very many messages with this id
     return are_all
 
 
 def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
-    """Returns whether consumers get the message. The index may know one that recovery has passed over."""
+    """Returns True if the message is in its consume queue. The index may contain one that recovery has skipped."""
     try:
         store.read_queued(commit_log_offset_of(record))
     except UnreadableRecord:
@@ -190,7 +190,7 @@ def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
-    """Returns the queues that may hold messages of these transactions, each with the commit log offset to start behind."""
+    """Returns the queues that may contain messages of these transactions, each with the commit log offset to start behind."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
         transaction, begins = recovered.transaction, recovered.begins

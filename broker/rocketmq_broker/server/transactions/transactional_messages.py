@@ -1,7 +1,7 @@
-"""The entry point of transactions: one method for each verb that changes a transaction's state (TransactionalMessageService).
+"""The entry point of transactions, with one method for each change of a transaction's state (TransactionalMessageService).
 
-`rocketmq_broker.transaction.states` draws the states, and lists the records of each verb. The records of one verb are in one
-batch. They count once they are appended; if the batch does not reach the disk, `take_back` undoes them.
+`rocketmq_broker.transaction.states` documents the states, and the records of each change. All records of a change are written in
+one batch. They take effect when they are appended. If the batch is lost before it is on disk, `take_back` undoes them.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ from rocketmq_broker.transaction.states import State
 
 
 class Topics(SystemTopics, Protocol):
-    """Creates the broker's own topics, and knows the queues of the others (TopicTable)."""
+    """Creates system topics, and looks up the queues of other topics (TopicTable)."""
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Returns a queue for a message that was accepted for this one some time ago."""
+        """Returns the queue for a message that was accepted for `queue_id` earlier. The topic may have fewer queues now."""
 
 
 class TransactionalMessages:
-    """A broker's pending transactions, and the verbs that change them. Made by `recover_transactions`.
+    """The pending transactions of a broker, and the methods that change them. Created by `recover_transactions`.
 
-    Iterating yields the pending transactions, the first in the half queue first. Each verb but `prepare` returns the commit log
-    offset after its records. All raise StoreUnwritable without any change.
+    Iterating yields the pending transactions in the order of the half queue. Each method that changes a transaction, except
+    `prepare`, returns the commit log offset after its records. All raise StoreUnwritable, and then change nothing.
     """
 
     def __init__(self, table: PendingTransactions, bridge: TransactionBridge, policy: CheckPolicy, topics: Topics) -> None:
         self.table = table
-        """For this room alone (rocketmq_broker.server.transactions)."""
+        """For this package only (rocketmq_broker.server.transactions)."""
         self.policy = policy
         self.counts = TransactionCounts()
         self.outcomes: defaultdict[bytes, TopicOutcomes] = defaultdict(TopicOutcomes)
-        """By topic, since the start."""
+        """The outcomes of each topic's transactions since the start."""
         self._bridge = bridge
         self._topics = topics
         self._recent = RecentHalfMessages()
         self._resumed: dict[int, int] = {}
-        """Discarded messages that were resumed but are not durable yet: where their new half messages end."""
+        """Resumed messages that are not durable yet: the commit log offset after the new half message of each."""
         self._latest_group = ""
         self._known_topics: dict[bytes, bytes] = {}  # one object for each topic, shared by its transactions
 
@@ -65,10 +65,10 @@ class TransactionalMessages:
     def __iter__(self) -> Iterator[PendingTransaction]:
         return iter(self.table)
 
-    # The verbs.
+    # State changes
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores a message as a half message, which begins a pending transaction.
+        """Stores a message as a half message, and so begins a pending transaction.
 
         Raises DelayedTransaction, NotADestination, IllegalMessage.
         """
@@ -83,30 +83,30 @@ class TransactionalMessages:
         return appended
 
     def decide(self, request: EndRequest) -> EndDecision:
-        """Decides the effect of a producer's END_TRANSACTION. Changes nothing: the caller commits or rolls back."""
+        """Decides what a producer's END_TRANSACTION does. Changes nothing: the caller commits or rolls back."""
         decision = decide_end(self.table, request)
         if decision.action is EndAction.LOOK_UP:
             return decide_late_end(self.table, request, self._bridge.message_at(request.commit_log_offset))
         return decision
 
     def commit(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
-        """Delivers the message. Raises HalfMessageUnreadable; then the transaction is still pending."""
+        """Delivers the message. Raises HalfMessageUnreadable, and then the transaction stays pending."""
         half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
-        # The message comes before its op message. If a crash keeps only the message, recovery finds it and adds the op message;
-        # in the other order the message would be lost.
+        # The message is appended before its op message. If only the message survives a crash, recovery finds it and adds the op
+        # message. In the reverse order the message could be lost.
         self._bridge.append(transitions.committed(half, transaction), now_ms)
         end_position = self._end(transaction, State.COMMITTED, now_ms, reason)
         self.outcomes[transaction.topic].committed(now_ms - transaction.begun_ms)
         return end_position
 
     def roll_back(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
-        """Closes the half message, so that no consumer sees it."""
+        """Closes the half message, so that consumers never see it."""
         end_position = self._end(transaction, State.ROLLED_BACK, now_ms, reason)
         self.outcomes[transaction.topic].rollbacks += 1
         return end_position
 
     def discard(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Parks the message for operators. Raises HalfMessageUnreadable; then the transaction is still pending."""
+        """Parks the message for operators. Raises HalfMessageUnreadable, and then the transaction stays pending."""
         half = self._bridge.read(transaction)
         self._topics.read_by_others(DISCARD_TOPIC.decode(), 1)
         self._bridge.append(transitions.discarded(half, transaction), now_ms)
@@ -117,7 +117,7 @@ class TransactionalMessages:
         return self._end(transaction, State.LOST, now_ms, "the half message cannot be read")
 
     def put_back(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:
-        """Copies the half message to the end of the half queue, with the final number of checks so far.
+        """Copies the half message to the end of the half queue, with the number of checks so far.
 
         Raises HalfMessageUnreadable.
         """
@@ -167,10 +167,10 @@ class TransactionalMessages:
         """Returns the shared object of a new topic. Raises NotADestination."""
         name = topic.decode()
         if not takes_transactions(name):
-            raise NotADestination(f"the topic[{name}] takes no transactional messages")
+            raise NotADestination(f"topic[{name}] does not accept transactional messages")
         return self._known_topics.setdefault(topic, topic)
 
-    # For the other modules of this room.
+    # For the other modules of this package
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
         """Reads the half message of a transaction. Raises NotWrittenYet, HalfMessageLost."""
@@ -178,17 +178,17 @@ class TransactionalMessages:
 
     @property
     def appended_position(self) -> int:
-        """The commit log offset after the last record appended here."""
+        """The commit log offset after the last record appended by this object."""
         return self._bridge.appended_position
 
     def confirm(self, position: int) -> None:
-        """Notes that records before that commit log offset are as durable as the settings promise."""
+        """Called when records before that commit log offset are as durable as promised."""
         if self._resumed:
             self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
         self.table.confirm(position)
 
     def take_back(self, position: int) -> None:
-        """Undoes the transitions whose records at or after that commit log offset are lost."""
+        """Undoes the state changes whose records, at or after that commit log offset, are lost."""
         self.counts.take_backs += 1
         self._recent.clear()
         self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}
@@ -197,7 +197,7 @@ class TransactionalMessages:
 
 
 def _acceptable_group(group: str) -> str:
-    """Returns a legal producer group. Raises IllegalMessage."""
+    """Returns the group if it is a legal producer group. Raises IllegalMessage."""
     if not is_group(group):
-        raise IllegalMessage(f"no producer group can have the name {group[:255]!r}: nobody could be asked about the transaction")
+        raise IllegalMessage(f"illegal producer group {group[:255]!r}: the broker could not check the transaction")
     return group

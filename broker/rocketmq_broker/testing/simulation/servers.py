@@ -21,7 +21,7 @@ BROKER_PORT: Final = 10911
 STORE: Final = "/store"
 PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=30.0, silent_clients_s=30.0, silent_brokers_s=10.0, idle_notes_s=30.0, wall_clock_s=1.0,
-    longest_sleep_s=10.0,
+    max_sleep_s=10.0,
 )  # fmt: skip
 _SETTINGS: Final[Mapping[str, str]] = {
     "storePathRootDir": STORE,

@@ -21,7 +21,7 @@ def _answer_before_the_flush(patches: Patches) -> None:
     def _write(self: Any) -> None:
         write(self)
         if self._is_sync:
-            self._showing.begin(self._store.written_position)
+            self._completion.begin(self._store.written_position)
 
     patches.replace(f"{_COMMITS}._write", _write)
 

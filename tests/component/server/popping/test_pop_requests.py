@@ -226,7 +226,7 @@ async def test_a_pop_that_would_read_the_retries_of_another_group_is_refused(cli
     answer = await client.pop()
     assert (answer.code, answer.remark) == (
         ResponseCode.NO_PERMISSION,
-        "the retry topic would be %RETRY%credits_orders, and that is another group's: name the group otherwise",
+        "the retry topic %RETRY%credits_orders belongs to another group; use another group name",
     )
 
 

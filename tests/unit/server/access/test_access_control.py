@@ -187,7 +187,7 @@ async def test_trusted_addresses_are_replaced(place: Place) -> None:
 async def test_only_account_files_can_be_changed(place: Place, path: str) -> None:
     answer = await place.ask(53, UpdateGlobalWhiteAddrsConfigRequestHeader("*", path))
     assert answer.code == 211
-    assert f"{path} is none of the account files" in (answer.remark or "")
+    assert f"{path} is not an account file" in (answer.remark or "")
 
 
 async def test_the_accounts_and_their_versions_are_shown(place: Place) -> None:
@@ -216,11 +216,11 @@ async def test_a_changed_file_is_in_force_within_seconds_and_a_mistake_is_not(
 
     async def until_logged(text: str) -> None:
         async with asyncio.timeout(30):
-            while text not in caplog.text:  # noqa: ASYNC110 (nobody tells us)
+            while text not in caplog.text:  # noqa: ASYNC110 (nothing signals it)
                 await asyncio.sleep(0.001)
 
     place.path.write_text(FILE.replace("plain-key", "newer-key"))
-    await until_logged("read anew: 2 of them")
+    await until_logged("accounts reloaded: 2 in force")
     assert (await place.ask(12_345, account="newer-key")).code == 3
     place.path.write_text(FILE.replace(SECRET, "tiny!"))
     await until_logged("stay in force")
@@ -238,7 +238,7 @@ def test_where_everybody_may_come_in_the_requests_say_so() -> None:
     for code in (50, 51, 52, 53, 54):
         dispatcher.on_requests(wire, FrameDecoder().feed(encode_request(code, opaque=1)))  # type: ignore[arg-type]
     assert [answer.code for answer in wire.answers] == [209, 210, 1, 211, 1]
-    assert all("aclEnable is false" in (answer.remark or "") for answer in wire.answers)
+    assert all("set aclEnable=true" in (answer.remark or "") for answer in wire.answers)
 
 
 def test_a_thousand_refusals_are_a_few_lines(caplog: pytest.LogCaptureFixture) -> None:
@@ -251,4 +251,4 @@ def test_a_thousand_refusals_are_a_few_lines(caplog: pytest.LogCaptureFixture) -
     assert all("\n" not in record.getMessage() for record in caplog.records)
     for _ in range(60):
         log.summarize()
-    assert caplog.records[-1].getMessage() == "refused 999 more requests like those, and 901 of others"
+    assert caplog.records[-1].getMessage() == "refused 999 more requests of the kinds above, and 901 of other kinds"

@@ -30,7 +30,7 @@ def test_the_default_file_and_all_of_the_folder_count(files: AccountFiles) -> No
 
 
 def test_no_file_at_all_is_a_mistake(files: AccountFiles) -> None:
-    with pytest.raises(AccountMistake, match=r"plain_acl\.yml: there is no such file"):
+    with pytest.raises(AccountMistake, match=r"plain_acl\.yml: no such file"):
         files.read()
 
 
@@ -46,7 +46,7 @@ def test_a_mistake_names_the_file(files: AccountFiles) -> None:
 def test_an_account_in_two_files_is_a_mistake(files: AccountFiles) -> None:
     files.default_file.write_text(ACCOUNT.format(key="the-same-key"))
     (files.folder / "a.yml").write_text(ACCOUNT.format(key="the-same-key"))
-    with pytest.raises(AccountMistake, match=r"'the-same-key' is in .* as well"):
+    with pytest.raises(AccountMistake, match=r"'the-same-key' is also in "):
         rules_of(files.read())
 
 

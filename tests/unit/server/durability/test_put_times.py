@@ -58,4 +58,4 @@ def test_the_longest_is_that_since_the_start() -> None:
     times = after_a_minute(1500)
     times.begin_minute()
     times.observe(0.020, 1)
-    assert times.longest_ms == 1500
+    assert times.max_ms == 1500

@@ -94,8 +94,7 @@ async def test_what_has_expired_is_deleted_and_operators_are_told(broker: Broker
     (record,) = caplog.records
     assert record.levelname == "INFO"
     assert record.getMessage() == (
-        "2 messages in 2 commit log segments have expired (fileReservedTime=72) and are deleted: "
-        "00000000000000000000 to 00000000000000001024"
+        "deleting 2 expired messages in 2 commit log segments (fileReservedTime=72): 00000000000000000000 to 00000000000000001024"
     )
     assert sorted(os.listdir(broker.log))[0] == "00000000000000002048"
     assert broker.store.min_offset(b"orders", 0) == 2
@@ -114,8 +113,8 @@ async def test_what_goes_before_its_time_is_a_warning_with_number_and_age(
     (record,) = caplog.records
     assert record.levelname == "WARNING"
     assert record.getMessage() == (
-        "10 messages in 10 commit log segments are deleted (00000000000000000000 to 00000000000000009216), 10 of these before "
-        "their time: the disk is 86% full and cleanFileForciblyEnable=true. The youngest message was stored 60 min ago"
+        "deleting 10 messages in 10 commit log segments (00000000000000000000 to 00000000000000009216), 10 of them before "
+        "they expired: the disk is 86% full and cleanFileForciblyEnable=true. The youngest message was stored 60 min ago"
     )
     broker.store.close()
 
@@ -145,7 +144,7 @@ async def test_an_operator_may_ask_at_any_hour(broker: Broker) -> None:
     broker.at(broker.now_ms + 96 * HOUR, used=0.1)
     await broker.cleaner.clean()
     assert len(os.listdir(broker.log)) == 12
-    broker.cleaner.ask()
+    broker.cleaner.request_cleaning()
     await broker.cleaner.clean()
     assert len(os.listdir(broker.log)) < 12
     before = len(os.listdir(broker.log))

@@ -74,7 +74,7 @@ class Parking:
 
     def settle(self) -> None:
         self.desk.commit.settle()
-        while self.parked.take_note() is not None:
+        while self.parked.read_arrived() is not None:
             pass
 
     def letters(self) -> list[Record]:

@@ -52,7 +52,7 @@ def test_a_message_is_retried_twice_only_if_that_is_meant_and_it_shows(parking: 
     parking.park()
     parking.retry(offset(parking))
 
-    assert "it was retried already; --again" in parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
+    assert "the message was already retried; use --again" in parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
     assert len(parking.desk.messages(RETRY_TOPIC)) == 1
     assert parking.retry(offset(parking), again=True).retries == 2
 
@@ -72,7 +72,7 @@ def test_two_requests_at_once_retry_once(parking: Parking) -> None:
     first = offset(parking)
     parking.request_without_settling(RETRY, RetryDeadLetterRequestHeader(first))
 
-    assert "somebody treats it" in parking.refused(RETRY, RetryDeadLetterRequestHeader(first))
+    assert "another request is treating this message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(first))
 
     assert len(parking.desk.messages(RETRY_TOPIC)) == 1
 
@@ -96,7 +96,7 @@ def test_what_was_dismissed_is_retried_only_if_that_is_meant(parking: Parking) -
     parking.dismiss(offset(parking), "a test order")
 
     refusal = parking.refused(RETRY, RetryDeadLetterRequestHeader(offset(parking)))
-    assert "it was dismissed already: a test order; --again" in refusal
+    assert "the message was already dismissed: a test order; use --again" in refusal
     parking.retry(offset(parking), again=True)
 
     assert [mark.treatment for mark in parking.marks(0, history=True)] == ["retried", "dismissed"]
@@ -107,7 +107,7 @@ def test_what_was_treated_is_not_dismissed(parking: Parking) -> None:
     parking.retry(offset(parking))
 
     refusal = parking.refused(DISMISS, DismissDeadLetterRequestHeader(offset(parking), "known"))
-    assert refusal == "it was retried already"
+    assert refusal == "the message was already retried"
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 1001, "two\nlines"])
@@ -122,9 +122,9 @@ def test_only_dead_letters_are_treated(parking: Parking) -> None:
     parking.park("orders")
     (other,) = parking.desk.messages("orders")
 
-    assert "is no dead letter: it lies in orders" in parking.refused(RETRY, RetryDeadLetterRequestHeader(other.commit_log_offset))
-    assert "there is no message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(10_000_000))
-    assert "there is no message" in parking.refused(DISMISS, DismissDeadLetterRequestHeader(-1, "x"))
+    assert "is in topic orders" in parking.refused(RETRY, RetryDeadLetterRequestHeader(other.commit_log_offset))
+    assert "no message at commit log offset" in parking.refused(RETRY, RetryDeadLetterRequestHeader(10_000_000))
+    assert "no message at commit log offset" in parking.refused(DISMISS, DismissDeadLetterRequestHeader(-1, "x"))
 
 
 def test_a_message_whose_topic_was_deleted_is_not_treated(parking: Parking) -> None:
@@ -142,7 +142,7 @@ def test_a_message_that_a_producer_sent_to_the_dead_letters_has_nowhere_to_go_ba
     assert parking.counts().dead_letters == {"credits": 1}
 
 
-@pytest.mark.parametrize(("group", "why"), [("CID_RMQ_SYS_TRANS", "broker's own"), ("g" * 121, "at most 120")])
+@pytest.mark.parametrize(("group", "why"), [("CID_RMQ_SYS_TRANS", "is a system group"), ("g" * 121, "at most 120")])
 def test_a_group_that_no_consumer_can_have_gets_nothing_back(parking: Parking, group: str, why: str) -> None:
     parking.park(f"%DLQ%{group}")
     (letter,) = parking.desk.messages(f"%DLQ%{group}")

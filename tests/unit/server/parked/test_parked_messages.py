@@ -140,7 +140,7 @@ def test_a_restart_finds_what_waits_and_what_was_treated_and_says_so_once(
     assert mark.reason == "known"
     (line,) = lines(caplog)
     assert line.startswith(
-        "discarded messages that wait for a person: 1; dead letters: 2. python -m rocketmq_broker.admin discarded"
+        "parked messages: 1 discarded, 2 dead letters. To list them: python -m rocketmq_broker.admin discarded"
     )
 
 
@@ -183,7 +183,7 @@ def test_a_flood_is_noted_in_portions_and_its_marks_come_after_it(parking: Parki
     parking.parked.append_mark(last, Treatment.RETRIED, now_ms=5, by_host=OPERATOR)
     parking.desk.commit.settle()
 
-    assert parking.parked.take_note() == 0
+    assert parking.parked.read_arrived() == 0
     assert len(lines(caplog)) == AT_MOST_AT_ONCE
     parking.settle()
 

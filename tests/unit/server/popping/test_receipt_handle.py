@@ -44,5 +44,5 @@ def test_a_request_may_name_the_offset_apart() -> None:
     ],
 )
 def test_another_text_is_no_handle(text: str) -> None:
-    with pytest.raises(IllegalHandle, match="is no receipt handle of a popped message"):
+    with pytest.raises(IllegalHandle, match="not a receipt handle of a popped message"):
         ReceiptHandle.parse(text)

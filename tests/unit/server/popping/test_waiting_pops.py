@@ -57,7 +57,7 @@ def test_an_owner_can_have_only_so_many_pops_waiting(monkeypatch: pytest.MonkeyP
     owner = object()
     for _ in range(2):
         pops.hold(waiting(owner=owner))
-    with pytest.raises(TooManyPops, match="2 pops wait"):
+    with pytest.raises(TooManyPops, match="too many waiting pops: 2 of this client, 2 in all"):
         pops.hold(waiting(owner=owner))
     pops.hold(waiting(owner=object()))
 
@@ -67,7 +67,7 @@ def test_a_client_with_few_pops_waits_though_others_fill_the_broker(monkeypatch:
     pops, greedy, owner = WaitingPops(), object(), object()
     for _ in range(100):
         pops.hold(waiting(owner=greedy))
-    with pytest.raises(TooManyPops, match="100 pops wait"):
+    with pytest.raises(TooManyPops, match="too many waiting pops: 100 of this client, 100 in all"):
         pops.hold(waiting(owner=greedy))
     for _ in range(32):
         pops.hold(waiting(owner=owner))
@@ -81,7 +81,7 @@ def test_the_expressions_of_a_clients_waiting_pops_have_a_bound() -> None:
     held = [replace(waiting(owner=owner), request=replace(REQUEST, message_filter=tags)) for _ in range(5)]
     for pop in held[:4]:
         pops.hold(pop)
-    with pytest.raises(TooManyPops, match="expressions of more than 1048576 characters"):
+    with pytest.raises(TooManyPops, match="exceed 1048576 characters"):
         pops.hold(held[4])
     pops.hold(waiting(owner=owner))
     pops.remove(held[0])

@@ -105,9 +105,9 @@ def test_who_was_not_woken_need_not_look_at_those_messages_again() -> None:
     held = HeldPulls()
     waiting = by_tag(7)
     held.hold(waiting)
-    assert held.looked_at_until(b"orders", 0) == 5
+    assert held.checked_until(b"orders", 0) == 5
     held.take_arrived(b"orders", 0, 900, {1, 2})
-    assert held.looked_at_until(b"orders", 0) == 900
+    assert held.checked_until(b"orders", 0) == 900
     held.take_arrived(b"orders", 0, 901, {7})
     assert waiting.offset == 900
 
@@ -126,7 +126,7 @@ def test_messages_whose_tags_are_not_known_wake_everybody() -> None:
     waiting = by_tag(7, 8)
     held.hold(waiting)
     assert held.take_arrived(b"orders", 0, 6, None) == [waiting]
-    assert held.looked_at_until(b"orders", 0) is None
+    assert held.checked_until(b"orders", 0) is None
 
 
 def test_the_tags_of_a_connections_pulls_are_bounded_together() -> None:

@@ -69,7 +69,7 @@ def test_who_compares_dates_is_told_of_a_leap_before_the_first_date_after_it() -
     times = Times()
     clock = clock_of(times)
     told: list[tuple[int, int]] = []
-    clock.tell(lambda step_ms: told.append((step_ms, clock())))
+    clock.on_step(lambda step_ms: told.append((step_ms, clock())))
 
     times.wall_ms += FOUR_DAYS_MS
     clock.follow()
@@ -86,7 +86,7 @@ def test_a_clock_that_is_slewed_has_not_leapt() -> None:
     times = Times()
     clock = clock_of(times)
     told: list[int] = []
-    clock.tell(told.append)
+    clock.on_step(told.append)
     for step_ms in (TOLERANCE_MS, -TOLERANCE_MS, -TOLERANCE_MS, 7):
         times.wall_ms += step_ms
         clock.follow()
@@ -109,7 +109,7 @@ def test_a_loop_that_stood_still_has_not_seen_a_leap() -> None:
     times = Times()
     clock = clock_of(times)
     told: list[int] = []
-    clock.tell(told.append)
+    clock.on_step(told.append)
     times.pass_ms(60_000)
     clock.follow()
     assert told == []

@@ -125,7 +125,7 @@ def test_properties_leave_room_for_those_that_the_broker_adds(desk: Desk) -> Non
     ):
         answer = desk.ask(code, header, body)
         assert answer.code == ResponseCode.MESSAGE_ILLEGAL
-        assert "30719 are allowed" in (answer.remark or "")
+        assert "limit 30719 " in (answer.remark or "")
     assert len(desk.messages("orders")) == 1
 
 
@@ -206,12 +206,11 @@ def test_a_message_whose_time_is_there_is_delivered_at_once(desk: Desk, timer: d
     [
         (
             {"TIMER_DELAY_SEC": "7201"},
-            "the message is to be delivered in 7201000 ms; this broker delays by its levels (messageDelayLevel), and the longest "
-            "has 7200000 ms",
+            "delay too long: 7201000 ms, but the longest delay level (messageDelayLevel) is 7200000 ms",
         ),
-        ({"TIMER_DELAY_SEC": "soon"}, "the property TIMER_DELAY_SEC is 'soon'; a number of s is expected"),
-        ({"TIMER_DELIVER_MS": "9" * 19}, f"the property TIMER_DELIVER_MS is '{'9' * 19}'; a number of ms is expected"),
-        ({"TIMER_DEL_UNIQKEY": "id"}, "this broker does not recall delayed messages (the property TIMER_DEL_UNIQKEY)"),
+        ({"TIMER_DELAY_SEC": "soon"}, "the property TIMER_DELAY_SEC must be a number of s, not 'soon'"),
+        ({"TIMER_DELIVER_MS": "9" * 19}, f"the property TIMER_DELIVER_MS must be a number of ms, not '{'9' * 19}'"),
+        ({"TIMER_DEL_UNIQKEY": "id"}, "this broker does not support recalling delayed messages (property TIMER_DEL_UNIQKEY)"),
     ],
 )
 def test_a_time_that_cannot_be_kept_is_refused_in_words(desk: Desk, sent: dict[str, str], remark: str) -> None:
@@ -227,7 +226,7 @@ def test_neither_a_transaction_nor_a_batch_takes_a_time(desk: Desk) -> None:
     with pytest.raises(DelayedTransaction):
         half_properties(begun.properties, b"orders", 0, "p")
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one", encoded=b"TIMER_DELAY_SEC\x0120"))
-    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "a delayed message cannot be part of a batch")
+    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "a batch must not contain delayed messages")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +359,7 @@ def test_a_batch_of_too_many_messages_is_refused_as_a_whole(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), body)
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,
-        f"the batch has more than {MAX_BATCHED} messages: send several batches",
+        f"too many messages in the batch: limit {MAX_BATCHED}; send several batches",
     )
     assert desk.messages("orders") == []
 
@@ -405,7 +404,7 @@ def test_a_message_has_so_many_keys_and_no_more(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MAX_KEYS).decode()), b"one")
     assert answer.code == ResponseCode.SUCCESS
     answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MAX_KEYS + 1).decode()), b"two")
-    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "the message has 1001 keys; 1000 are allowed")
+    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "too many keys: 1001, limit 1000")
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"three", encoded=keys(MAX_KEYS + 1)))
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
     assert [record.body for record in desk.messages("orders")] == [b"one"]
@@ -415,7 +414,7 @@ def test_the_keys_of_a_batch_as_a_whole_do_not_become_millions(desk: Desk) -> No
     body = batch(*[b""] * (MAX_KEYS_OF_A_BATCH // MAX_KEYS + 1), encoded=b"")
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=keys(MAX_KEYS).decode()), body)
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
-    assert "more than 262144 keys: send several batches" in (answer.remark or "")
+    assert "too many keys in the batch: limit 262144; send several batches" in (answer.remark or "")
     assert desk.messages("orders") == []
 
 
@@ -425,7 +424,7 @@ def test_the_properties_of_a_batch_as_a_whole_do_not_make_a_short_request_a_long
     of_the_batch = "colour\x01" + "x" * 999
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 100))
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
-    assert "add 100940 bytes to the first 98; 100000 are allowed: send several batches" in (answer.remark or "")
+    assert "add 100940 bytes to its first 98 messages, limit 100000; send several batches" in (answer.remark or "")
     assert desk.store.written_position == before
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 97))
     assert answer.code == ResponseCode.SUCCESS
@@ -443,5 +442,5 @@ def test_a_batch_as_a_whole_has_few_properties(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=many), batch(b"one"))
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,
-        "the batch as a whole has 65 properties; 64 are allowed: give them to its messages",
+        "too many properties of the batch as a whole: 65, limit 64; set them on its messages",
     )

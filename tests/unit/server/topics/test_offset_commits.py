@@ -16,14 +16,14 @@ from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroups, TopicConf
 
 
 class Tables:
-    def __init__(self, root: Path, *, auto_create: bool = True, most_groups: int = 100, most_offsets: int = 5) -> None:
+    def __init__(self, root: Path, *, auto_create: bool = True, max_groups: int = 100, max_offsets: int = 5) -> None:
         self.offsets = ConsumerOffsets(root)
         self.topics = TopicTable(TopicConfigs(root), TopicRules(cluster="c", broker_name="b"), clock=lambda: 0)
         self.topics.update(TopicConfig("orders", 4, 4))
         self.groups = SubscriptionGroupTable(
-            SubscriptionGroups(root), auto_create=auto_create, clock=lambda: 0, most_groups=most_groups
+            SubscriptionGroups(root), auto_create=auto_create, clock=lambda: 0, max_groups=max_groups
         )
-        self.commits = OffsetCommits(self.offsets, self.topics, self.groups, most_offsets)
+        self.commits = OffsetCommits(self.offsets, self.topics, self.groups, max_offsets)
 
     def refused(self, group: str, topic: str, queue_id: int = 0) -> ResponseCode:
         before = self.offsets.as_json()
@@ -43,7 +43,7 @@ def test_a_group_has_offsets_only_in_queues_that_there_are(tmp_path: Path) -> No
 
 
 def test_made_up_groups_are_as_many_as_groups_may_be(tmp_path: Path) -> None:
-    tables = Tables(tmp_path, most_groups=10, most_offsets=20)
+    tables = Tables(tmp_path, max_groups=10, max_offsets=20)
     tables.groups.find("credits")
     known = len(tables.groups.groups)
     for number in range(10):
@@ -57,7 +57,7 @@ def test_made_up_groups_are_as_many_as_groups_may_be(tmp_path: Path) -> None:
 
 
 def test_a_group_begins_though_others_have_all_the_offsets_that_may_be(tmp_path: Path) -> None:
-    tables = Tables(tmp_path, most_offsets=100)
+    tables = Tables(tmp_path, max_offsets=100)
     tables.topics.update(TopicConfig("many", 200, 200))
     for number in range(100):
         tables.commits.commit("greedy", "many", number, 7)
@@ -68,19 +68,19 @@ def test_a_group_begins_though_others_have_all_the_offsets_that_may_be(tmp_path:
 
 
 def test_one_group_has_a_share_of_the_offsets(tmp_path: Path) -> None:
-    tables = Tables(tmp_path, most_offsets=1_000_000)
+    tables = Tables(tmp_path, max_offsets=1_000_000)
     for number in range(6):
         tables.topics.update(TopicConfig(f"topic-{number}", 10_000, 10_000))
     for number in range(50_000):
         tables.commits.commit("greedy", f"topic-{number // 10_000}", number % 10_000, 7)
-    with pytest.raises(RequestRefused, match="the group greedy has 50000 offsets"):
+    with pytest.raises(RequestRefused, match="too many offsets of group greedy: 50000, limit 50000"):
         tables.commits.commit("greedy", "topic-5", 0, 7)
     tables.commits.commit("greedy", "topic-0", 0, 8)
     tables.commits.commit("credits", "topic-5", 0, 7)
 
 
 def test_no_bound_costs_a_group_the_place_that_it_has(tmp_path: Path) -> None:
-    tables = Tables(tmp_path, most_offsets=1)  # and as many again for groups with few
+    tables = Tables(tmp_path, max_offsets=1)  # and as many again for groups with few
     tables.offsets.commit("from-an-older-broker", "deleted-topic", 0, 1)
     tables.commits.commit("credits", "orders", 0, 1)
     assert tables.refused("credits", "orders", 1) is ResponseCode.SYSTEM_BUSY

@@ -251,4 +251,4 @@ async def test_a_registration_that_fails_is_an_error_in_the_log_once_and_in_the_
         await stage.until(lambda: stage.registration.registered_with[ONE])
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert len(errors) == 1
-    assert "clients that ask it do not find this broker" in errors[0].getMessage()
+    assert "its clients cannot find this broker" in errors[0].getMessage()

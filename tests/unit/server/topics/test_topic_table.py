@@ -145,7 +145,7 @@ def test_no_message_is_taken_for_a_topic_that_a_crash_would_forget(
     with monkeypatch.context() as full:
         full.setattr(TopicConfigs, "persist", _disk_full)
         for _ in range(2):
-            with pytest.raises(StoreUnwritable, match=r"the settings of the topic \S+ cannot be stored: No space left on device"):
+            with pytest.raises(StoreUnwritable, match=r"cannot store the settings of topic \S+: No space left on device"):
                 take(topics)
     config = take(topics)
     assert table(tmp_path).get(config.topic_name) == config
@@ -177,7 +177,7 @@ def test_topics_that_the_name_server_lists_as_ordered_are(tmp_path: Path) -> Non
 
 
 def test_topics_are_bounded_and_those_that_there_are_go_on(tmp_path: Path) -> None:
-    bounded = table(tmp_path, most_topics=len(table(tmp_path).configs) + 1)
+    bounded = table(tmp_path, max_topics=len(table(tmp_path).configs) + 1)
     bounded.for_sending("orders", "TBW102", 4)
     with pytest.raises(RequestRefused, match="maxTopicNum="):
         bounded.for_sending("credits", "TBW102", 4)

@@ -199,7 +199,7 @@ def test_what_was_given_up_is_written_though_moving_another_fails(
 
     monkeypatch.setattr(Segments, "read", read_others)
     with pytest.raises(ZeroDivisionError):
-        broker.check_service.look(broker.now_ms)
+        broker.check_service.handle_due(broker.now_ms)
 
     assert broker._has_appended
 
@@ -842,7 +842,7 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
 
     for _ in range(50):
         broker.now_ms += 1000
-        broker.check_service.look(broker.now_ms)
+        broker.check_service.handle_due(broker.now_ms)
         broker.notes.note_offsets()
 
     assert (broker.files.reads, broker.files.writes) == (reads, writes)
@@ -850,13 +850,13 @@ def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
 
 
 def test_without_pending_transactions_nothing_is_looked_at_until_one_comes(broker: TransactionBroker, producer: Producer) -> None:
-    assert broker.check_service.look_now() is None
+    assert broker.check_service.handle_due_now() is None
 
     broker.send(producer, "A")
 
-    assert broker.check_service.look_now() == 1.0
+    assert broker.check_service.handle_due_now() == 1.0
     broker.now_ms += 600
-    assert broker.check_service.look_now() == pytest.approx(0.4)
+    assert broker.check_service.handle_due_now() == pytest.approx(0.4)
 
 
 def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due(producer: Producer) -> None:
@@ -872,10 +872,10 @@ def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due(producer:
 
 
 async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(producer: Producer) -> None:
-    broker = TransactionBroker(longest_sleep_s=3600)
+    broker = TransactionBroker(max_sleep_s=3600)
     broker.online(producer)
     tasks = Tasks()
-    tasks.when_due("check-back", broker.check_service.look_now, broker.check_service.alarm, rest_s=0)
+    tasks.when_due("check-back", broker.check_service.handle_due_now, broker.check_service.alarm, rest_s=0)
     await asyncio.sleep(0)
     broker.send(producer, "LATE", CHECK_IMMUNITY_TIME_IN_SECONDS="3000")
     await asyncio.sleep(0.01)

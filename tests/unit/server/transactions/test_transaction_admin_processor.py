@@ -210,7 +210,7 @@ def test_a_decision_that_names_a_transaction_by_its_key_is_refused_and_told_the_
     refusal = operator.refused(DecideTransactionRequestHeader(transaction_id="order-1", commit=True, reason="it is paid"))
 
     assert "order-1 is a key" in (refusal.remark or "")
-    assert (refusal.remark or "").endswith("by its id: A")
+    assert (refusal.remark or "").endswith("use a transaction id instead: A")
     assert [info.state for info in operator.show("A")] == ["pending"]
 
 
@@ -388,7 +388,7 @@ def test_a_decision_by_an_id_that_many_have_is_refused(broker: TransactionBroker
         broker.end(producer, broker.send(Producer("127.0.0.1:6666"), "A", b"forged"), ROLLBACK)
 
     header = DecideTransactionRequestHeader(transaction_id="A", commit=True, reason="it is there")
-    assert "name it by its half offset" in operator.refused(header).remark
+    assert "use the half offset of the transaction instead" in operator.refused(header).remark
     by_offset = DecideTransactionRequestHeader(half_offset=meant.commit_log_offset, commit=True, reason="it is there")
     operator.ask(by_offset)
     assert broker.delivered() == ["A"]
