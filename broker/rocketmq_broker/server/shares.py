@@ -18,7 +18,7 @@ def is_full(held: int, limit: int, of_party: int) -> bool:
     return held >= (limit if of_party >= FEW else 2 * limit)
 
 
-class UnderWay:
+class RequestsInProgress:
     """Counts the requests in progress, by party."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketmq_broker.server.shares import FEW, UnderWay, is_full
+from rocketmq_broker.server.shares import FEW, RequestsInProgress, is_full
 
 
 def test_a_party_with_few_gets_more_than_others_left_up_to_twice_as_much() -> None:
@@ -11,7 +11,7 @@ def test_a_party_with_few_gets_more_than_others_left_up_to_twice_as_much() -> No
 
 
 def test_one_party_has_all_that_nobody_else_wants_and_leaves_each_other_its_first() -> None:
-    under_way = UnderWay()
+    under_way = RequestsInProgress()
     for party in ("greedy", "other"):
         while not under_way.is_full_for(party, 100):
             under_way.begin(party)

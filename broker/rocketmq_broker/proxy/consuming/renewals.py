@@ -70,7 +70,7 @@ class Renewals:
 
     def _renew(self, group: str, renewed: _Renewed, now_ms: int) -> bool:
         try:
-            handle, _ = self._popping.handed_out.renew(group, renewed.topic, ReceiptHandle.parse(renewed.handle), INVISIBLE_MS)
+            handle, _ = self._popping.deliveries.renew(group, renewed.topic, ReceiptHandle.parse(renewed.handle), INVISIBLE_MS)
         except (PopError, RequestRefused):
             return False  # it was acknowledged, or delivered to another client
         except StoreUnwritable as error:

@@ -27,7 +27,7 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.assignments.request_modes import RequestModes
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
-from rocketmq_broker.server.shares import UnderWay
+from rocketmq_broker.server.shares import RequestsInProgress
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
 MAX_ASKED_AT_ONCE: Final = 1000
@@ -44,7 +44,7 @@ class AssignmentProcessor:
         self._consumers = consumer_groups
         self._route_of = route_of
         self._tasks = tasks
-        self._under_way = UnderWay()
+        self._in_progress = RequestsInProgress()
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -55,9 +55,9 @@ class AssignmentProcessor:
         """Responds with the consumer's queues, or with null if the consumer must keep its current ones."""
         wanted = QueryAssignmentRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
-        if self._under_way.is_full_for(connection, MAX_ASKED_AT_ONCE):
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._under_way.count} assignments are in progress; try again")
-        self._under_way.begin(connection)
+        if self._in_progress.is_full_for(connection, MAX_ASKED_AT_ONCE):
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._in_progress.count} assignments are in progress; try again")
+        self._in_progress.begin(connection)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))
 
@@ -70,7 +70,7 @@ class AssignmentProcessor:
         try:
             route = await self._route_of(wanted.topic)
         finally:
-            self._under_way.end(connection)
+            self._in_progress.end(connection)
         queues = _queues(wanted.topic, route) if route is not None else []
         mode = self._modes.get(wanted.topic, wanted.consumer_group)
         share = self._share(wanted, queues, mode) if queues else None

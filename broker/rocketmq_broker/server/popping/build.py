@@ -6,7 +6,7 @@ from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.server.assignments.assignment_processor import AssignmentProcessor, RouteOf
 from rocketmq_broker.server.assignments.request_modes import FILE_NAME, RequestModes
 from rocketmq_broker.server.popping.check_points import CheckPoints
-from rocketmq_broker.server.popping.handed_out import HandedOut
+from rocketmq_broker.server.popping.deliveries import Deliveries
 from rocketmq_broker.server.popping.in_hand import InHand
 from rocketmq_broker.server.popping.next_messages import NextMessages
 from rocketmq_broker.server.popping.pop_log import PopLog
@@ -52,7 +52,7 @@ def build_popping(
         clock=context.clock,
         random=context.random,
     )
-    handed_out = HandedOut(
+    deliveries = Deliveries(
         check_points=check_points,
         reviver=reviver,
         group_commit=context.group_commit,
@@ -62,7 +62,7 @@ def build_popping(
     )
     popping = Popping(
         next_messages=next_messages,
-        handed_out=handed_out,
+        deliveries=deliveries,
         check_points=check_points,
         in_hand=InHand(check_points.hidden, context.offsets, context.store),
         reviver=reviver,

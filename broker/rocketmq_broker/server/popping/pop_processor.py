@@ -115,7 +115,7 @@ class PopProcessor:
         header = command.decode_header(AckMessageRequestHeader)
         try:
             handle = ReceiptHandle.parse(header.extra_info, header.offset)
-            end_position = self._popping.handed_out.settle(header.consumer_group, header.topic, handle)
+            end_position = self._popping.deliveries.settle(header.consumer_group, header.topic, handle)
         except (HandleExpired, IllegalHandle) as error:
             raise _refused(error) from None
         return self._answer_later(connection, command, end_position)
@@ -134,7 +134,7 @@ class PopProcessor:
                 ack.start_offset, ack.pop_time, ack.invisible_time, is_ordered, is_retry, body.broker_name, ack.queue_id, offset
             )
             try:
-                end_position = self._popping.handed_out.settle(ack.consumer_group, ack.topic, handle) or end_position
+                end_position = self._popping.deliveries.settle(ack.consumer_group, ack.topic, handle) or end_position
             except HandleExpired:
                 continue
             except IllegalHandle as error:
@@ -146,7 +146,7 @@ class PopProcessor:
         header = command.decode_header(ChangeInvisibleTimeRequestHeader)
         try:
             handle = ReceiptHandle.parse(header.extra_info, header.offset)
-            renewed, end_position = self._popping.handed_out.renew(
+            renewed, end_position = self._popping.deliveries.renew(
                 header.consumer_group, header.topic, handle, header.invisible_time
             )
         except (HandleExpired, IllegalHandle) as error:

@@ -18,8 +18,8 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.clients.message_filters import MessageFilters
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.popping.check_points import CheckPoints
+from rocketmq_broker.server.popping.deliveries import Deliveries
 from rocketmq_broker.server.popping.errors import TooManyPops
-from rocketmq_broker.server.popping.handed_out import HandedOut
 from rocketmq_broker.server.popping.hidden_messages import Hidden
 from rocketmq_broker.server.popping.in_hand import InHand
 from rocketmq_broker.server.popping.next_messages import MAX_MESSAGES, NextMessages
@@ -45,14 +45,14 @@ class Popping:
     """Pops messages, acknowledges them and changes their invisible time. Not thread-safe: use it on the event loop's thread.
 
     The coroutines are for callers in this process, and return when their effect is durable. Request processors use `begin` and
-    `handed_out` instead, and wait for durability themselves.
+    `deliveries` instead, and wait for durability themselves.
     """
 
     def __init__(
         self,
         *,
         next_messages: NextMessages,
-        handed_out: HandedOut,
+        deliveries: Deliveries,
         check_points: CheckPoints,
         in_hand: InHand,
         reviver: Reviver,
@@ -66,7 +66,7 @@ class Popping:
     ) -> None:
         """`max_sleep_s` limits the result of `work`, because the event loop's clock may be slower than `clock`."""
         self.check_points = check_points
-        self.handed_out = handed_out
+        self.deliveries = deliveries
         """For request processors, which wait for durability themselves."""
         self.in_hand = in_hand
         """For the requests of operators."""
@@ -145,7 +145,7 @@ class Popping:
 
         Raises IllegalHandle, HandleExpired, RequestRefused, StoreUnwritable.
         """
-        end_position = self.handed_out.settle(group, topic, ReceiptHandle.parse(handle))
+        end_position = self.deliveries.settle(group, topic, ReceiptHandle.parse(handle))
         if end_position is not None:
             await self._group_commit.wait(end_position)
 
@@ -154,13 +154,13 @@ class Popping:
 
         Raises the same exceptions as `ack`.
         """
-        renewed, end_position = self.handed_out.renew(group, topic, ReceiptHandle.parse(handle), invisible_ms)
+        renewed, end_position = self.deliveries.renew(group, topic, ReceiptHandle.parse(handle), invisible_ms)
         await self._group_commit.wait(end_position)
         return str(renewed)
 
     async def to_dead_letters(self, group: str, topic: str, handle: str) -> None:
         """Stores a popped message in the group's dead-letter topic, and acknowledges it. Raises the same exceptions as `ack`."""
-        end_position = self.handed_out.give_up(group, topic, ReceiptHandle.parse(handle))
+        end_position = self.deliveries.give_up(group, topic, ReceiptHandle.parse(handle))
         if end_position is not None:
             await self._group_commit.wait(end_position)
 

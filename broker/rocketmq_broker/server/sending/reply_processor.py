@@ -34,7 +34,7 @@ from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.delay_levels import Place
 from rocketmq_broker.server.sending.send_processor import SendDestination
 from rocketmq_broker.server.sending.sent_properties import refuse_too_much, stored_sys_flag, without_brokers_own
-from rocketmq_broker.server.shares import UnderWay
+from rocketmq_broker.server.shares import RequestsInProgress
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.statistics.traffic import count
 from rocketmq_broker.server.topics.identity import BrokerIdentity
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 PUSH_TIMEOUT_MS: Final = 10_000
 """The time within which the requester must confirm the reply (Broker2Client.callClient)."""
-MAX_UNDER_WAY: Final = 10_000
+MAX_IN_PROGRESS: Final = 10_000
 """The limit of replies in progress, as in Apache's broker (replyThreadPoolQueueCapacity)."""
 NOT_STORED_ID: Final = "0"
 """The message id of a reply that was not stored. Clients cannot decode a response without a message id."""
@@ -111,7 +111,7 @@ class ReplyProcessor:
         self._statistics = statistics
         self._tasks = tasks
         self._clock = clock
-        self._under_way = UnderWay()
+        self._in_progress = RequestsInProgress()
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -129,14 +129,14 @@ class ReplyProcessor:
     def _handle(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
         topic, queue_id, _ = self._destination.of(header)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply never begins a transaction
-        if self._under_way.is_full_for(connection, MAX_UNDER_WAY):
+        if self._in_progress.is_full_for(connection, MAX_IN_PROGRESS):
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
         refuse_too_much(header.topic, encoded)
         push = self._push(connection, header, sys_flag, encoded, command.body)
         place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)
-        self._under_way.begin(connection)
+        self._in_progress.begin(connection)
         self._tasks.start("await the results of a reply", self._answer(connection, reply_to, push, place))
 
     def _push(self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes, body: bytes) -> _Push:
@@ -201,7 +201,7 @@ class ReplyProcessor:
             is_pushed = await push.succeeds()
             stored = await _once_durable(place)
         finally:
-            self._under_way.end(connection)
+            self._in_progress.end(connection)
         if reply_to is None:
             return
         header = SendMessageResponseHeader(

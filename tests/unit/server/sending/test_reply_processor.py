@@ -289,7 +289,7 @@ async def test_what_only_a_broker_writes_is_neither_pushed_nor_stored(replies: R
 async def test_with_too_many_replies_under_way_another_is_refused_until_one_is_through(
     replies: Replies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_processor, "MAX_UNDER_WAY", 1)  # and as many again for a client with few
+    monkeypatch.setattr(reply_processor, "MAX_IN_PROGRESS", 1)  # and as many again for a client with few
     for _ in range(3):
         await replies.send()
     assert replies.answer.code == ResponseCode.SYSTEM_BUSY

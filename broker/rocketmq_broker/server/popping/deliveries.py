@@ -16,8 +16,8 @@ from rocketmq_broker.server.popping.reviver import Reviver
 from rocketmq_broker.server.topics.names import refuse_offsets
 
 
-class HandedOut:
-    """The messages that consumers are processing. Each method returns the commit log offset after its entry, and raises
+class Deliveries:
+    """The popped messages that consumers are processing. Each method returns the commit log offset after its entry, and raises
     IllegalHandle, HandleExpired, RequestRefused, StoreUnwritable."""
 
     def __init__(
