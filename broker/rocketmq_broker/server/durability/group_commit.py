@@ -236,7 +236,7 @@ class GroupCommit:
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MAX_UNFLUSHED_BYTES or unpublished > MAX_UNPUBLISHED or self._no_flusher is not None:
             store.writability.note_busy(
-                self._no_flusher or f"{unpublished} messages, {unflushed} bytes, wait for a disk that is slow or hangs"
+                self._no_flusher or f"too many unflushed messages: {unpublished}, {unflushed} bytes; the disk is slow or hangs"
             )
         elif store.writability.is_busy and unflushed <= MAX_UNFLUSHED_BYTES // 2 and unpublished <= MAX_UNPUBLISHED // 2:
             store.writability.note_busy(None)

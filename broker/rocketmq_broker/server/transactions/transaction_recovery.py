@@ -131,7 +131,9 @@ def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms
         try:
             messages.put_back(transaction, now_ms, transaction.checks)
         except (StoreUnwritable, HalfMessageUnreadable) as error:
-            logger.warning("cannot put back the transaction at %d now: %s", transaction.commit_log_offset, error)
+            logger.warning(
+                "cannot put back the transaction at commit log offset %d now: %s", transaction.commit_log_offset, error
+            )
 
 
 # Transactions that were decided just before the broker ended

@@ -348,7 +348,7 @@ async def test_behind_a_flush_that_hangs_only_so_much_waits_and_then_sends_are_r
     monkeypatch.setattr(group_commit, bound, 40 if bound == "MAX_UNPUBLISHED" else 4000)
     async with stage(tmp_path, flush_timeout_s=600) as it:
         os.kill(it.flusher_pid, signal.SIGSTOP)
-        with pytest.raises(StoreUnwritable, match=r"\d+ messages, \d+ bytes, wait for a disk that is slow or hangs"):  # noqa: PT012
+        with pytest.raises(StoreUnwritable, match=r"too many unflushed messages: \d+, \d+ bytes; the disk is slow or hangs"):  # noqa: PT012
             for opaque in range(100):
                 it.append(opaque=opaque)
                 await asyncio.sleep(0)
