@@ -164,10 +164,10 @@ async def _serve(settings: BrokerSettings) -> bool:
 
 async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
     """Runs brokers under a supervisor until a stop signal. Returns False if all of them failed."""
-    from rocketmq_broker.cluster.supervisor import Supervision, supervise
+    from rocketmq_broker.cluster.supervisor import SupervisorOptions, supervise
 
     stopping = event_of_stop_signals()
-    return await supervise(Supervision(settings, brokers, print_cluster_line, current_world(), stopping))
+    return await supervise(SupervisorOptions(settings, brokers, print_cluster_line, current_world(), stopping))
 
 
 def print_cluster_line(name: str, text: str) -> None:

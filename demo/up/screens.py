@@ -18,7 +18,7 @@ from demo.up.chapters import chapter_title, find_chapter
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion, SparkInstallation
 from demo.up.shop import Shop
-from rocketmq_broker.admin.console import Deed, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
+from rocketmq_broker.admin.console import Action, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
 from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.timeline.event import Event
 
@@ -103,13 +103,13 @@ def extension(
             Screen("/failpoints", "Failpoints", "failpoints.html", application.find_failpoints),
             Screen("/second-opinion", "Second opinion", "second_opinion.html", application.find_opinion),
         ),
-        deeds=(
-            Deed("/orders/place", shop.place, shop.after_order, form_at=lambda visit: "/"),
-            Deed("/orders/pay", shop.pay, shop.after_order),
-            Deed("/scenarios/start", application.start, application.newest_run, is_said=False, form_at=_form_of_scenarios),
-            Deed("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
-            Deed("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
-            Deed("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
+        actions=(
+            Action("/orders/place", shop.place, shop.after_order, form_at=lambda visit: "/"),
+            Action("/orders/pay", shop.pay, shop.after_order),
+            Action("/scenarios/start", application.start, application.newest_run, shows_result=False, form_at=_form_of_scenarios),
+            Action("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
+            Action("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
+            Action("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
         ),
         templates=TEMPLATES,
         witnesses=(application.witness,),

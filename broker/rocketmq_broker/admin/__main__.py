@@ -1,6 +1,7 @@
-"""The operators' command line: `rocketmq-admin`, or `python -m rocketmq_broker.admin`: `topics`, `tail`, `pending` and so on.
+"""The command line of `rocketmq-admin`, also run by `python -m rocketmq_broker.admin`.
 
-Exit codes: 0 done; 1 a broker refused, or there is no such transaction; 2 the command line is wrong, or no broker could be asked.
+Exit codes: 0 success; 1 a broker rejected the request, or nothing was found; 2 the command line is invalid, or a broker could not
+be reached.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from rocketmq_broker.admin.options import (
     now_ms,
     target_of,
 )
+from rocketmq_broker.admin.output import tables
+from rocketmq_broker.admin.output.printing import echo, print_error, print_json, print_listing
 from rocketmq_broker.admin.progress.commands import groups, topics
 from rocketmq_broker.admin.running import CANNOT_ASK as BAD_COMMAND_LINE
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session, Target
-from rocketmq_broker.admin.telling import tables
-from rocketmq_broker.admin.telling.printing import complain, print_json, print_listing, say
 from rocketmq_broker.admin.timeline.commands import timeline
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.times import FOREVER_MS
@@ -56,7 +57,7 @@ from rocketmq_broker.protocol.headers import (
 
 app = typer.Typer(
     name="rocketmq-admin",
-    help="Look at topics, groups and messages; see and mend transactions and dead letters.",
+    help="Inspect topics, groups and messages; inspect and repair transactions and dead letters.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -67,7 +68,7 @@ app.add_typer(dead_letters, name="dead-letters")
 
 @app.callback()
 def choose(context: typer.Context, namesrv_addr: NameServers = None, broker_addr: BrokerAddr = None) -> None:
-    """Look at topics, groups and messages; see and mend transactions and dead letters."""
+    """Inspect topics, groups and messages; inspect and repair transactions and dead letters."""
     context.obj = Target()
     context.obj = target_of(context, namesrv_addr, broker_addr)
 
@@ -79,12 +80,12 @@ def pending(
     group: Group = None,
     older_than: OlderThan = "0",  # type: ignore[assignment]
     limit: Limit = 100,
-    after: Annotated[int, typer.Option(min=-1, help="The half offset at the end of the last page.")] = -1,
+    after: Annotated[int, typer.Option(min=-1, help="Continue after this half offset, the last one of the previous page.")] = -1,
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Pending transactions, the oldest first."""
+    """List pending transactions, oldest first."""
     header = ListPendingTransactionsRequestHeader(topic, group, older_than, after, limit)
 
     async def work(session: Session) -> None:
@@ -96,10 +97,10 @@ def pending(
         if rows:
             tables.print_pending(rows)
         total = sum(found.total for _, found in answers)
-        say(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
+        echo(f"{len(rows)} of {total} pending transactions" if total else "no pending transactions")
         for broker, found in answers:
             if found.next_after is not None:
-                say(f"the next page: pending --broker-addr {broker.address} --after {found.next_after}")
+                echo(f"next page: pending --broker-addr {broker.address} --after {found.next_after}")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -112,7 +113,7 @@ def show(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """What is known of a transaction, pending or decided."""
+    """Show a transaction, pending or decided."""
     half_offset = decisions.half_offset_of(transaction)
     header = ShowTransactionRequestHeader(transaction, transaction, half_offset)
 
@@ -124,7 +125,7 @@ def show(
         elif rows:
             tables.print_transactions(rows)
         if not rows:
-            raise Refused(f"there is no transaction {transaction}")
+            raise Refused(f"transaction not found: {transaction}")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -133,25 +134,25 @@ def show(
 def decide(
     context: typer.Context,
     transaction: Annotated[str, typer.Argument(help="Transaction id or half offset.")],
-    reason: Annotated[str, typer.Option(help="Why; it is kept with the decision.")],
+    reason: Annotated[str, typer.Option(help="The reason; it is stored with the decision.")],
     commit: Annotated[bool, typer.Option("--commit", help="COMMIT: deliver the message.")] = False,
     rollback: Annotated[bool, typer.Option("--rollback", help="ROLLBACK: never deliver the message.")] = False,
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Decide a pending transaction by hand. Like every decision it cannot be taken back."""
+    """Decide a pending transaction by hand. A decision cannot be undone."""
     if commit == rollback:
-        raise typer.BadParameter("exactly one of the two must be given", param_hint="--commit, --rollback")
+        raise typer.BadParameter("give exactly one of the two", param_hint="--commit, --rollback")
     if not reason.strip():
-        raise typer.BadParameter("the reason is empty", param_hint="--reason")
+        raise typer.BadParameter("must not be empty", param_hint="--reason")
 
     async def work(session: Session) -> None:
         broker, info = await decisions.decide(session, transaction, commit=commit, reason=reason)
         if as_json:
             print_json([(broker.address, info)])
             return
-        say(
+        echo(
             f"{info.state}: the transaction at half offset {info.half_offset} of {info.producer_group} "
             f"(topic {info.topic}, broker {broker.address}); reason: {info.reason}"
         )
@@ -162,13 +163,17 @@ def decide(
 @app.command()
 def decided(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("-l", "--limit", min=1, max=64, help="The most lines from each broker.")] = 50,
-    before: Annotated[int, typer.Option(parser=duration, metavar="DURATION", help="Only those decided before: 2d ago.")] = "0",  # type: ignore[assignment]
+    limit: Annotated[
+        int, typer.Option("-l", "--limit", min=1, max=64, help="The maximum number of lines from each broker.")
+    ] = 50,
+    before: Annotated[
+        int, typer.Option(parser=duration, metavar="DURATION", help="Only decisions older than this, such as 2d.")
+    ] = "0",  # type: ignore[assignment]
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Transactions decided by hand, with their reasons, the latest first."""
+    """List transactions decided by hand, with their reasons, latest first."""
     before_ms = now_ms() - before if before else FOREVER_MS
     header = ListDecidedTransactionsRequestHeader(before_ms, limit)
 
@@ -177,7 +182,7 @@ def decided(
         rows: list[tuple[str, TransactionInfo]] = [
             (broker.address, info) for broker, found in answers for info in found.transactions
         ]
-        print_listing(rows, tables.print_decided, as_json=as_json, nothing="nothing was decided by hand")
+        print_listing(rows, tables.print_decided, as_json=as_json, nothing="no transactions decided by hand")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
@@ -193,7 +198,7 @@ def discarded(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Messages given up after too many checks (TRANS_CHECK_MAX_TIME_TOPIC), the latest first. Apache's brokers have them too."""
+    """List messages discarded after too many check-backs (TRANS_CHECK_MAX_TIME_TOPIC), latest first."""
     started_ms = now_ms()
 
     def is_wanted(message: DiscardedMessage) -> bool:
@@ -215,31 +220,31 @@ def discarded(
 @app.command()
 def resume(
     context: typer.Context,
-    message: Annotated[str, typer.Argument(help="Message id as `discarded` shows it, or the transaction id.")],
+    message: Annotated[str, typer.Argument(help="Message id as `discarded` prints it, or transaction id.")],
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Have a discarded message checked again (RESUME_CHECK_HALF_MESSAGE). Apache's brokers can as well."""
+    """Resume the check-backs of a discarded message (RESUME_CHECK_HALF_MESSAGE). Works with Apache's brokers."""
 
     async def work(session: Session) -> None:
         broker, resumed = await decisions.resume(session, message)
         if as_json:
             print_json([(broker.address, resumed)])
         else:
-            say(f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its checks counted from 0")
+            echo(f"resumed: {resumed.message_id} is pending again at broker {broker.address}, its count of check-backs is 0")
 
     run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 def main() -> None:
-    """Runs the command line. Ends quietly when the reader of its output goes away."""
+    """Runs the command line. Exits with status 0 if the reader of its output closes the pipe."""
     log_to_stderr(logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal may not know all letters
-    if odd := next((word for word in sys.argv[1:] if not _is_text(word)), None):
-        complain(f"{odd} is not text in the encoding of this terminal")
+            stream.reconfigure(errors="backslashreplace")  # the terminal's encoding may lack some characters
+    if invalid := next((word for word in sys.argv[1:] if not _is_text(word)), None):
+        print_error(f"{invalid} is not valid text in the encoding of this terminal")
         raise SystemExit(BAD_COMMAND_LINE)
     try:
         app()
@@ -249,7 +254,7 @@ def main() -> None:
 
 
 def _is_text(word: str) -> bool:
-    """Returns whether the word is valid text: Python represents undecodable bytes by surrogates, which cannot be encoded."""
+    """Returns whether the word is valid text. Python represents undecodable bytes as surrogates, which cannot be encoded."""
     return not any("\ud800" <= character <= "\udfff" for character in word)
 
 

@@ -1,4 +1,4 @@
-"""`console`: the commands' facts and deeds in a browser. Apache's brokers can be asked as well."""
+"""The command `console`, which serves the web console. Works with Apache's brokers, too."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.admin.options import BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.output.printing import echo, print_error
 from rocketmq_broker.admin.running import CANNOT_ASK
-from rocketmq_broker.admin.telling.printing import complain, say
 
 Listen = Annotated[
-    str, typer.Option("--listen", metavar="HOST:PORT", help="Where the console listens; port 0 takes any free one.")
+    str, typer.Option("--listen", metavar="HOST:PORT", help="The address to listen on; port 0 selects a free port.")
 ]
 PasswordFile = Annotated[
     str | None,
-    typer.Option(help="A file with the password that visitors give; needed unless HOST is a loopback address."),
+    typer.Option(help="A file with the console's password; required unless HOST is a loopback address."),
 ]
 
 
@@ -34,15 +34,15 @@ def console(
     try:
         from rocketmq_broker.admin.console import UnusableSettings, console_settings, create_console, serve
     except ModuleNotFoundError as error:
-        complain(f"the console needs more packages ({error.name} is missing): pip install 'rocketmq-broker[console]'")
+        print_error(f"package {error.name} is missing: pip install 'rocketmq-broker[console]'")
         raise typer.Exit(CANNOT_ASK) from None
-    logging.getLogger("rocketmq_broker.admin.console").setLevel(logging.INFO)  # the log is to name each deed and its author
+    logging.getLogger("rocketmq_broker.admin.console").setLevel(logging.INFO)  # so that each action is logged with its author
     try:
         settings = console_settings(listen, os.environ, password_file)
         app = create_console(settings, target)
-        asyncio.run(serve(app, settings, lambda address: say(f"console: {address}")))
+        asyncio.run(serve(app, settings, lambda address: echo(f"console: {address}")))
     except UnusableSettings as error:
-        complain(str(error))
+        print_error(str(error))
         raise typer.Exit(CANNOT_ASK) from None
     except KeyboardInterrupt:
         return

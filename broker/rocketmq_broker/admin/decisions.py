@@ -1,4 +1,4 @@
-"""Decides or resumes a transaction at the one broker that has it."""
+"""Decides or resumes a transaction at the broker that holds it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rocketmq_broker.protocol.bodies import TransactionInfo
 from rocketmq_broker.protocol.headers import DecideTransactionRequestHeader, ShowTransactionRequestHeader
 
 PENDING = "pending"
-_HIGHEST_OFFSET = 2**63 - 1
+_MAX_OFFSET = 2**63 - 1
 
 
 def half_offset_of(word: str) -> int | None:
-    """Parses a half offset: digits up to 2^63 - 1. Returns None for a transaction id or key."""
-    is_offset = word.isascii() and word.isdigit() and len(word) <= len(str(_HIGHEST_OFFSET)) and int(word) <= _HIGHEST_OFFSET
+    """Returns the half offset if the word is a number up to 2^63 - 1; None for a transaction id or key."""
+    is_offset = word.isascii() and word.isdigit() and len(word) <= len(str(_MAX_OFFSET)) and int(word) <= _MAX_OFFSET
     return int(word) if is_offset else None
 
 
 async def decide(session: Session, word: str, *, commit: bool, reason: str) -> tuple[BrokerRequests, TransactionInfo]:
-    """Commits or rolls back the pending transaction with that id, or at that half offset. Raises Refused, CannotAsk."""
+    """Commits or rolls back the pending transaction with this id or half offset. Raises Refused, CannotAsk."""
     half_offset = half_offset_of(word)
     if half_offset is not None:
         header = DecideTransactionRequestHeader(half_offset=half_offset, commit=commit, reason=reason)
@@ -35,29 +35,29 @@ async def decide(session: Session, word: str, *, commit: bool, reason: str) -> t
 
 
 async def resume(session: Session, word: str) -> tuple[BrokerRequests, DiscardedMessage]:
-    """Checks a discarded message again, by its message id or transaction id. Raises Refused, CannotAsk."""
+    """Resumes the check-backs of the discarded message with this message id or transaction id. Raises Refused, CannotAsk."""
     found = await session.ask_each(lambda broker: discarded_with_id(broker, word))
     matching = [(broker, message) for broker, messages in found for message in messages]
     if matching:
         broker, message = max(matching, key=lambda match: match[1].discarded_ms)
     else:
         broker, message = await _discarded_at(session, word)
-    if message.is_resumed:  # our broker would refuse; Apache's would deliver the message once more
-        raise Refused(f"the discarded message {message.message_id} has been resumed already")
+    if message.is_resumed:  # this broker would refuse it; Apache's would deliver the message again
+        raise Refused(f"discarded message already resumed: {message.message_id}")
     await broker.resume(message.message_id)
     return broker, msgspec.structs.replace(message, is_resumed=True)
 
 
 async def _discarded_at(session: Session, message_id: str) -> tuple[BrokerRequests, DiscardedMessage]:
-    """Returns the discarded message with that offset message id."""
+    """Returns the discarded message with this offset message id. Raises Refused if there is none."""
     try:
         parsed = parse_offset_message_id(message_id)
     except ValueError:
-        raise Refused(f"there is no discarded message with id {message_id}") from None
+        raise Refused(f"discarded message not found: {message_id}") from None
     broker = _broker_storing(session, parsed)
     record = await broker.view(parsed.commit_log_offset)
     if record.topic.decode(errors="replace") != topics.CHECK_MAX_TIME_TOPIC:
-        raise Refused(f"the message {message_id} was not discarded: discarded ones are in {topics.CHECK_MAX_TIME_TOPIC}")
+        raise Refused(f"the message {message_id} is not discarded: it is not in {topics.CHECK_MAX_TIME_TOPIC}")
     return broker, await with_resumption(broker, read_discarded(record))
 
 
@@ -67,22 +67,22 @@ def _broker_storing(session: Session, message_id: MessageId) -> BrokerRequests:
     for broker in session.brokers:
         if is_stored_at(message_id, broker.address):
             return broker
-    raise Refused(f"there is no such discarded message, and none of the brokers is {message_id.host}:{message_id.port}")
+    raise Refused(f"discarded message not found: no broker has the address {message_id.host}:{message_id.port}")
 
 
 async def _broker_with(session: Session, word: str, *, is_offset: bool) -> BrokerRequests:
     if len(session.brokers) == 1:
         return session.brokers[0]
     if is_offset:
-        raise CannotAsk("there are several brokers, and each has half messages at its own offsets: say which with --broker-addr")
+        raise CannotAsk("half offsets are ambiguous with several brokers: choose one with --broker-addr")
     answers = await session.ask_each(lambda broker: broker.show(ShowTransactionRequestHeader(transaction_id=word)))
     if session.failures:
-        raise CannotAsk("not all brokers could be asked which one has the transaction: say which with --broker-addr")
-    having = [broker for broker, found in answers if any(info.state == PENDING for info in found.transactions)]
-    having = having or [broker for broker, found in answers if found.transactions]
-    if not having:
-        raise Refused(f"there is no transaction with id {word}")
-    if len(having) > 1:
-        addresses = ", ".join(broker.address for broker in having)
-        raise Refused(f"several brokers have a transaction with id {word}: say which with --broker-addr ({addresses})")
-    return having[0]
+        raise CannotAsk("some brokers could not be searched for the transaction: choose one with --broker-addr")
+    matching = [broker for broker, found in answers if any(info.state == PENDING for info in found.transactions)]
+    matching = matching or [broker for broker, found in answers if found.transactions]
+    if not matching:
+        raise Refused(f"transaction not found: {word}")
+    if len(matching) > 1:
+        addresses = ", ".join(broker.address for broker in matching)
+        raise Refused(f"several brokers have a transaction with id {word}: choose one with --broker-addr ({addresses})")
+    return matching[0]

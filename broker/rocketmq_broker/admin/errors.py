@@ -2,16 +2,16 @@
 
 
 class AdminError(Exception):
-    """Base of the errors of this package; the text is for the user, on one line."""
+    """Base class of the errors of this package. The message is one line for the user."""
 
 
 class Refused(AdminError):
-    """A broker refused the request, or does not know its subject. Exit code 1."""
+    """Raised if a broker rejects the request, or if nothing was found. Exit code 1."""
 
 
 class NotSupported(Refused):
-    """The broker, one of Apache's, does not know the request."""
+    """Raised if the broker does not support the request, as Apache's brokers do not."""
 
 
 class CannotAsk(AdminError):
-    """No broker could be asked: its address is unusable, no program listens there, or the answer came too late. Exit code 2."""
+    """Raised if a broker cannot be reached: invalid address, failed connection, time-out or invalid answer. Exit code 2."""

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ from typing import Annotated
 
 import typer
 
+from rocketmq_broker.admin.output.durations import parse_duration_ms
 from rocketmq_broker.admin.session import Target
-from rocketmq_broker.admin.telling.durations import parse_duration_ms
 from rocketmq_broker.world import current_world
 
 NameServers = Annotated[
     str | None,
-    typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT; without it NAMESRV_ADDR, else 127.0.0.1:9876."),
+    typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT; default: NAMESRV_ADDR, or 127.0.0.1:9876."),
 ]
-BrokerAddr = Annotated[str | None, typer.Option("-b", "--broker-addr", help="One broker, HOST:PORT, instead of all of them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+BrokerAddr = Annotated[
+    str | None, typer.Option("-b", "--broker-addr", help="A single broker, HOST:PORT, instead of all brokers.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Topic = Annotated[str | None, typer.Option("-t", "--topic", help="Only messages for this topic.")]
 Group = Annotated[str | None, typer.Option("-g", "--group", help="Only messages of this producer group.")]
-Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="The most lines from each broker.")]
+Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="The maximum number of lines from each broker.")]
 
 
 def duration(text: str) -> int:
-    """Parses a duration into milliseconds. Raises typer.BadParameter."""
+    """Returns a duration in milliseconds. Raises typer.BadParameter."""
     try:
         return parse_duration_ms(text)
     except ValueError as error:
@@ -30,14 +32,17 @@ def duration(text: str) -> int:
 
 
 OlderThan = Annotated[
-    int, typer.Option("--older-than", parser=duration, metavar="DURATION", help="Only older ones: 90s, 5m, 2d.")
+    int,
+    typer.Option(
+        "--older-than", parser=duration, metavar="DURATION", help="Only entries older than this, such as 90s, 5m or 2d."
+    ),
 ]
 
 
 def target_of(context: typer.Context, namesrv_addr: str | None, broker_addr: str | None) -> Target:
-    """Returns the brokers that a command asks. Raises typer.BadParameter for both a name server and a broker."""
+    """Returns the target of a command. Raises typer.BadParameter if both name servers and a broker are given."""
     if namesrv_addr is not None and broker_addr is not None:
-        raise typer.BadParameter("name servers or one broker, not both", param_hint="--namesrv-addr, --broker-addr")
+        raise typer.BadParameter("give name servers or one broker, not both", param_hint="--namesrv-addr, --broker-addr")
     chosen: Target = context.obj
     return chosen.overridden(namesrv_addr, broker_addr)
 

@@ -1,4 +1,4 @@
-"""A run of a command: failures become a line each, and an exit status."""
+"""Runs a command: prints each failure on a line, and sets the exit status."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 import typer
 
 from rocketmq_broker.admin.errors import AdminError, CannotAsk
+from rocketmq_broker.admin.output.printing import print_error
 from rocketmq_broker.admin.session import Session, Target, opened_remoting, session_with
-from rocketmq_broker.admin.telling.printing import complain
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.stop_signals import INTERRUPTED
 
@@ -19,7 +19,7 @@ CANNOT_ASK: Final = 2
 
 
 def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
-    """Does the work with the target's brokers. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
+    """Runs `work` with the target's brokers. Raises typer.Exit: 1 if a broker refused, 2 if a broker could not be reached."""
 
     async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
         session = await session_with(remoting, target)
@@ -30,7 +30,7 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
 
 
 def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
-    """Does work that finds its brokers by itself, and returns failures. Raises typer.Exit as `run` does."""
+    """Runs work that finds its brokers itself and returns failures. Raises typer.Exit as `run` does."""
     failures: list[AdminError]
     try:
         failures = asyncio.run(_with_remoting(work))
@@ -39,7 +39,7 @@ def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     for failure in failures:
-        complain(str(failure))
+        print_error(str(failure))
     if failures:
         raise typer.Exit(CANNOT_ASK if any(isinstance(failure, CannotAsk) for failure in failures) else REFUSED)
 

@@ -1,4 +1,4 @@
-"""The brokers that someone asks: it finds them, asks each, and closes the connections."""
+"""A session with the brokers of a command."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The brokers that the user means."""
+    """The brokers that a command works with: all masters of the name servers, or one broker."""
 
     namesrv_addr: str | None = None
     broker_addr: str | None = None
 
     def overridden(self, namesrv_addr: str | None, broker_addr: str | None) -> Target:
-        """Returns the target given after the command's name, or else this one."""
+        """Returns a target with these addresses, or this target if both are None."""
         if namesrv_addr is None and broker_addr is None:
             return self
         return Target(namesrv_addr, broker_addr)
@@ -34,13 +34,13 @@ class Target:
 
 @dataclass(slots=True)
 class Session:
-    """The brokers of a run, and its failures so far."""
+    """The brokers of a command, and the failures so far."""
 
     brokers: list[BrokerRequests]
     failures: list[AdminError] = field(default_factory=list)
 
     async def ask_each(self, question: Callable[[BrokerRequests], Awaitable[T]]) -> list[tuple[BrokerRequests, T]]:
-        """Returns the answers of all brokers that answer, and keeps the others' failures. Raises the failure of the only one."""
+        """Returns the brokers' answers and adds their errors to `failures`. Raises the error if there is only one broker."""
         answers: list[tuple[BrokerRequests, T]] = []
         for broker in self.brokers:
             try:
@@ -54,7 +54,7 @@ class Session:
 
 @asynccontextmanager
 async def opened_session(target: Target) -> AsyncGenerator[Session]:
-    """Yields a session with the target's brokers; closes its connections after the block. Raises CannotAsk."""
+    """Yields a session with the target's brokers. Closes its connections after the block. Raises CannotAsk."""
     async with opened_remoting() as remoting:
         yield await session_with(remoting, target)
 
@@ -67,7 +67,7 @@ async def session_with(remoting: RemotingClient, target: Target) -> Session:
 
 @asynccontextmanager
 async def opened_remoting() -> AsyncGenerator[RemotingClient]:
-    """Yields a client with the account of the environment; closes its connections after the block. Raises CannotAsk."""
+    """Yields a client with the account in the environment. Closes its connections after the block. Raises CannotAsk."""
     try:
         remoting = open_remoting(None, None, None, os.environ)
     except IllegalConfiguration as error:

@@ -1,4 +1,4 @@
-"""A process of the cluster: started, started again when it dies, told to stop."""
+"""Runs a process of the cluster, restarts it when it ends, and stops it."""
 
 from __future__ import annotations
 
@@ -16,34 +16,37 @@ from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.world import World
 
 _STOPS_WITHIN_S: Final = 10.0
-"""Time to end by itself after SIGTERM; then SIGKILL follows."""
+"""The time that a process has to end after SIGTERM before it gets SIGKILL."""
 _LAST_LINES_WITHIN_S: Final = 1.0
 _MAX_LINE_LENGTH: Final = 1024 * 1024
 _READY: Final = re.compile(r"^The (?:broker\[.+, (?P<address>\S+)\]|Name Server) boot success\.")
 
 
 class Child:
-    """One process under its name, and its successors. `run` keeps it running until `stop`."""
+    """A process that is restarted under the same name when it ends. `run` keeps it running until `stop` is called."""
 
-    def __init__(self, name: str, arguments: Sequence[str], say: Callable[[str, str], None], world: World) -> None:
-        """Starts nothing. `say` gets each line: the name of the process that it comes from, or `cluster`, and the text."""
+    def __init__(self, name: str, arguments: Sequence[str], report: Callable[[str, str], None], world: World) -> None:
+        """Does not start the process. `report` is called for each line with the name of its source and the text.
+
+        The source is the name of a process or `cluster`.
+        """
         self.name = name
         self.address: str | None = None
-        """The address that it serves, of its latest start; None until it is ready, and after its end."""
+        """The address on which the process accepts connections; None unless it is ready."""
         self.ready = asyncio.Event()
-        """Set when it was ready first."""
+        """Set when the process is ready for the first time."""
         self.died = asyncio.Event()
-        """Set when it ended unasked first."""
+        """Set when the process ends for the first time before `stop` is called."""
         self.is_given_up = False
         self._arguments = list(arguments)
-        self._say = say
+        self._report = report
         self._world = world
         self._restarts = Restarts()
         self._process: Process | None = None
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Keeps it running until `stop`, or until it is given up."""
+        """Keeps the process running until `stop` is called, or until it is given up."""
         while not self._stopping.is_set():
             started_s = self._world.steady_s()
             status = await self._run_once()
@@ -55,13 +58,13 @@ class Child:
             if pause_s is None:
                 self._give_up(ended, status)
                 return
-            self._say("cluster", f"{ended}; it is started again in {pause_s:g} s ({self._restarts.in_a_row} of {MAX_RESTARTS})")
+            self._report("cluster", f"{ended}; restart {self._restarts.in_a_row} of {MAX_RESTARTS} in {pause_s:g} s")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await self._stopping.wait()
 
     async def stop(self) -> None:
-        """Ends it by SIGTERM, or by SIGKILL if it does not end within 10 s. `run` then returns."""
+        """Ends the process by SIGTERM, or by SIGKILL if it does not end within 10 s. `run` then returns."""
         self._stopping.set()
         process = self._process
         if process is None or process.returncode is not None:
@@ -72,16 +75,17 @@ class Child:
             async with asyncio.timeout(_STOPS_WITHIN_S):
                 await process.wait()
         except TimeoutError:
-            self._say(
-                "cluster", f"{self.name} did not end within {_STOPS_WITHIN_S:g} s of SIGTERM: it is killed, and recovers later"
+            self._report(
+                "cluster",
+                f"{self.name} did not end within {_STOPS_WITHIN_S:g} s of SIGTERM: it is killed and recovers at its next start",
             )
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
 
     async def _run_once(self) -> int:
-        """Starts it and returns its exit status when it has ended."""
-        # A session of its own: Ctrl-C reaches the supervisor alone, which stops its children in their order.
+        """Starts the process and waits until it ends. Returns its exit status."""
+        # A new session: Ctrl-C reaches only the supervisor, which stops its children in order.
         self._process = process = await asyncio.create_subprocess_exec(
             *self._arguments,
             stdout=PIPE,
@@ -92,36 +96,36 @@ class Child:
             limit=_MAX_LINE_LENGTH,
         )
         assert process.stdout is not None
-        telling = asyncio.create_task(self._tell(process.stdout), name=f"lines of {self.name}")
+        reading = asyncio.create_task(self._read_lines(process.stdout), name=f"lines of {self.name}")
         if self._stopping.is_set():
             process.terminate()
         status = await process.wait()
         self.address = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_LINES_WITHIN_S):
-                await telling
+                await reading
         return status
 
-    async def _tell(self, output: asyncio.StreamReader) -> None:
+    async def _read_lines(self, output: asyncio.StreamReader) -> None:
         while True:
             try:
                 line = await output.readline()
             except ValueError:
-                self._say(self.name, f"(a line of more than {_MAX_LINE_LENGTH} bytes)")
+                self._report(self.name, f"(a line of more than {_MAX_LINE_LENGTH} bytes)")
                 continue
             if not line:
                 return
             text = printable(line.decode(errors="replace").rstrip("\n"))
-            self._say(self.name, text)
+            self._report(self.name, text)
             if found := _READY.match(text):
                 self.address = found["address"]
                 self.ready.set()
 
     def _give_up(self, ended: str, status: int) -> None:
         self.is_given_up = True
-        why = "its settings are wrong" if status == BAD_SETTINGS else f"{MAX_RESTARTS} restarts in a row did not help"
-        self._say(
-            "cluster", f"{ended}; it is given up: {why}. Its store is untouched; mend the cause and start the cluster again"
+        why = "its settings are invalid" if status == BAD_SETTINGS else f"{MAX_RESTARTS} restarts in a row failed"
+        self._report(
+            "cluster", f"{ended} and is not restarted: {why}. Its store is unchanged; fix the cause and restart the cluster"
         )
 
 

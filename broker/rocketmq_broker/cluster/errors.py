@@ -1,5 +1,5 @@
-"""The errors of a cluster."""
+"""The error of a cluster."""
 
 
 class ClusterMistake(Exception):
-    """A cluster cannot be started as asked: its settings, or what its folder holds; the text says so on one line."""
+    """Raised if a cluster cannot be started, because of its settings or its folder. The message is one line."""

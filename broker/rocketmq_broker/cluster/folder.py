@@ -1,4 +1,4 @@
-"""The folder of a cluster: a store for each broker, the settings that it was started with, and marks of those taken away."""
+"""The folder of a cluster: a store and a settings file for each broker, and marks of removed brokers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from rocketmq_broker.cluster.plan import ClusterPlan, FolderFacts
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.protocol.java_properties import property_line
 
-_TAKEN_AWAY: Final = ".taken-away"
+_REMOVED: Final = ".taken-away"
 _LOCK: Final = "cluster.lock"
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Makes the folder and holds its lock during the block. Raises ClusterMistake if another supervisor holds it."""
+    """Creates the folder and holds its lock during the block. Raises ClusterMistake if another supervisor holds the lock."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ClusterMistake(f"the folder {folder} cannot be used: {error.strerror}") from None
+        raise ClusterMistake(f"cannot use the folder {folder}: {error.strerror}") from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise ClusterMistake(f"another cluster runs on {folder}: stop it, or name another folder (storePathRootDir)") from None
+        raise ClusterMistake(f"another cluster is running in {folder}: stop it, or change storePathRootDir") from None
     try:
         yield
     finally:
@@ -41,26 +41,26 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def refuse_a_single_broker(folder: Path) -> None:
-    """Raises ClusterMistake if the folder is a cluster's: a single broker would begin there with an empty store."""
+    """Raises ClusterMistake if the folder belongs to a cluster: a single broker would start there with an empty store."""
     if (folder / _LOCK).exists():
-        raise ClusterMistake(f"{folder} is the folder of a cluster: start it with --brokers, or name another (storePathRootDir)")
+        raise ClusterMistake(f"{folder} is the folder of a cluster: start it with --brokers, or change storePathRootDir")
 
 
-def look_into(folder: Path) -> FolderFacts:
-    """Returns what the folder holds; a missing one holds nothing."""
+def read_folder(folder: Path) -> FolderFacts:
+    """Returns the contents of the folder. A missing folder counts as empty."""
     if not folder.is_dir():
         return FolderFacts()
     stores = {path.name for path in folder.iterdir() if path.is_dir() and _is_store(path)}
-    taken_away = {path.name.removesuffix(_TAKEN_AWAY) for path in folder.glob(f"*{_TAKEN_AWAY}")}
-    return FolderFacts(frozenset(stores), frozenset(taken_away), _is_store(folder))
+    removed = {path.name.removesuffix(_REMOVED) for path in folder.glob(f"*{_REMOVED}")}
+    return FolderFacts(frozenset(stores), frozenset(removed), _is_store(folder))
 
 
 def _is_store(path: Path) -> bool:
     return (path / "commitlog").is_dir() or (path / "config").is_dir()
 
 
-def mark_taken_away(folder: Path, name: str, text: str) -> None:
-    """Marks a broker as taken away; durable when it returns. The text is for people."""
+def mark_removed(folder: Path, name: str, text: str) -> None:
+    """Marks a broker as removed. The mark is durable on return; `text` explains it to a reader of the file."""
     path = _mark(folder, name)
     with path.open("w", encoding="utf-8") as file:
         file.write(f"{text}\n")
@@ -74,24 +74,24 @@ def mark_taken_away(folder: Path, name: str, text: str) -> None:
 
 
 def unmark(folder: Path, name: str) -> None:
-    """Removes the mark of a broker that takes part again."""
+    """Deletes the mark of a broker that has joined the cluster again."""
     with contextlib.suppress(FileNotFoundError):
         _mark(folder, name).unlink()
 
 
 def _mark(folder: Path, name: str) -> Path:
-    return folder / f"{name}{_TAKEN_AWAY}"
+    return folder / f"{name}{_REMOVED}"
 
 
 def write_broker_conf(folder: Path, settings: BrokerSettings) -> Path:
-    """Writes a broker's settings, all of them, for this user only: they may hold passwords. Returns the file."""
+    """Writes all settings of a broker. Only this user can read the file, which may contain passwords. Returns its path."""
     path = folder / f"{settings.broker_name}.conf"
     _write(path, msgspec.to_builtins(settings))
     return path
 
 
 def write_namesrv_conf(plan: ClusterPlan, settings: BrokerSettings) -> Path:
-    """Writes the settings of the cluster's name server. Returns the file."""
+    """Writes the settings of the cluster's name server. Returns the file's path."""
     path = plan.folder / "namesrv.conf"
     kept = {name: value for name, value in settings.tls.items() if value and name != "tls.config.file"}
     address = {"listenPort": settings.namesrv_listen_port, "bindAddress": settings.bind_address}

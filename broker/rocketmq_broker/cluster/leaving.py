@@ -1,4 +1,4 @@
-"""What a broker that leaves still holds: pending transactions, delayed and unconsumed messages, and those that need a person."""
+"""Counts the messages that a broker still holds before it leaves the cluster."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 
 @dataclass(frozen=True, slots=True)
 class DrainPace:
-    """How long a broker that leaves is watched. Clients look for routes every 30 s: until then they may still send to it."""
+    """The timing of a drain. Clients update their routes every 30 s, so a broker may still receive messages until then."""
 
-    look_every_s: float = 5.0
-    read_only_at_least_s: float = 60.0
+    poll_interval_s: float = 5.0
+    min_read_only_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """Messages that a broker holds and that would be out of reach without it."""
+    """The messages of a broker that would be unreachable without it."""
 
     pending: int = 0
     """Transactions without a decision."""
     delayed: int = 0
     unconsumed: tuple[tuple[str, str, int], ...] = ()
-    """By topic and consumer group (empty for a topic that no group ever consumed): the number of messages."""
+    """Topic, consumer group and number of messages. The group is empty for a topic that no group has consumed."""
     parked: int = 0
-    """Dead letters and discarded messages that wait for a person."""
+    """Dead letters and discarded messages that no one has treated."""
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing would be out of reach."""
+        """True if there are no such messages."""
         return not (self.pending or self.delayed or self.unconsumed or self.parked)
 
-    def told(self) -> str:
-        """Returns the remainder in words."""
+    def text(self) -> str:
+        """Returns the counts as text, for example `2 pending transactions, 5 delayed messages`."""
         parts = [f"{self.pending} pending transactions"] if self.pending else []
         if self.delayed:
             parts.append(f"{self.delayed} delayed messages")
         for topic, group, count in self.unconsumed:
             parts.append(f"{count} of {topic} for {group}" if group else f"{count} of {topic}, which no group consumes")
         if self.parked:
-            parts.append(f"{self.parked} dead letters or discarded messages that wait for a person (rocketmq-admin doctor)")
+            parts.append(f"{self.parked} untreated dead letters or discarded messages (rocketmq-admin doctor)")
         return ", ".join(parts) or "nothing"
 
 
 async def remainder_of(address: str) -> Remainder:
-    """Asks the broker at the address what it holds. Raises AdminError if it does not say."""
+    """Returns the messages that the broker at the address holds. Raises AdminError if it does not answer."""
     async with opened_session(Target(broker_addr=address)) as session:
         (broker,) = session.brokers
         pending = await broker.list_pending(ListPendingTransactionsRequestHeader(max_count=1))
@@ -70,7 +70,7 @@ async def remainder_of(address: str) -> Remainder:
 
 
 def _delayed(figures: dict[str, str]) -> int:
-    """Returns the number of delayed messages: each level's figure is its own offset and its queue's end."""
+    """Returns the number of delayed messages. Each level's figure is its consume offset and the end of its queue."""
     levels = [text.split(",") for name, text in figures.items() if name.startswith("scheduleMessageOffset_")]
     return sum(max(0, int(end) - int(offset)) for offset, end in levels)
 

@@ -1,4 +1,4 @@
-"""A child that ends when its parent does, however the parent ends (Linux: PR_SET_PDEATHSIG)."""
+"""Ends a child process when its parent ends, for whatever reason (PR_SET_PDEATHSIG of Linux)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def end_with(parent_id: int) -> Callable[[], None]:
-    """Returns what a child calls between fork and exec, so that SIGKILL ends it when `parent_id` has ended.
+    """Returns a function to call in the child between fork and exec. The child then gets SIGKILL when `parent_id` ends.
 
-    SIGKILL also ends a child that hangs or is stopped, which would keep its port and its store's lock.
-    The thread that forks must live as long as the parent: Linux sends the signal when that thread ends.
+    SIGKILL also ends a child that hangs or is stopped and would otherwise keep its port and the lock of its store.
+    The forking thread must live as long as the parent, because Linux sends the signal when that thread ends.
     """
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # found before the fork: the child must not load anything
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # resolved before the fork, because the child must not load libraries
 
     def bind() -> None:
         prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         if os.getppid() != parent_id:
-            os._exit(0)  # the parent ended before the call
+            os._exit(0)  # the parent ended before prctl was called
 
     return bind

@@ -1,4 +1,4 @@
-"""Names, ports and stores of a cluster's brokers, worked out from one broker.conf."""
+"""Derives the names, ports and stores of a cluster's brokers from one broker.conf."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rocketmq_broker.config import BrokerSettings
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _PORTS_APART: Final = 10
-"""listenPort of one broker to that of the next: each takes listenPort - 2 as well, as the VIP channel."""
-_HIGHEST_PORT: Final = 65_535
+"""The distance between the listenPorts of two brokers. Each broker also uses listenPort - 2, for the VIP channel."""
+_MAX_PORT: Final = 65_535
 _READ_ONLY: Final = 4
-"""brokerPermission of a broker that leaves: clients read from it, and send to the others."""
+"""brokerPermission of a broker that leaves: clients read from it but send to the other brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class FolderFacts:
     """The contents of a cluster's folder, by the brokers' names."""
 
     stores: frozenset[str] = frozenset()
-    """Names of sub-folders that hold a broker's store."""
-    taken_away: frozenset[str] = frozenset()
-    """Brokers that were drained and stopped."""
+    """The names of subfolders that contain a broker's store."""
+    removed: frozenset[str] = frozenset()
+    """Brokers that have been drained and stopped."""
     is_store: bool = False
     """True if the folder itself is the store of a single broker."""
 
@@ -39,10 +39,10 @@ class PlannedBroker:
     settings: BrokerSettings
     is_new: bool = False
     """True if it has no store yet."""
-    is_back: bool = False
-    """True if it was taken away, and takes part again."""
+    is_rejoining: bool = False
+    """True if it was removed before."""
     is_leaving: bool = False
-    """True if it takes no new messages, and stops when it is drained."""
+    """True if it accepts no new messages and is stopped once it is drained."""
 
     @property
     def name(self) -> str:
@@ -51,70 +51,70 @@ class PlannedBroker:
 
     @property
     def number(self) -> int:
-        """The least --brokers with which it takes part."""
+        """The minimum value of --brokers with which this broker is part of the cluster."""
         return _LETTERS.index(self.name[-1]) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """The brokers of a cluster, those that leave included, and its name server."""
+    """The brokers of a cluster, including those that leave, and its name server."""
 
     folder: Path
     namesrv_addr: str
     has_name_server: bool
-    """False if the brokers register with name servers elsewhere (namesrvAddr)."""
+    """False if the brokers register with external name servers (namesrvAddr)."""
     brokers: tuple[PlannedBroker, ...]
-    resting: tuple[str, ...] = ()
-    """Brokers that were taken away, and stay so. Their stores are kept."""
+    removed: tuple[str, ...] = ()
+    """Brokers that were removed before and are not started. Their stores are kept."""
 
 
 def plan_cluster(settings: BrokerSettings, count: int, facts: FolderFacts) -> ClusterPlan:
-    """Returns the cluster of `count` brokers on the folder storePathRootDir. Raises ClusterMistake.
+    """Returns the plan of a cluster of `count` brokers in the folder storePathRootDir. Raises ClusterMistake.
 
-    A broker with a store that is beyond `count` leaves, unless it was taken away before.
+    A broker beyond `count` that has a store leaves the cluster, unless it was removed before.
     """
     folder = settings.store_root
     if not 1 <= count <= len(_LETTERS):
-        raise ClusterMistake(f"--brokers {count}: 1 to {len(_LETTERS)} brokers run on one machine")
+        raise ClusterMistake(f"--brokers must be between 1 and {len(_LETTERS)}, not {count}")
     if facts.is_store:
         raise ClusterMistake(
-            f"{folder} holds the store of a single broker: stop it, and move its store to {folder}/{_names(settings)[0]}; "
-            "or name another folder (storePathRootDir)"
+            f"{folder} contains the store of a single broker: stop it and move its store to {folder}/{_names(settings)[0]}, "
+            "or change storePathRootDir"
         )
     names = _names(settings)
-    _refuse_strangers(folder, names, facts.stores)
+    _refuse_other_names(folder, names, facts.stores)
     if not settings.name_servers and settings.namesrv_listen_port == 0:
-        raise ClusterMistake("namesrvListenPort=0: a cluster's name server needs a port that stays")
+        raise ClusterMistake("namesrvListenPort must not be 0: the name server of a cluster needs a fixed port")
     host = "127.0.0.1" if settings.bind_address in ("0.0.0.0", "::") else settings.bind_address
     namesrv_addr = ";".join(settings.name_servers) or f"{host}:{settings.namesrv_listen_port}"
     wanted = set(names[:count])
-    leaving = facts.stores - wanted - facts.taken_away
+    leaving = facts.stores - wanted - facts.removed
     brokers = [
         PlannedBroker(
             _settings_of(settings, index, name, namesrv_addr, is_leaving=name in leaving),
             is_new=name not in facts.stores,
-            is_back=name in facts.taken_away and name in facts.stores,
+            is_rejoining=name in facts.removed and name in facts.stores,
             is_leaving=name in leaving,
         )
         for index, name in enumerate(names)
         if name in wanted | leaving
     ]
-    resting = tuple(sorted(facts.stores & facts.taken_away - wanted))
-    return ClusterPlan(folder, namesrv_addr, not settings.name_servers, tuple(brokers), resting)
+    removed = tuple(sorted(facts.stores & facts.removed - wanted))
+    return ClusterPlan(folder, namesrv_addr, not settings.name_servers, tuple(brokers), removed)
 
 
 def _names(settings: BrokerSettings) -> list[str]:
-    """Returns broker-a, broker-b and so on, as RocketMQ's own examples name them."""
+    """Returns broker-a, broker-b and so on, the names in RocketMQ's own examples."""
     stem = settings.broker_name.removesuffix("-a")
     return [f"{stem}-{letter}" for letter in _LETTERS]
 
 
-def _refuse_strangers(folder: Path, names: Collection[str], stores: Collection[str]) -> None:
-    strangers = sorted(set(stores) - set(names))
-    if strangers:
+def _refuse_other_names(folder: Path, names: Collection[str], stores: Collection[str]) -> None:
+    others = sorted(set(stores) - set(names))
+    if others:
         raise ClusterMistake(
-            f"{folder} holds stores of brokers with other names: {', '.join(strangers)}; "
-            "set the brokerName that they were made with, or name another folder (storePathRootDir)"
+            f"{folder} contains stores of brokers with other names: {', '.join(others)}; "
+            "set the brokerName that they were created with, or change storePathRootDir"
         )
 
 
@@ -127,8 +127,8 @@ def _settings_of(settings: BrokerSettings, index: int, name: str, namesrv_addr: 
         metrics_port += index
     if grpc_port > 0:
         grpc_port += index
-    if (highest := max(listen_port, metrics_port, grpc_port)) > _HIGHEST_PORT:
-        raise ClusterMistake(f"{name} would listen on port {highest}: the highest is {_HIGHEST_PORT}")
+    if (port := max(listen_port, metrics_port, grpc_port)) > _MAX_PORT:
+        raise ClusterMistake(f"port of {name} too high: {port}, at most {_MAX_PORT}")
     commit_log = settings.store_path_commit_log
     return msgspec.structs.replace(
         settings,

@@ -1,4 +1,4 @@
-"""The decision whether a process that ended is started again, and when."""
+"""Decides whether a process that ended is restarted, and when."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_RESTARTS: Final = 10
-"""Restarts in a row, without a steady life between them, before a process is given up."""
+"""The number of restarts in a row after which a process is given up."""
 STEADY_LIFE_S: Final = 60.0
-"""A process that lived so long had a good start: its next end is the first of a new row."""
+"""A process that ran at least this long resets the count of restarts in a row."""
 BAD_SETTINGS: Final = 2
-"""The exit status of a process whose settings are wrong: a restart changes nothing."""
+"""The exit status of a process with invalid settings, which a restart would not fix."""
 _FIRST_PAUSE_S: Final = 0.5
 _MAX_PAUSE_S: Final = 30.0
 
 
 @dataclass(slots=True)
 class Restarts:
-    """The restarts of one process, counted."""
+    """Counts the restarts of one process."""
 
     in_a_row: int = 0
 
     def pause_s(self, status: int, lived_s: float) -> float | None:
         """Returns the seconds to wait before the next start, or None if the process is given up.
 
-        `status` is the exit status, negative for a signal. Each status but 2 is worth a restart, also 3 (the disk broke the
-        store): the next start recovers the store, or says why it cannot.
+        `status` is the exit status, negative for a signal. Each status except 2 leads to a restart, also 3 (a disk failure
+        damaged the store), because the next start recovers the store or reports why it cannot.
         """
         if lived_s >= STEADY_LIFE_S:
             self.in_a_row = 0
@@ -36,9 +36,9 @@ class Restarts:
 
 
 def ending_text(status: int, signal_name: str = "") -> str:
-    """Returns how a process ended, in words."""
+    """Returns a text that describes how a process ended."""
     if status < 0:
-        return f"was ended by {signal_name or f'signal {-status}'}"
+        return f"was killed by {signal_name or f'signal {-status}'}"
     if status == 0:
-        return "ended by itself, or because somebody told it to"
+        return "ended normally (exit status 0)"
     return f"ended with exit status {status}"

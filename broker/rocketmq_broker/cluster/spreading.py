@@ -1,4 +1,4 @@
-"""New topics on all brokers: one that its first message makes would stay on the broker that got it."""
+"""Creates new topics on all brokers. A topic that is created by its first message exists only on one broker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 from rocketmq_broker.admin.asking.requests import BrokerRequests, understood
 from rocketmq_broker.admin.session import Target, opened_session
-from rocketmq_broker.cluster.known_topics import is_of_users
+from rocketmq_broker.cluster.known_topics import is_user_topic
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.bodies import TopicConfigSerializeWrapper, TopicList
@@ -17,11 +17,11 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
 from rocketmq_broker.store.tables.topic_configs import TopicConfigs
 
-LOOK_EVERY_S = 2.0
+POLL_INTERVAL_S = 2.0
 
 
 def topics_in(stores: Iterable[Path]) -> set[str]:
-    """Returns the topics of stores that no broker uses now. Raises DamagedStore."""
+    """Returns the topics in the stores, which no broker may be using. Raises DamagedStore."""
     names: set[str] = set()
     for store in stores:
         table = TopicConfigs(store / "config")
@@ -30,29 +30,29 @@ def topics_in(stores: Iterable[Path]) -> set[str]:
     return names
 
 
-class Spreading:
-    """Makes each topic once at all brokers, when it appears. What operators change or delete later stays as they left it."""
+class TopicSpreading:
+    """Creates each new topic once on all brokers. Later changes and deletions by operators are not undone."""
 
-    def __init__(self, known: set[str], not_these: frozenset[str]) -> None:
-        """`known` were there before, `not_these` belong to one broker each: both stay where they are."""
+    def __init__(self, known: set[str], excluded: frozenset[str]) -> None:
+        """Ignores the topics in `known`, which existed before, and those in `excluded`, which belong to a single broker."""
         self._known = set(known)
-        self._not_these = not_these
+        self._excluded = excluded
 
-    async def look(self, name_server: str, brokers: Sequence[str]) -> list[str]:
-        """Looks for new topics of these brokers, and makes them where they are missing. Returns their names.
+    async def spread(self, name_server: str, brokers: Sequence[str]) -> list[str]:
+        """Creates new topics on those of the brokers that do not have them. Returns the names of the new topics.
 
-        A stranger may register any name at a name server: a topic that none of the brokers has is passed over.
-        `brokers` are the addresses of all brokers that should have them. Raises AdminError; the next look tries again.
+        `brokers` are the addresses of all brokers that should have the topics. A topic of the name server that none of these
+        brokers has is ignored, because anyone may register a name. Raises AdminError; a later call tries again.
         """
         async with opened_session(Target(broker_addr=name_server)) as session:
             names = await _topics_at_name_server(session.brokers[0])
         new = [name for name in sorted(names - self._known) if self._is_to_spread(name)]
-        made = await _make_everywhere(new, brokers) if new else []
-        self._known.update(made)
-        return made
+        created = await _create_everywhere(new, brokers) if new else []
+        self._known.update(created)
+        return created
 
     def _is_to_spread(self, name: str) -> bool:
-        return is_of_users(name, self._not_these) and not name.startswith(topics.RETRY_PREFIX)
+        return is_user_topic(name, self._excluded) and not name.startswith(topics.RETRY_PREFIX)
 
 
 async def _topics_at_name_server(name_server: BrokerRequests) -> set[str]:
@@ -61,18 +61,18 @@ async def _topics_at_name_server(name_server: BrokerRequests) -> set[str]:
         return set(TopicList.decode(answer.body).topic_list)
 
 
-async def _make_everywhere(names: Sequence[str], brokers: Sequence[str]) -> list[str]:
+async def _create_everywhere(names: Sequence[str], brokers: Sequence[str]) -> list[str]:
     tables = {address: await _topics_at(address) for address in brokers}
-    made = []
+    created = []
     for name in names:
         config = next((table[name] for table in tables.values() if name in table), None)
         if config is None:
             continue
         for address in brokers:
             if name not in tables[address]:
-                await _make(config, address)
-        made.append(name)
-    return made
+                await _create(config, address)
+        created.append(name)
+    return created
 
 
 async def _topics_at(address: str) -> dict[str, TopicConfig]:
@@ -82,7 +82,7 @@ async def _topics_at(address: str) -> dict[str, TopicConfig]:
         return TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
 
 
-async def _make(config: TopicConfig, address: str) -> None:
+async def _create(config: TopicConfig, address: str) -> None:
     attributes = config.attributes if config.attributes is not msgspec.UNSET else {}
     header = CreateTopicRequestHeader(
         topic=config.topic_name,

@@ -1,4 +1,4 @@
-"""The supervisor: starts name server and brokers, keeps them running, takes brokers away once they are drained, and stops all."""
+"""Starts a name server and brokers, keeps them running, removes brokers once they are drained, and stops all of them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rocketmq_broker.cluster.child import Child
 from rocketmq_broker.cluster.errors import ClusterMistake
 from rocketmq_broker.cluster.folder import (
     locked,
-    look_into,
-    mark_taken_away,
+    mark_removed,
+    read_folder,
     unmark,
     write_broker_conf,
     write_namesrv_conf,
 )
-from rocketmq_broker.cluster.known_topics import give_topics
+from rocketmq_broker.cluster.known_topics import copy_topics
 from rocketmq_broker.cluster.leaving import DrainPace, remainder_of
 from rocketmq_broker.cluster.plan import ClusterPlan, PlannedBroker, plan_cluster
-from rocketmq_broker.cluster.spreading import LOOK_EVERY_S, Spreading, topics_in
+from rocketmq_broker.cluster.spreading import POLL_INTERVAL_S, TopicSpreading, topics_in
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message import topics
 from rocketmq_broker.store.errors import StoreError
@@ -29,77 +29,83 @@ from rocketmq_broker.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Supervision:
-    """The arguments of `supervise`."""
+class SupervisorOptions:
+    """The options of `supervise`."""
 
     settings: BrokerSettings
-    """Those of the first broker; storePathRootDir is the cluster's folder."""
+    """The settings of the first broker. storePathRootDir is the folder of the cluster."""
     brokers: int
-    say: Callable[[str, str], None]
-    """Gets each line: the process that it comes from, or `cluster`, and the text."""
+    report: Callable[[str, str], None]
+    """Called for each line with the name of its source (a process or `cluster`) and the text."""
     world: World
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set it to stop everything."""
+    """Set it to stop the cluster."""
     pace: DrainPace = field(default_factory=DrainPace)
 
 
-async def supervise(asked: Supervision) -> bool:
-    """Runs the cluster until `asked.stopping`. Returns False if no broker is left that could run. Raises ClusterMistake."""
-    with locked(asked.settings.store_root):
-        plan = plan_cluster(asked.settings, asked.brokers, look_into(asked.settings.store_root))
-        spreading = _prepare(plan, asked)
-        return await _Running(plan, asked, spreading).run()
+async def supervise(options: SupervisorOptions) -> bool:
+    """Runs the cluster until `options.stopping` is set. Returns False if it ends before because all brokers were given up.
+
+    Raises ClusterMistake.
+    """
+    with locked(options.settings.store_root):
+        plan = plan_cluster(options.settings, options.brokers, read_folder(options.settings.store_root))
+        spreading = _prepare(plan, options)
+        return await _Running(plan, options, spreading).run()
 
 
-def _prepare(plan: ClusterPlan, asked: Supervision) -> Spreading:
-    """Brings the folder to the plan, and says what changes. Returns who spreads new topics. Raises ClusterMistake."""
+def _prepare(plan: ClusterPlan, options: SupervisorOptions) -> TopicSpreading:
+    """Prepares the folder and reports each broker that joins or leaves. Raises ClusterMistake."""
     names = [broker.name for broker in plan.brokers]
     members = [broker.settings.store_root for broker in plan.brokers if not broker.is_new]
-    cluster = asked.settings.broker_cluster_name
-    not_these = frozenset([*names, cluster, topics.reply_topic(cluster)])
+    cluster = options.settings.broker_cluster_name
+    excluded = frozenset([*names, cluster, topics.reply_topic(cluster)])
     try:
         for broker in plan.brokers:
             if broker.is_new and members:
-                count = give_topics(broker.settings.store_root, members, not_these=not_these, now_ms=asked.world.wall_ms())
-                asked.say("cluster", f"{broker.name} is added: it begins with the others' topics ({count}), and without messages")
-            if broker.is_back:
-                asked.say("cluster", f"{broker.name} takes part again, with the store that it had")
+                count = copy_topics(broker.settings.store_root, members, excluded=excluded, now_ms=options.world.wall_ms())
+                options.report(
+                    "cluster",
+                    f"{broker.name} is new: it starts with the other brokers' topics ({count}) and no messages",
+                )
+            if broker.is_rejoining:
+                options.report("cluster", f"{broker.name} rejoins the cluster with its old store")
             if not broker.is_leaving:
                 unmark(plan.folder, broker.name)
-        spreading = Spreading(topics_in(members), not_these)
+        spreading = TopicSpreading(topics_in(members), excluded)
     except (StoreError, OSError) as error:
-        raise ClusterMistake(f"{plan.folder} cannot be used: {error}") from None
-    _tell_of_absent(plan, asked)
+        raise ClusterMistake(f"cannot use the folder {plan.folder}: {error}") from None
+    _report_removals(plan, options)
     return spreading
 
 
-def _tell_of_absent(plan: ClusterPlan, asked: Supervision) -> None:
-    """Says who is taken away, and who leaves now."""
-    for name in plan.resting:
-        asked.say("cluster", f"{name} stays taken away; its store is kept in {plan.folder / name}")
+def _report_removals(plan: ClusterPlan, options: SupervisorOptions) -> None:
+    """Reports the brokers that were removed before and those that leave now."""
+    for name in plan.removed:
+        options.report("cluster", f"{name} was removed before and is not started; its store is kept in {plan.folder / name}")
     for broker in plan.brokers:
         if broker.is_leaving:
-            asked.say(
+            options.report(
                 "cluster",
-                f"{broker.name} is taken away: clients send to it no longer, and it stops when it is drained. "
+                f"{broker.name} leaves the cluster: clients no longer send to it, and it is stopped once it is drained. "
                 f"To keep it, start the cluster with --brokers {broker.number}",
             )
 
 
 class _Running:
-    def __init__(self, plan: ClusterPlan, asked: Supervision, spreading: Spreading) -> None:
+    def __init__(self, plan: ClusterPlan, options: SupervisorOptions, spreading: TopicSpreading) -> None:
         self._plan = plan
         self._spreading = spreading
-        self._asked = asked
+        self._options = options
         self._name_server = self._child("namesrv", "rocketmq_broker.nameserver") if plan.has_name_server else None
         self._brokers = {broker.name: self._child(broker.name, "rocketmq_broker", broker) for broker in plan.brokers}
 
     def _child(self, name: str, module: str, broker: PlannedBroker | None = None) -> Child:
         if broker is None:
-            conf = write_namesrv_conf(self._plan, self._asked.settings)
+            conf = write_namesrv_conf(self._plan, self._options.settings)
         else:
             conf = write_broker_conf(self._plan.folder, broker.settings)
-        return Child(name, [sys.executable, "-m", module, "-c", str(conf)], self._asked.say, self._asked.world)
+        return Child(name, [sys.executable, "-m", module, "-c", str(conf)], self._options.report, self._options.world)
 
     async def run(self) -> bool:
         tasks: list[asyncio.Task[None]] = []
@@ -110,51 +116,51 @@ class _Running:
             brokers = [asyncio.create_task(child.run(), name=child.name) for child in self._brokers.values()]
             leaving = [broker for broker in self._plan.brokers if broker.is_leaving]
             tasks += [*brokers, *(asyncio.create_task(self._drain(broker), name=f"drains {broker.name}") for broker in leaving)]
-            tasks.append(asyncio.create_task(self._tell_when_all_are_ready(), name="tells of the start"))
+            tasks.append(asyncio.create_task(self._report_when_all_are_ready(), name="reports the start"))
             tasks.append(asyncio.create_task(self._spread_topics(), name="spreads new topics"))
             return await self._watch(brokers)
         finally:
             await self._stop(tasks)
 
     async def _name_server_ready(self, child: Child) -> None:
-        await self._first(child.ready, child.died, self._asked.stopping)
+        await self._wait_for_any(child.ready, child.died, self._options.stopping)
         if child.died.is_set() and not child.ready.is_set():
-            raise ClusterMistake(f"the name server cannot start on {self._plan.namesrv_addr}: its line above says why")
+            raise ClusterMistake(f"the name server cannot start on {self._plan.namesrv_addr}: see its line above")
 
-    async def _tell_when_all_are_ready(self) -> None:
+    async def _report_when_all_are_ready(self) -> None:
         for child in self._brokers.values():
             await child.ready.wait()
         addresses = ", ".join(f"{child.name} {child.address}" for child in self._brokers.values())
-        cluster = self._asked.settings.broker_cluster_name
-        self._asked.say(
+        cluster = self._options.settings.broker_cluster_name
+        self._options.report(
             "cluster",
             f"The cluster[{cluster}, {addresses}] boot success. "
             f"name server is {self._plan.namesrv_addr}, folder {self._plan.folder}",
         )
 
     async def _spread_topics(self) -> None:
-        """Looks for new topics whenever all brokers that stay are ready."""
+        """Polls for new topics while all brokers that stay in the cluster are ready."""
         staying = [self._brokers[broker.name] for broker in self._plan.brokers if not broker.is_leaving]
-        name_server, told = self._plan.namesrv_addr.split(";")[0], ""
+        name_server, reported = self._plan.namesrv_addr.split(";")[0], ""
         while True:
-            await asyncio.sleep(LOOK_EVERY_S)
+            await asyncio.sleep(POLL_INTERVAL_S)
             addresses = [child.address for child in staying if child.address is not None]
             if len(addresses) < len(staying):
                 continue
             try:
-                new = await self._spreading.look(name_server, addresses)
+                new = await self._spreading.spread(name_server, addresses)
             except AdminError as error:
-                if str(error) != told:
-                    told = str(error)
-                    self._asked.say("cluster", f"new topics stay on the broker that made them: {told}")
+                if str(error) != reported:
+                    reported = str(error)
+                    self._options.report("cluster", f"new topics cannot be created on the other brokers: {reported}")
                 continue
-            told = ""
+            reported = ""
             if new and len(staying) > 1:
-                self._asked.say("cluster", f"new topics, now on all brokers: {', '.join(new)}")
+                self._options.report("cluster", f"new topics created on all brokers: {', '.join(new)}")
 
     async def _watch(self, brokers: Collection[asyncio.Task[None]]) -> bool:
-        """Waits until the cluster is told to stop, or none of its brokers is left. Returns False in the second case."""
-        stopping = asyncio.create_task(self._told_to_stop(), name="told to stop")
+        """Waits until the cluster is to stop, or until all brokers were given up. Returns False in the second case."""
+        stopping = asyncio.create_task(self._stop_requested(), name="stop requested")
         ended = asyncio.create_task(_ends_of(brokers), name="ends of brokers")
         await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
@@ -162,46 +168,48 @@ class _Running:
             return True
         stopping.cancel()
         await ended
-        self._asked.say("cluster", "no broker is left to run: the cluster ends")
+        self._options.report("cluster", "all brokers were given up: the cluster stops")
         return False
 
-    async def _told_to_stop(self) -> None:
-        await self._asked.stopping.wait()
+    async def _stop_requested(self) -> None:
+        await self._options.stopping.wait()
 
     async def _drain(self, broker: PlannedBroker) -> None:
-        """Watches a broker that leaves, and stops it once it has been read-only for long enough and holds nothing."""
-        child, pace, told = self._brokers[broker.name], self._asked.pace, ""
+        """Stops a broker that leaves once it has been read-only for long enough and holds no messages."""
+        child, pace, reported = self._brokers[broker.name], self._options.pace, ""
         await child.ready.wait()
-        read_only_since_s = self._asked.world.steady_s()
+        read_only_since_s = self._options.world.steady_s()
         while True:
-            await asyncio.sleep(pace.look_every_s)
+            await asyncio.sleep(pace.poll_interval_s)
             if child.address is None:
                 continue
             try:
                 remainder = await remainder_of(child.address)
             except AdminError as error:
-                text, is_drained = f"it cannot be asked what it holds: {error}", False
+                text, is_drained = f"cannot count the messages that it holds: {error}", False
             else:
-                text, is_drained = f"it still holds {remainder.told()}", remainder.is_empty
-            if is_drained and self._asked.world.steady_s() - read_only_since_s >= pace.read_only_at_least_s:
+                text, is_drained = f"it still holds {remainder.text()}", remainder.is_empty
+            if is_drained and self._options.world.steady_s() - read_only_since_s >= pace.min_read_only_s:
                 break
-            if not is_drained and text != told:
-                self._asked.say("cluster", f"{broker.name} leaves: {text}")
-                told = text
+            if not is_drained and text != reported:
+                self._options.report("cluster", f"{broker.name} is draining: {text}")
+                reported = text
         await child.stop()
-        text = f"{broker.name} was drained and stopped; remove its store when nobody needs it"
+        text = f"{broker.name} was drained and stopped; delete its store when it is no longer needed"
         try:
-            mark_taken_away(self._plan.folder, broker.name, text)
+            mark_removed(self._plan.folder, broker.name, text)
         except OSError as error:
-            self._asked.say("cluster", f"{broker.name} is stopped, and cannot be marked: {error}. The next start drains it again")
+            self._options.report(
+                "cluster", f"{broker.name} is stopped but not marked as removed: {error}. The next start drains it again"
+            )
             return
         store = broker.settings.store_root
-        self._asked.say(
-            "cluster", f"{broker.name} is drained and stopped. Its store stays in {store}: reconcile may still read it"
+        self._options.report(
+            "cluster", f"{broker.name} is drained and stopped. Its store is kept in {store} and reconcile may still read it"
         )
 
     async def _stop(self, tasks: Collection[asyncio.Task[None]]) -> None:
-        """Stops the brokers, then the name server, so that clients find the others' routes until the end."""
+        """Stops the brokers and then the name server, so that clients can look up routes until the last broker has stopped."""
         await asyncio.gather(*(child.stop() for child in self._brokers.values()))
         if self._name_server is not None:
             await self._name_server.stop()
@@ -210,7 +218,7 @@ class _Running:
                 task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _first(self, *events: asyncio.Event) -> None:
+    async def _wait_for_any(self, *events: asyncio.Event) -> None:
         waits = [asyncio.create_task(event.wait()) for event in events]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
@@ -218,6 +226,6 @@ class _Running:
 
 
 async def _ends_of(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Returns when all have ended. Cancelling it leaves them alone."""
+    """Returns when all tasks have ended. Cancelling this call does not cancel the tasks."""
     for task in tasks:
         await asyncio.shield(task)

@@ -1,12 +1,13 @@
-"""The barrier of a transaction, and the memory of what a consumer has done: two tables for a program's own database.
+"""A transaction barrier and idempotent consumption, with two tables in the application's database.
 
-A local transaction writes COMMITTED into its row of `rocketmq_transactions`, together with its own work. A check-back that finds
-no row writes ROLLED_BACK, and answers ROLLBACK after that. Both rows have the same key, the transaction id, so the second writer
-finds the first: a slow local transaction cannot store its work after its message was rolled back. A consumer writes the key of
-each message into `rocketmq_consumed`, together with its own work: a message that comes twice is done once.
+A local transaction writes COMMITTED into its row of `rocketmq_transactions`, in the same database transaction as its work. A
+check-back that finds no row writes ROLLED_BACK and then answers ROLLBACK. Both rows have the same key, the transaction id, so
+only the first one can be written: a slow local transaction cannot store its work after its message was rolled back. A consumer
+writes the key of each message into `rocketmq_consumed`, in the same database transaction as its work. So a message that is
+delivered twice is processed once.
 
-`databases.sqlalchemy` has the calls for SQLAlchemy and SQLModel, `databases.django` those for Django's ORM. This module is what
-both share.
+`databases.sqlalchemy` has the functions for SQLAlchemy and SQLModel, `databases.django` those for Django's ORM. This module
+contains what both use.
 """
 
 from enum import StrEnum
@@ -16,16 +17,16 @@ from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 
 MAX_CHARACTERS: Final = 255
-"""The longest key of a message, and the longest name of a consumer, in the table of consumed messages."""
+"""The maximum length of a message key and of a consumer name in the table of consumed messages."""
 
 
 class LocalOutcome(StrEnum):
-    """The state of a local transaction, in its row. Only COMMITTED and ROLLED_BACK are final."""
+    """The state of a local transaction in its row. COMMITTED and ROLLED_BACK are final."""
 
     COMMITTED = "COMMITTED"
     ROLLED_BACK = "ROLLED_BACK"
     PENDING = "PENDING"
-    """The work is stored and waits, as an order waits for its payment: check-backs are answered UNKNOWN until it is concluded."""
+    """The work is stored but not concluded, such as an order that is not paid yet. Check-backs are answered UNKNOWN."""
 
 
 _DECISIONS: Final = {
@@ -36,35 +37,33 @@ _DECISIONS: Final = {
 
 
 class DecidedBefore(Exception):
-    """The transaction has a row already: a check-back rolled it back, or it ran before. Nothing is written."""
+    """Raised if the transaction already has a row: a check-back rolled it back, or it ran before. Nothing is written."""
 
     def __init__(self, transaction_id: str) -> None:
-        """Says which transaction."""
-        super().__init__(
-            f"transaction {transaction_id} was decided before its local transaction wrote: its work must not be stored"
-        )
+        """Takes the id of the transaction, which the message names."""
+        super().__init__(f"transaction {transaction_id} is already decided: the work of its local transaction must not be stored")
 
 
 def decision_of(state: str) -> LocalTransactionState:
-    """Returns the answer to the broker for the state in a transaction's row. Raises ValueError for an unknown state."""
+    """Returns the decision to send to the broker for the state in a transaction's row. Raises ValueError for an unknown state."""
     return _DECISIONS[LocalOutcome(state)]
 
 
 def transaction_id_of(message: Message) -> str:
-    """Returns the id of the message's transaction. Raises ValueError for a message that was not sent in one."""
+    """Returns the message's transaction id. Raises ValueError if the message was not sent in a transaction."""
     if message.transaction_id is None:
-        raise ValueError("the message has no transaction id: a barrier takes the message that a transaction listener is given")
+        raise ValueError("the message has no transaction id: pass the message that the transaction listener received")
     return message.transaction_id
 
 
 def key_of(message: MessageExt | str, consumer: str, key: str | None) -> str:
-    """Returns `key`, else the message's id from its producer, which is the same in each delivery. A str is a key itself.
+    """Returns `key`, or by default the message's unique id, which is the same in each delivery. A str `message` is its own key.
 
-    Raises ValueError for a key or a name of a consumer that is empty or longer than its column.
+    Raises ValueError if the key or the consumer name is empty or longer than its column.
     """
     if key is None:
         key = message if isinstance(message, str) else message.message_id
     for what, text in (("consumer", consumer), ("key", key)):
         if not 0 < len(text) <= MAX_CHARACTERS:
-            raise ValueError(f"the {what} of a consumed message has 1 to {MAX_CHARACTERS} characters, not {len(text)}")
+            raise ValueError(f"the {what} of a consumed message must have 1 to {MAX_CHARACTERS} characters, not {len(text)}")
     return key

@@ -1,4 +1,4 @@
-"""Rows that are inserted unless their key is there: the step that barrier, memory of a consumer, and ledgers have in common."""
+"""Inserts rows whose key does not exist yet. Used by the barrier, by idempotent consumption and by ledgers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -9,33 +9,34 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 Row = Mapping[str, Any]
-"""A row's values, by the names of its columns."""
+"""The values of a row by column name."""
 RowKey = tuple[Any, ...]
-"""The values of a row's key, in the order of its columns."""
-_InsertOfItsKind = Callable[[Table], postgresql.Insert | sqlite.Insert]
+"""The values of a row's key, in the order of the key's columns."""
+_DialectInsert = Callable[[Table], postgresql.Insert | sqlite.Insert]
 
-_KINDS: Final[Mapping[str, _InsertOfItsKind]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-"""INSERT of those kinds of databases that know ON CONFLICT."""
+_KINDS: Final[Mapping[str, _DialectInsert]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+"""The INSERT construct of each dialect that supports ON CONFLICT."""
 
 
 def insert_missing(connection: Connection, table: Table, rows: Sequence[Row], key: Sequence[str]) -> set[RowKey]:
-    """Inserts the rows whose key is not in the table. Returns the keys of those really inserted.
+    """Inserts the rows whose key is not in the table. Returns the keys of the inserted rows.
 
-    `key` names the columns of one unique constraint. A row with another transaction's uncommitted key waits for that transaction.
-    A violation of any other constraint raises the database's error. The transaction goes on in both cases on SQLite and
-    PostgreSQL, by ON CONFLICT; on other databases each row has a savepoint. Nothing is durable before the caller's commit.
+    `key` names the columns of one unique constraint. If another transaction has inserted the same key and not committed, the call
+    waits for that transaction. A violation of another constraint raises the database's error. An existing key does not abort the
+    caller's transaction: SQLite and PostgreSQL use ON CONFLICT, other databases a savepoint for each row. The rows are durable
+    when the caller commits.
     """
     if not rows:
         return set()
     if connection.dialect.name not in _KINDS:
         return _insert_by_savepoints(connection, table, rows, key)
-    # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
+    # Passing the rows as parameters lets SQLAlchemy compile the statement once instead of for each batch.
     return set(map(tuple, connection.execute(_statement(connection.dialect.name, table, tuple(key)), list(rows))))
 
 
 @lru_cache(maxsize=32)
 def _statement(kind: str, table: Table, key: tuple[str, ...]) -> Executable:
-    """Returns the statement, made once for each table: to make it, and its key in SQLAlchemy's cache, costs a run."""
+    """Returns the cached statement of a table. Building it and its key in SQLAlchemy's cache is expensive."""
     statement = _KINDS[kind](table).on_conflict_do_nothing(index_elements=key)
     return statement.returning(*(table.c[name] for name in key))
 

@@ -1,4 +1,4 @@
-"""Barrier, settle and once for sessions of SQLAlchemy, and so of SQLModel and Flask-SQLAlchemy. Needs the extra `sqlalchemy`.
+"""`barrier`, `settle`, `once` and `conclude` for sessions of SQLAlchemy, SQLModel and Flask-SQLAlchemy.
 
     def execute_local_transaction(self, message, order):
         with Session(engine) as session, barrier(session, message):
@@ -9,8 +9,8 @@
         with Session(engine) as session:
             return settle(session, message)
 
-A listener may let all errors pass: the client then answers UNKNOWN, and the broker checks back. The database gives the rows
-their times.
+Needs the extra `sqlalchemy`. A listener need not catch errors: the client then answers UNKNOWN, and the broker checks back.
+The database sets the times of the rows.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -48,7 +48,7 @@ TRANSACTIONS: Final = Table(
     Column("state", String(16), nullable=False),
     Column("written_at", DateTime, server_default=func.current_timestamp(), nullable=False),
 )
-"""The table of transactions. A program may use one of its own that has the columns `state` and `transaction_id`, its key."""
+"""The table of transactions. An application may use its own table with the columns `transaction_id` (its key) and `state`."""
 CONSUMED: Final = Table(
     "rocketmq_consumed",
     _METADATA,
@@ -62,11 +62,11 @@ _TABLES: Final = (TRANSACTIONS, CONSUMED)
 
 @contextmanager
 def barrier(session: Session, message: Message, state: LocalOutcome = LocalOutcome.COMMITTED) -> Iterator[None]:
-    """Runs a local transaction in its block: the transaction's row and the block's work get one database commit, the last step.
+    """Runs a local transaction in its block. The transaction's row and the block's work are committed together at the end.
 
-    Durable after the block. Raises DecidedBefore, before the block runs, if the transaction has a row. If the block raises,
-    nothing is written. If the database commit raises, nobody knows: answer UNKNOWN, and the check-back decides.
-    With PENDING, `conclude` decides later, and the listener answers UNKNOWN.
+    The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a row. If the
+    block raises an error, nothing is written. If the database commit raises an error, the outcome is not known: answer UNKNOWN,
+    so that the check-back decides. With PENDING, answer UNKNOWN and call `conclude` later.
     """
     with _one_commit(session):
         _begin(session, message, state)
@@ -74,7 +74,7 @@ def barrier(session: Session, message: Message, state: LocalOutcome = LocalOutco
 
 
 def settle(session: Session, message: Message) -> LocalTransactionState:
-    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row; durable on return."""
+    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row. Durable on return."""
     with _one_commit(session):
         state = settled_state(session.connection(), TRANSACTIONS, _outcome_row(message, LocalOutcome.ROLLED_BACK))
     return decision_of(state)
@@ -82,24 +82,24 @@ def settle(session: Session, message: Message) -> LocalTransactionState:
 
 @contextmanager
 def once(session: Session, message: MessageExt | str, consumer: str, key: str | None = None) -> Iterator[bool]:
-    """Yields whether `consumer` has not consumed this message before; the block's work and this fact get one database commit.
+    """Yields True if `consumer` has not consumed this message before. The block's work and this fact are committed together.
 
-    Durable after the block. `consumer` names what is done, such as the consumer group: two of them in one database each consume
-    a message once. `key` is an id of the business, such as an order's; the default is the message's id from its producer. In
-    place of the message its key will do, as a Celery task has it. One that another session consumes at this moment waits for it.
-    If the block raises, the message may be consumed again.
+    The work is durable after the block. If the block raises an error, the message may be consumed again. If another session is
+    consuming the same message, the call waits for it. `consumer` identifies the work, for example by the consumer group: each
+    consumer consumes a message once. `key` is a business key such as an order id; the default is the message's unique id.
+    `message` may also be the key itself, for example in a Celery task.
     """
     with _one_commit(session):
         yield _is_first(session, message, consumer, key)
 
 
 def conclude(session: Session, transaction_id: str, state: LocalOutcome) -> bool:
-    """Decides a PENDING transaction, in the caller's database transaction: nothing is durable before its commit.
+    """Decides a PENDING transaction within the caller's database transaction. It is durable when the caller commits.
 
-    Returns False, and writes nothing, if the transaction is not PENDING.
+    Returns False and writes nothing if the transaction is not PENDING.
     """
-    its_row = TRANSACTIONS.c.transaction_id == transaction_id, TRANSACTIONS.c.state == LocalOutcome.PENDING.value
-    return session.connection().execute(update(TRANSACTIONS).where(*its_row).values(state=state.value)).rowcount == 1
+    is_pending = TRANSACTIONS.c.transaction_id == transaction_id, TRANSACTIONS.c.state == LocalOutcome.PENDING.value
+    return session.connection().execute(update(TRANSACTIONS).where(*is_pending).values(state=state.value)).rowcount == 1
 
 
 @asynccontextmanager
@@ -121,47 +121,47 @@ async def settle_async(session: "AsyncSession", message: Message) -> LocalTransa
 async def once_async(
     session: "AsyncSession", message: MessageExt | str, consumer: str, key: str | None = None
 ) -> AsyncIterator[bool]:
-    """Yields whether `consumer` has not consumed this message before, as `once` does."""
+    """Yields True if `consumer` has not consumed this message before, as `once` does."""
     async with _one_commit_async(session):
         yield await session.run_sync(_is_first, message, consumer, key)
 
 
 def write_outcome(connection: Connection, table: Table, row: Row) -> None:
-    """Writes the row of a transaction into a table of the program's own. The caller commits the database.
+    """Writes the row of a transaction into the application's own table. The caller commits.
 
-    Raises DecidedBefore if the transaction has a row.
+    Raises DecidedBefore if the transaction already has a row.
     """
     if not insert_missing(connection, table, [row], ["transaction_id"]):
         raise DecidedBefore(row["transaction_id"])
 
 
 def settled_state(connection: Connection, table: Table, refusal: Row) -> str:
-    """Returns the state in the transaction's row; writes `refusal` first if there is none. The caller commits the database."""
+    """Returns the state in the transaction's row. Writes the row `refusal` first if there is none. The caller commits."""
     insert_missing(connection, table, [refusal], ["transaction_id"])
     query = select(table.c.state).where(table.c.transaction_id == refusal["transaction_id"])
     return str(connection.execute(query).scalar_one())
 
 
 def add_tables(metadata: MetaData) -> Sequence[Table]:
-    """Adds both tables to the program's own metadata, so that `create_all` makes them and Alembic finds them. Returns them."""
+    """Adds both tables to the application's metadata, so that `create_all` and Alembic include them. Returns the tables."""
     return [table.to_metadata(metadata) for table in _TABLES]
 
 
 class MigrationSteps(Protocol):
-    """What a migration needs of Alembic: its object `op`."""
+    """The part of Alembic's `op` that the migrations use."""
 
     def execute(self, sqltext: Executable) -> None:
-        """Runs a statement, or writes it into the script of an offline migration."""
+        """Executes a statement, or writes it to the script of an offline migration."""
 
 
 def create_tables(op: MigrationSteps) -> None:
-    """Makes both tables: the `upgrade` of a migration calls it with Alembic's `op`."""
+    """Creates both tables. Call it with Alembic's `op` in the `upgrade` function of a migration."""
     for table in _TABLES:
         op.execute(CreateTable(table))
 
 
 def drop_tables(op: MigrationSteps) -> None:
-    """Drops both tables: the `downgrade` of a migration calls it with Alembic's `op`."""
+    """Drops both tables. Call it with Alembic's `op` in the `downgrade` function of a migration."""
     for table in _TABLES:
         op.execute(DropTable(table))
 

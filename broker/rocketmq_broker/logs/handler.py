@@ -1,4 +1,4 @@
-"""The handler of log lines: it writes to standard error and bounds each kind of line."""
+"""A logging handler that writes to standard error and limits the rate of each kind of line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 class BoundedHandler(logging.StreamHandler[TextIO]):
-    """A handler that writes at most 100 lines of one kind in a minute. It counts the others, and a line tells their number.
+    """A handler that writes at most 100 lines of one kind in a minute, and counts the others.
 
-    The kind of a line is the place in the source that logs it. So input from strangers cannot fill the disk with log lines, nor
-    bury the lines of other kinds. The count is written with the next line of any kind after the minute, or when logging ends.
+    The kind of a line is the place in the source that logs it. So untrusted input can neither fill the disk with log lines nor
+    hide lines of other kinds. The count is written before the next line of any kind after the minute, or when logging ends.
     """
 
     def __init__(
@@ -34,41 +34,39 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
         self._first: dict[Kind, logging.LogRecord] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the line if its kind is not flooded."""
+        """Writes the record unless its kind has reached the limit."""
         now_s = self._now_s()
         for left_out in self._flood.take_over(now_s):
-            self._tell(left_out)
+            self._write_count(left_out)
         kind = (record.pathname, record.lineno)
         if self._flood.admits(kind, now_s):
             super().emit(record)
         elif self._flood.is_first_left_out(kind):
             self._first[kind] = _without_traceback(record)
-            self._say(
-                record, f"more lines of {_place(record)} are counted, not written: it has written as many as it may in a minute"
-            )
+            self._write(record, f"more lines of {_place(record)} are not written but counted: limit of lines in a minute reached")
 
     def close(self) -> None:
         """Writes the counts that are not yet written."""
         self.acquire()
         try:
-            with suppress(ValueError):  # the stream was closed first, by the end of the process
+            with suppress(ValueError):  # the interpreter closed the stream before
                 for left_out in self._flood.take_all(self._now_s()):
-                    self._tell(left_out)
+                    self._write_count(left_out)
         finally:
             self.release()
         super().close()
 
-    def _tell(self, left_out: LeftOut) -> None:
+    def _write_count(self, left_out: LeftOut) -> None:
         first = self._first.pop(left_out.kind)
         counted = f"{left_out.count} lines of {_place(first)} were not written in {left_out.seconds:.0f} s"
-        self._say(first, f"{counted}; the first of them: {first.getMessage()}")
+        self._write(first, f"{counted}; the first one: {first.getMessage()}")
 
-    def _say(self, like: logging.LogRecord, message: str) -> None:
+    def _write(self, like: logging.LogRecord, message: str) -> None:
         super().emit(logging.LogRecord(like.name, like.levelno, like.pathname, like.lineno, message, None, None))
 
 
 def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
-    """Returns a record that may be kept: it holds no frames, nor what they refer to."""
+    """Returns a copy of the record that does not keep the traceback's frames alive."""
     message = LineFormatter("%(message)s").format(
         logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, record.msg, record.args, None)
     )
@@ -76,9 +74,9 @@ def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def log_to_stderr(level: int) -> None:
-    """Logs to standard error at that level and above: safe lines, bounded by kind. Does nothing if logging is already set up.
+    """Logs to standard error at `level` and above with a BoundedHandler. Does nothing if the root logger has handlers.
 
-    Also logs each error that ends a thread or the process unexpectedly, so that its text passes the same formatter.
+    Also logs warnings, and exceptions that end a thread or the process, so that the same formatter escapes their texts.
     """
     if logging.getLogger().handlers:
         return
@@ -91,14 +89,14 @@ def log_to_stderr(level: int) -> None:
 def _log_unexpected(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    logger.critical("an unexpected error ends the process", exc_info=(kind, error, traceback))
+    logger.critical("unexpected error: the process ends", exc_info=(kind, error, traceback))
 
 
 def _log_unexpected_in_thread(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is None or issubclass(ended.exc_type, SystemExit):
         return
     name = ended.thread.name if ended.thread else "a thread"
-    logger.critical("an unexpected error ends %s", name, exc_info=(ended.exc_type, ended.exc_value, ended.exc_traceback))
+    logger.critical("unexpected error: %s ends", name, exc_info=(ended.exc_type, ended.exc_value, ended.exc_traceback))
 
 
 def _place(record: logging.LogRecord) -> str:

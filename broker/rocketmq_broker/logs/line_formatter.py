@@ -1,4 +1,4 @@
-"""The text of a log record, in which only the logging program can begin a line."""
+"""Formats log records so that untrusted text cannot begin a new line."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from rocketmq_broker.message.text.printable import printable
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 MAX_VALUE_LENGTH: Final = 1_000
-"""Characters of one value in a log line. The text after it, such as the reason, must stay visible."""
+"""The maximum number of characters of one value, so that the text after it stays visible."""
 MAX_LINE_LENGTH: Final = 8_000
-"""Characters of a log line."""
+"""The maximum number of characters in a log line."""
 MAX_TRACEBACK_LINES: Final = 200
 _INDENT: Final = "    "
 
 
 class LineFormatter(logging.Formatter):
-    """A formatter that writes a record as one line, and its traceback as indented lines below it.
+    """Formats a record as one line, and its traceback as indented lines below it.
 
-    Names, keys and errors in a record may come from a stranger. A newline in them would begin a line that looks like ours, and
-    an escape character would control the reader's terminal. So everything that cannot be printed is escaped here, where no caller
-    can forget it. Long values and long tracebacks are cut.
+    Names, keys and errors in a record are untrusted: a newline in them could forge a log line, and an escape character could
+    control the reader's terminal. So unprintable characters are escaped here, for all callers. Long values and long tracebacks
+    are cut.
     """
 
     def __init__(self, fmt: str = FORMAT) -> None:
         super().__init__(fmt)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the line, and the lines of the traceback."""
+        """Returns the line, followed by the lines of the traceback."""
         record.message = _message(record)
         if self.usesTime():
             record.asctime = self.formatTime(record, self.datefmt)
@@ -42,7 +42,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Returns the record's message with long values cut, even if its values do not fit its format."""
+    """Returns the record's message with long values cut. Does not fail if the values do not match the format."""
     args = record.args
     if isinstance(args, tuple):
         args = tuple(map(_cut, args))
@@ -53,7 +53,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _cut(value: object) -> object:
-    """Returns the value, or a shortened text if strangers could have made the value long."""
+    """Returns the value, or a shortened text if its text is too long."""
     if isinstance(value, (int, float)) or value is None:
         return value
     text = str(value)
@@ -63,7 +63,7 @@ def _cut(value: object) -> object:
 
 
 def _indented(text: str) -> list[str]:
-    # Only "\n" separates lines here: str.splitlines would also split at a form feed in an error's text.
+    # Split only at "\n": str.splitlines would also split at a form feed in the text of an error.
     lines = text.rstrip("\n").split("\n")
     left_out = len(lines) - MAX_TRACEBACK_LINES
     if left_out > 0:

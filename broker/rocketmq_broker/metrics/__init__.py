@@ -1,6 +1,6 @@
-"""The broker's metrics for Prometheus, under the names of RocketMQ 5 where it has one (BrokerMetricsConstant).
+"""The broker's metrics for Prometheus, with the names of RocketMQ 5 where it has the metric (BrokerMetricsConstant).
 
-Nothing here runs while messages pass: the broker counts in plain integers, and a scrape reads them in another thread.
+The broker counts in plain integers. A scrape reads them in another thread, so that metrics do not slow messages down.
 """
 
 from rocketmq_broker.metrics.collector import BrokerCollector

@@ -1,4 +1,4 @@
-"""All metrics, read at the moment of a scrape."""
+"""Collects all metrics at each scrape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.metrics.transactions import transaction_metrics
 
 
 class BrokerCollector(Collector):
-    """A reader of the broker's counters. It keeps nothing between scrapes."""
+    """Reads the broker's counters at each scrape. Stores nothing between scrapes."""
 
     def __init__(self, sources: MetricsSources) -> None:
         self._sources = sources

@@ -1,4 +1,4 @@
-"""Metric families with the common labels of the broker's metrics."""
+"""Builds metric families with the common labels of the broker's metrics."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ Labels = tuple[str, ...]
 
 
 class Families:
-    """A maker of families: the values of a family's own labels come first, then the common ones."""
+    """Builds metric families. The family's own labels come first, then the common labels."""
 
     def __init__(self, common: Mapping[str, str]) -> None:
         self._names = tuple(common)
         self._values = tuple(common.values())
 
     def gauge(self, name: str, text: str, value: float) -> GaugeMetricFamily:
-        """Returns a single value that goes up and down."""
+        """Returns a gauge with a single value."""
         return self.gauges(name, text, (), [((), value)])
 
     def gauges(self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, float]]) -> GaugeMetricFamily:
-        """Returns values that go up and down, by labels."""
+        """Returns a gauge with a value for each combination of labels."""
         family = GaugeMetricFamily(name, text, labels=names + self._names)
         for labels, value in values:
             family.add_metric(labels + self._values, value)
         return family
 
     def counter(self, name: str, text: str, value: float) -> CounterMetricFamily:
-        """Returns a single value that only grows; its name ends in _total."""
+        """Returns a counter with a single value. `name` ends with _total."""
         return self.counters(name, text, (), [((), value)])
 
     def counters(self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, float]]) -> CounterMetricFamily:
-        """Returns values that only grow, by labels."""
+        """Returns a counter with a value for each combination of labels."""
         family = CounterMetricFamily(name, text, labels=names + self._names)
         for labels, value in values:
             family.add_metric(labels + self._values, value)
@@ -43,7 +43,7 @@ class Families:
     def histograms(
         self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, Histogram]]
     ) -> HistogramMetricFamily:
-        """Returns distributions, by labels."""
+        """Returns a histogram for each combination of labels."""
         family = HistogramMetricFamily(name, text, labels=names + self._names)
         for labels, histogram in values:
             family.add_metric(labels + self._values, histogram.cumulative(), histogram.total)
@@ -51,5 +51,5 @@ class Families:
 
 
 def boolean(value: bool) -> str:
-    """Formats a boolean as a label: "true" or "false"."""
+    """Returns a boolean as the value of a label: "true" or "false"."""
     return "true" if value else "false"

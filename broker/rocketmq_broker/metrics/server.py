@@ -1,4 +1,4 @@
-"""The HTTP port that Prometheus scrapes (RocketMQ 5's metricsPromExporterPort)."""
+"""The HTTP server that Prometheus scrapes (RocketMQ 5's metricsPromExporterPort)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.registry import Collector
 
 REQUEST_TIMEOUT_S: Final = 10
-"""Seconds after which the server closes the connection of a stalled scraper."""
+"""The time after which the server closes the connection of a stalled scraper."""
 MAX_CONNECTIONS: Final = 32
-"""Connections, each with a thread. One more closes the oldest: a scrape takes milliseconds."""
+"""The maximum number of connections, each with a thread. One more closes the oldest, as a scrape takes only milliseconds."""
 
-_BOTH_WAYS: Final = 2
-"""SHUT_RDWR: reads and writes of the connection end at once."""
+_SHUT_RDWR: Final = 2
+"""The value of socket.SHUT_RDWR: ends reads and writes of the connection immediately."""
 
 
 class MetricsServer:
-    """An HTTP server on threads; `stop` ends them."""
+    """A multi-threaded HTTP server. `stop` ends its threads."""
 
     def __init__(self, host: str, port: int, collector: Collector) -> None:
-        """Answers when it returns; port 0 takes any free port. Raises OSError if the address cannot be used."""
+        """Starts the server. Port 0 selects a free port. Raises OSError if the address cannot be used."""
         registry = CollectorRegistry()
         registry.register(collector)
         ProcessCollector(registry=registry)
@@ -34,29 +34,29 @@ class MetricsServer:
         self.port = int(self._server.server_address[1])
 
     def stop(self) -> None:
-        """Stops answering. Blocks for up to half a second."""
+        """Stops the server. Blocks for up to half a second."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
 
 class _Bounded:
-    """An addition to a request handler: a time limit for each byte, and a bound on the number of connections."""
+    """A mixin for a request handler that limits the time between bytes and the number of connections."""
 
     timeout = REQUEST_TIMEOUT_S
     connection: Any
     open: dict[int, Any]
-    """Connections by handler, the oldest first."""
+    """The connections by the id of their handler, the oldest first."""
     lock: threading.Lock
 
     def setup(self) -> None:
-        """Registers the connection; closes the oldest one if there are too many."""
+        """Registers the connection. Closes the oldest connection if there are too many."""
         super().setup()  # type: ignore[misc]
         with self.lock:
             self.open[id(self)] = self.connection
             oldest = self.open.pop(next(iter(self.open))) if len(self.open) > MAX_CONNECTIONS else None
         if oldest is not None:
-            _hang_up(oldest)
+            _shut_down(oldest)
 
     def finish(self) -> None:
         """Removes the connection."""
@@ -65,8 +65,8 @@ class _Bounded:
         super().finish()  # type: ignore[misc]
 
 
-def _hang_up(connection: Any) -> None:
+def _shut_down(connection: Any) -> None:
     try:
-        connection.shutdown(_BOTH_WAYS)
+        connection.shutdown(_SHUT_RDWR)
     except OSError:
         return  # it is already closed

@@ -1,4 +1,4 @@
-"""The sources that metrics are read from."""
+"""The parts of a broker that metrics are read from."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _ATTEMPTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSources:
-    """Parts of a running broker. They belong to the event loop; a scrape reads them from another thread, with `steadily`."""
+    """Parts of a running broker. The event loop owns them. A scrape reads them in another thread by `read_consistently`."""
 
     labels: Mapping[str, str]
-    """The labels of every metric."""
+    """The common labels of all metrics."""
     transactions: TransactionalMessages
     statistics: BrokerStatistics
     group_commit: GroupCommit
@@ -41,12 +41,12 @@ class MetricsSources:
     consumer_groups: ConsumerGroups
     count_connections: Callable[[], int]
     registered_with: Callable[[], Mapping[str, bool]]
-    """The name servers by address, and whether the last registration with each succeeded."""
+    """Returns, for each name server address, whether the last registration succeeded."""
     clock: Callable[[], int]
 
 
-def steadily(read: Callable[[], T]) -> T:
-    """Returns the result of `read`, repeated while a table changes its size. `read` only copies, so repetition is rare."""
+def read_consistently(read: Callable[[], T]) -> T:
+    """Returns the result of `read`. Calls it again if a table changes its size meanwhile, which is rare as `read` only copies."""
     for _ in range(_ATTEMPTS):
         try:
             return read()

@@ -1,4 +1,4 @@
-"""Metrics of the store: its size, its disk, and the duration of flushes."""
+"""Metrics of the store: its size, its disk and its flushes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCAL_DISK = ("local", "disk")
 
 
 def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Yields all metrics of the store. Reads the size of each of its files."""
+    """Yields all metrics of the store. Reads the size of each file."""
     store = sources.store
     behind = max(0, store.written_position - store.flushed_position)
     size = sum(size_on_disk(directory) for directory in _directories(store.config.root, store.config.commit_log_directory))
@@ -29,33 +29,33 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
         [(_LOCAL_DISK, behind)],
     )
     yield families.gauge(
-        "rocketmq_storage_disk_used_ratio", "How full the store's disk is, 0 to 1", store.expiry.disk_used_ratio()
+        "rocketmq_storage_disk_used_ratio", "Used share of the store's disk, 0 to 1", store.expiry.disk_used_ratio()
     )
     yield families.gauge(
         "rocketmq_storage_writable",
-        "1, or 0 while the store refuses messages: disk full or failing",
+        "1, or 0 while the store rejects messages because its disk is full or failing",
         store.writability.refusal is None,
     )
     yield families.counter(
         "rocketmq_storage_flush_failures_total",
-        "Flushes of the commit log that the disk refused; with ASYNC_FLUSH no message is taken until one succeeds",
+        "Failed flushes of the commit log; with ASYNC_FLUSH messages are rejected until a flush succeeds",
         store.writability.flush_failures,
     )
     yield families.counter(
         "rocketmq_storage_lost_batches_total",
-        "Batches that could not be written and were refused",
+        "Batches of messages rejected because they could not be written",
         sources.transactions.counts.take_backs,
     )
     yield families.histograms(
         "rocketmq_storage_flush_seconds",
-        "How long flushes of the commit log took",
+        "Duration of flushes of the commit log",
         (),
         [((), sources.group_commit.flush_times_s)],
     )
 
 
 def size_on_disk(directory: Path) -> int:
-    """Returns the bytes that the files below a directory take, without holes. Skips files that vanish meanwhile."""
+    """Returns the bytes that the files below a directory occupy, without holes. Skips files that are deleted meanwhile."""
     size = 0
     for parent, _, names in os.walk(directory):
         for name in names:
@@ -67,5 +67,5 @@ def size_on_disk(directory: Path) -> int:
 
 
 def _directories(root: Path, commit_log: Path) -> list[Path]:
-    """Returns the directories to measure: the commit log may lie outside the root."""
+    """Returns the directories to measure. The commit log may be outside the root."""
     return [root] if commit_log.is_relative_to(root) else [root, commit_log]

@@ -8,27 +8,29 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 
 from rocketmq_broker.metrics.families import Families
-from rocketmq_broker.metrics.sources import MetricsSources, steadily
+from rocketmq_broker.metrics.sources import MetricsSources, read_consistently
 from rocketmq_broker.transaction.counts import TransactionCounts
 from rocketmq_broker.transaction.decision import Refusal
 
 
 def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Yields all metrics of transactions. Reads each pending one."""
+    """Yields all metrics of transactions. Reads each pending transaction."""
     yield from _pending(families, sources)
     yield from _outcomes(families, sources)
     yield from _checks(families, sources.transactions.counts)
-    yield from _mended(families, sources.transactions.counts)
-    discarded = [((group,), messages) for group, messages in steadily(sources.parked.discarded).items()]
+    yield from _operated(families, sources.transactions.counts)
+    discarded = [((group,), messages) for group, messages in read_consistently(sources.parked.discarded).items()]
     yield families.gauges(
-        "rocketmq_discarded_messages", "Discarded messages that nobody has resumed yet", ("producer_group",), discarded
+        "rocketmq_discarded_messages", "Discarded messages that have not been resumed", ("producer_group",), discarded
     )
 
 
 def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    pending = steadily(lambda: list(sources.transactions))
+    pending = read_consistently(lambda: list(sources.transactions))
     by_topic = Counter(transaction.topic for transaction in pending)
-    by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # 0 if none is left
+    by_topic.update(
+        dict.fromkeys(read_consistently(lambda: list(sources.transactions.outcomes)), 0)
+    )  # 0 for a topic without pending transactions
     oldest_ms = min((transaction.begun_ms for transaction in pending), default=None)
     age_s = max(0, sources.clock() - oldest_ms) / 1000 if oldest_ms is not None else 0.0
     counts = [((topic.decode(errors="replace"),), count) for topic, count in by_topic.items()]
@@ -39,7 +41,7 @@ def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
 def _outcomes(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     outcomes = [
         ((topic.decode(errors="replace"),), outcome)
-        for topic, outcome in steadily(lambda: list(sources.transactions.outcomes.items()))
+        for topic, outcome in read_consistently(lambda: list(sources.transactions.outcomes.items()))
     ]
     commits = [(labels, outcome.commits) for labels, outcome in outcomes]
     rollbacks = [(labels, outcome.rollbacks) for labels, outcome in outcomes]
@@ -59,34 +61,30 @@ def _checks(families: Families, counts: TransactionCounts) -> Iterator[Metric]:
         "expired": counts.skips,
         "unreadable": counts.bad_records,
     }
-    refusals = steadily(lambda: dict(counts.refusals))
+    refusals = read_consistently(lambda: dict(counts.refusals))
     yield families.counters(
         "rocketmq_transaction_checks_total",
-        "Transactions that were due for a check, by what the broker did",
+        "Transactions that were due for a check-back, by outcome",
         ("outcome",),
         [((outcome,), count) for outcome, count in checks.items()],
     )
     yield families.counters(
         "rocketmq_transaction_refused_decisions_total",
-        "Decisions that did not count",
+        "Decisions that the broker rejected, by reason",
         ("reason",),
         [((refusal.value,), refusals.get(refusal, 0)) for refusal in Refusal],
     )
     yield families.counter(
         "rocketmq_transaction_unknown_answers_total",
-        "Local transactions and check-backs that were answered with UNKNOWN",
+        "UNKNOWN answers of local transactions and check-backs",
         counts.unknown_answers,
     )
 
 
-def _mended(families: Families, counts: TransactionCounts) -> Iterator[Metric]:
+def _operated(families: Families, counts: TransactionCounts) -> Iterator[Metric]:
     by_hand = [(("commit",), counts.commits_by_hand), (("rollback",), counts.rollbacks_by_hand)]
-    yield families.counters(
-        "rocketmq_transaction_decisions_by_hand_total", "Decisions by operators, with a reason", ("decision",), by_hand
-    )
-    yield families.counter(
-        "rocketmq_transaction_resumed_total", "Discarded messages that operators had checked again", counts.resumes
-    )
+    yield families.counters("rocketmq_transaction_decisions_by_hand_total", "Decisions made by operators", ("decision",), by_hand)
+    yield families.counter("rocketmq_transaction_resumed_total", "Discarded messages that operators resumed", counts.resumes)
     yield families.counter(
         "rocketmq_transaction_moved_half_messages_total", "Half messages copied to the end of their queue", counts.moves
     )

@@ -43,11 +43,11 @@ def test_where_nobody_listens_tls_is_not_blamed() -> None:
 @pytest.mark.parametrize(
     ("remark", "advice"),
     [
-        ("No accessKey is configured", "set ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY to an admin's account"),
+        ("No accessKey is configured", "set ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY to those of an admin account"),
         ("No acl config for shop", "correct ROCKETMQ_ACCESS_KEY"),
         ("Check signature failed for accessKey=shop", "correct ROCKETMQ_SECRET_KEY"),
         ("Need admin permission for request code=28, but accessKey=shop is not", "`admin: true`"),
-        ("something else", "Come in with an admin's account"),
+        ("something else", "Use an admin account"),
     ],
 )
 def test_each_refusal_of_an_account_has_its_own_advice(remark: str, advice: str) -> None:
@@ -92,10 +92,10 @@ class TestWithAccounts:
     @pytest.mark.parametrize(
         ("key", "secret", "words"),
         [
-            (None, None, "It wants to know who asks (aclEnable=true)"),
+            (None, None, "It requires an account (aclEnable=true)"),
             ("nobody-key", "nobody-secret", "has no account with this access key"),
-            ("shop-key", "other-secret", "The secret key is not the one"),
-            ("shop-key", "shop-secret", "This account is no admin's"),
+            ("shop-key", "other-secret", "The secret key does not match the one"),
+            ("shop-key", "shop-secret", "This account is not an admin account"),
         ],
     )
     def test_the_mistake_is_named(

@@ -58,7 +58,7 @@ class TestPending:
         said = admin.said("pending", "--limit", "2")
         assert "2 of 3 pending transactions" in said
         after = said.rpartition("--after ")[2].strip()
-        assert f"the next page: pending --broker-addr {rocketmq.broker_addr} --after {after}" in said
+        assert f"next page: pending --broker-addr {rocketmq.broker_addr} --after {after}" in said
         assert [row["keys"] for row in admin.rows("pending", "--after", after)] == [["order-3"]]
 
 
@@ -97,9 +97,9 @@ class TestShowAndDecide:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["--reason", "why"], "exactly one of the two must be given"),
-            (["--commit", "--rollback", "--reason", "why"], "exactly one of the two must be given"),
-            (["--commit", "--reason", "  "], "the reason is empty"),
+            (["--reason", "why"], "exactly one of the two"),
+            (["--commit", "--rollback", "--reason", "why"], "exactly one of the two"),
+            (["--commit", "--reason", "  "], "must not be empty"),
         ],
     )
     def test_an_unclear_decision_is_no_decision(
@@ -114,7 +114,7 @@ class TestShowAndDecide:
         assert "order-9" in admin.refused(*command)
 
     def test_nothing_was_decided_by_hand_at_first(self, admin: CommandLine) -> None:
-        assert admin.said("decided") == "nothing was decided by hand\n"
+        assert admin.said("decided") == "no transactions decided by hand\n"
 
 
 class TestDiscarded:
@@ -129,7 +129,7 @@ class TestDiscarded:
         assert all(word in admin.said("discarded") for word in ("order-1", transaction_id, "shops", "orders", " ago"))
         assert admin.rows("discarded", "--topic", "elsewhere") == admin.rows("discarded", "--group", "elsewhere") == []
         said = admin.said("resume", transaction_id)
-        assert said.endswith(f"is pending again at broker {rocketmq.broker_addr}, its checks counted from 0\n")
+        assert said.endswith(f"is pending again at broker {rocketmq.broker_addr}, its count of check-backs is 0\n")
         assert "resumed" in admin.said("discarded")
         assert [one.keys for one in rocketmq.pending()] == [("order-1",)]
 
@@ -156,7 +156,7 @@ class TestDeadLetters:
         said = admin.said("dead-letters", "list", "credits")
         assert letter in said
         assert "order-1" in said
-        assert admin.said("dead-letters", "list", "mails") == "no dead letters of mails that nobody has treated\n"
+        assert admin.said("dead-letters", "list", "mails") == "no untreated dead letters of mails\n"
         assert admin.rows("dead-letters", "list", "credits", "--older-than", "1h") == []
 
     def test_a_letter_is_shown_with_its_body(self, admin: CommandLine, letter: str) -> None:
@@ -175,35 +175,35 @@ class TestDeadLetters:
         rocketmq.consumer("credits", "orders", listen)
         said = admin.said("dead-letters", "retry", letter, "--reason", "mended")
         assert said.startswith("retried: ")
-        assert "goes to the consumer group credits once more (retry 1, broker " in said
+        assert "is delivered to the consumer group credits once more (retry 1, broker " in said
         rocketmq.advance(minutes=1)
         assert got == ["bad"]
-        assert admin.said("dead-letters", "list", "credits") == "no dead letters of credits that nobody has treated\n"
+        assert admin.said("dead-letters", "list", "credits") == "no untreated dead letters of credits\n"
         assert letter in admin.said("dead-letters", "list", "credits", "--treated")
 
     def test_a_dry_run_says_what_would_come_back_and_changes_nothing(self, admin: CommandLine, letter: str) -> None:
         said = admin.said("dead-letters", "retry", "--group", "credits", "--all", "--dry-run")
-        assert said.startswith("not retried, a dry run: ")
-        assert "would go to the consumer group credits once more (retry 1)\n" in said
-        assert said.endswith("1 dead letters would be retried; nothing is changed\n")
+        assert said.startswith("dry run, not retried: ")
+        assert "would be delivered to the consumer group credits once more (retry 1)\n" in said
+        assert said.endswith("1 dead letters would be retried; nothing was changed\n")
         assert len(admin.rows("dead-letters", "list", "credits")) == 1
         assert admin.said("dead-letters", "retry", "--group", "credits", "--all").startswith("retried: ")
-        assert "was retried already" in admin.refused("dead-letters", "retry", letter, "--dry-run")
+        assert "was already retried" in admin.refused("dead-letters", "retry", letter, "--dry-run")
 
     def test_all_letters_of_a_group_are_dismissed_with_a_reason(self, admin: CommandLine, letter: str) -> None:
         said = admin.said("dead-letters", "dismiss", "--group", "credits", "--all", "--reason", "a test order")
         assert said.startswith("dismissed: ")
         assert said.endswith("of the consumer group credits; reason: a test order\n")
         again = admin.said("dead-letters", "dismiss", "--group", "credits", "--all", "--reason", "a test order")
-        assert again == "no dead letters of credits that nobody has treated\n"
+        assert again == "no untreated dead letters of credits\n"
 
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["retry"], "name a message, or all of a group"),
-            (["retry", "--all"], "--all needs --group, and names no message"),
-            (["retry", "order-1", "--group", "credits", "--all"], "--all needs --group, and names no message"),
-            (["dismiss", "order-1", "--reason", " "], "the reason is empty"),
+            (["retry"], "give a message, or --group GROUP --all"),
+            (["retry", "--all"], "give --all with --group and without messages"),
+            (["retry", "order-1", "--group", "credits", "--all"], "give --all with --group and without messages"),
+            (["dismiss", "order-1", "--reason", " "], "must not be empty"),
         ],
     )
     def test_an_unclear_choice_changes_nothing(self, admin: CommandLine, letter: str, options: list[str], words: str) -> None:

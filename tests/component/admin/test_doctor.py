@@ -27,11 +27,11 @@ def admin(rocketmq: SyncRocketMQ, monkeypatch: pytest.MonkeyPatch) -> CommandLin
 
 def test_all_is_well(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     said = admin.said("doctor")
-    assert said.endswith("All is well.\n")
+    assert said.endswith("No problems found.\n")
     assert "It speaks" not in said
     assert "V4_9_7" in said
     assert f"rocketmq-admin {__version__}, Python 3." in said
-    assert "Its clock and this machine's agree." in said
+    assert "Its clock agrees with this machine's." in said
     assert "No client is connected." in said
     assert "Its disk is" in said
     rows = admin.rows("doctor")
@@ -56,13 +56,13 @@ def test_a_clock_that_shows_another_time_is_wrong(
     monkeypatch.setattr(commands, "now_ms", lambda: here_ms() + 60_000)
     said = admin.stdout_of_failure("doctor")
     assert "WRONG  Its clock is 59 s behind this machine's." in said
-    assert "Let both machines follow one time server" in said
+    assert "Synchronize both machines with the same time server" in said
 
 
 def test_settings_of_tls_that_do_nothing_are_wrong(admin: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROCKETMQ_TLS_TRUST_CERT_PATH", "/ca.pem")
     said = admin.stdout_of_failure("doctor")
-    assert "ROCKETMQ_TLS_TRUST_CERT_PATH is set without ROCKETMQ_TLS_ENABLE=true: this tool speaks no TLS." in said
+    assert "ROCKETMQ_TLS_TRUST_CERT_PATH is set without ROCKETMQ_TLS_ENABLE=true: this tool does not use TLS." in said
 
 
 def test_a_name_server_that_nobody_runs_is_wrong() -> None:
@@ -70,7 +70,7 @@ def test_a_name_server_that_nobody_runs_is_wrong() -> None:
     assert result.exit_code == 1
     assert "WRONG  no name server answers at 127.0.0.1:9" in result.stdout
     assert "Start a name server at 127.0.0.1:9" in result.stdout
-    assert result.stdout.endswith("1 thing is wrong.\n")
+    assert result.stdout.endswith("1 problem found.\n")
 
 
 def test_an_address_that_is_none_is_a_wrong_command_line() -> None:
@@ -85,9 +85,9 @@ def test_a_broker_that_cannot_be_reached_is_wrong() -> None:
 
 
 def test_a_broker_elsewhere_that_announces_a_loopback_address_is_wrong() -> None:
-    found = announced("broker", BrokerAddress("broker-a", "127.0.0.1:10911"), is_elsewhere=True)
+    found = announced("broker", BrokerAddress("broker-a", "127.0.0.1:10911"), is_remote=True)
     assert [finding.what_to_do for finding in found] == [
-        "Set brokerIP1 to the address by which clients know its machine, and bindAddress=0.0.0.0."
+        "Set brokerIP1 to an address of its machine that clients can reach, and bindAddress=0.0.0.0."
     ]
 
 
@@ -126,7 +126,7 @@ class TestWhatWaitsForAPerson:
         again = rocketmq.transaction_producer("shops", Undecided())
         rocketmq.advance(minutes=5)
         said = admin.stdout_of_failure("doctor")
-        assert "1 discarded message of shops wait for a person" in said
+        assert "1 discarded message of shops need an operator" in said
         assert "rocketmq-admin discarded" in said
         again.shutdown()
 
@@ -141,7 +141,7 @@ class TestWhatWaitsForAPerson:
         producer.send(Message.of("orders", b"bad"))
         rocketmq.advance(seconds=40)
         said = admin.stdout_of_failure("doctor")
-        assert "1 dead letter of credits wait for a person" in said
+        assert "1 dead letter of credits need an operator" in said
         assert "rocketmq-admin dead-letters list" in said
 
 
@@ -163,7 +163,7 @@ def test_members_of_a_group_that_subscribe_to_different_topics_are_named(
     rocketmq.advance(seconds=31)
     for said in (admin.stdout_of_failure("doctor"), admin.said("groups")):
         assert "members of the consumer group credits subscribe to different messages" in said
-        assert "Give all members of the group the same subscriptions, or each program a group of its own." in said
+        assert "Give all members of the group the same subscriptions, or each program its own group." in said
     (row,) = (row for row in admin.rows("groups", "--all") if row["group"] == "credits")
     assert "to refunds (*)" in row["disagreement"]
     assert "to orders (*)" in row["disagreement"]

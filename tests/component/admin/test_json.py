@@ -100,4 +100,4 @@ def test_what_failed_is_told_apart_from_what_was_treated(rocketmq: SyncRocketMQ)
     command = ["--namesrv-addr", rocketmq.namesrv_addr, "dead-letters", "retry", "nobody", "--json"]
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, json.loads(result.stdout)) == (1, [])
-    assert "there is no dead letter nobody" in result.stderr
+    assert "dead letter not found: nobody" in result.stderr

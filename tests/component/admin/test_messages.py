@@ -40,7 +40,7 @@ def test_a_body_is_read_from_the_standard_input_byte_for_byte(rocketmq: SyncRock
         (["or ders", "x"], "illegal characters"),
         (["RMQ_SYS_TRANS_HALF_TOPIC", "x"], "is reserved for the broker"),
         (["orders", "x", "--key", "a b"], "space"),
-        (["orders", "x", "--property", "colour"], "property colour: NAME=VALUE is expected"),
+        (["orders", "x", "--property", "colour"], "invalid property colour: expected NAME=VALUE"),
         (["orders", "x", "--property", "UNIQ_KEY=1"], "UNIQ_KEY"),
     ],
 )
@@ -70,9 +70,9 @@ def test_a_message_is_found_by_key_by_its_id_and_by_where_it_is_stored(rocketmq:
 
 def test_a_message_that_is_not_there_is_refused(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     admin.said("send", "orders", "paid", "--key", "order-1")
-    assert admin.refused("message", "order-2") == "there is no message order-2\n"
-    assert admin.refused("message", "order-1", "--topic", "credits") == "there is no message order-1 in the topic credits\n"
-    assert "there is no message" in admin.refused("message", "7F00000100002A9F00000000000F0000")
+    assert admin.refused("message", "order-2") == "message not found: order-2\n"
+    assert admin.refused("message", "order-1", "--topic", "credits") == "message not found: order-1 in the topic credits\n"
+    assert "message not found" in admin.refused("message", "7F00000100002A9F00000000000F0000")
 
 
 def test_a_body_that_is_no_text_is_shown_in_base64(admin: CommandLine) -> None:
@@ -128,7 +128,7 @@ def test_tail_shows_what_comes_and_ends_after_as_many_as_were_asked_for(
 
 
 def test_tail_of_a_topic_that_is_not_there_is_refused(admin: CommandLine) -> None:
-    assert "there is no topic orders" in admin.refused("tail", "orders")
+    assert "topic not found: orders" in admin.refused("tail", "orders")
 
 
 def test_tail_goes_on_when_a_broker_that_was_away_is_back(
@@ -149,4 +149,4 @@ def test_tail_goes_on_when_a_broker_that_was_away_is_back(
     monkeypatch.setattr("rocketmq_broker.admin.messages.following.asyncio.sleep", next_step)
     output = admin.output("tail", "orders", "-n", "0", "-c", "1")
     assert output.stdout.endswith("  after\n")
-    assert output.stderr.count("it is asked again until it answers") == 1
+    assert output.stderr.count("retrying until it answers") == 1

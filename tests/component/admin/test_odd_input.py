@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 
 from rocketmq_broker.admin import session
 from rocketmq_broker.admin.__main__ import app
-from rocketmq_broker.admin.telling.durations import MAX_MS, parse_duration_ms
-from rocketmq_broker.admin.telling.printing import print_json, time_text
+from rocketmq_broker.admin.output.durations import MAX_MS, parse_duration_ms
+from rocketmq_broker.admin.output.printing import print_json, time_text
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.bodies import TransactionInfo
@@ -188,7 +188,7 @@ def test_a_torn_record_of_a_broker_ends_in_a_sentence(monkeypatch: pytest.Monkey
     result = run(
         monkeypatch, ["-b", "127.0.0.1:1", "resume", "7F00000100002A9F00000000000007B9"], [(*answered[:2], {"offset": "0"}, None)]
     )
-    assert (result.exit_code, "cannot be understood" in result.stderr) == (2, True)
+    assert (result.exit_code, "sent an invalid answer" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_a_torn_record_of_a_broker_ends_in_a_sentence(monkeypatch: pytest.Monkey
         (["pending", "-b", "127.0.0.1:1", "-n", "127.0.0.1:2"], "not both"),
         (["-b", "127.0.0.1:1", "-n", "127.0.0.1:2", "pending"], "not both"),
         (["dead-letters", "list", "-b", "127.0.0.1:1", "-n", "127.0.0.1:2"], "not both"),
-        (["dead-letters", "retry", "--all"], "--all needs --group"),
-        (["dead-letters", "dismiss", "A", "-g", "credits", "--all", "--reason", "r"], "names no message"),
+        (["dead-letters", "retry", "--all"], "give --all with --group"),
+        (["dead-letters", "dismiss", "A", "-g", "credits", "--all", "--reason", "r"], "without messages"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(monkeypatch: pytest.MonkeyPatch, arguments: list[str], why: str) -> None:
@@ -232,7 +232,7 @@ def test_bytes_that_are_no_text_are_refused_before_any_broker_is_asked() -> None
     done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "NAMESRV_ADDR": "127.0.0.1:1"})
 
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == "\\udcff\\x1b is not text in the encoding of this terminal\n"
+    assert done.stderr.decode() == "\\udcff\\x1b is not valid text in the encoding of this terminal\n"
 
 
 def test_a_terminal_that_knows_few_letters_is_no_reason_to_fail() -> None:

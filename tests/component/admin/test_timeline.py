@@ -77,7 +77,7 @@ def test_what_a_restart_forgot_is_said_to_be_not_on_record(rocketmq: SyncRocketM
     rocketmq.crash()
     rocketmq.restart()
     row, told = story(admin)
-    (forgotten,) = [event for event in row["events"] if "check-backs: when, whom the broker asked" in event["what"]]
+    (forgotten,) = [event for event in row["events"] if "check-backs: times, producers and answers" in event["what"]]
     assert forgotten["onRecord"] == "not on record"
     assert any(
         what.startswith("COMMIT, from its producer group after a check-back; which client sent it is not") for what in told
@@ -112,7 +112,7 @@ def test_a_rollback_has_its_time_after_a_restart_too(
 
 def test_a_pending_transaction_and_one_decided_by_hand_are_told(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     order(rocketmq, UNKNOWN)
-    assert story(admin)[1][-1] == "pending: nobody has decided yet"
+    assert story(admin)[1][-1] == "pending: no decision yet"
     (transaction,) = rocketmq.pending()
     admin.said("decide", transaction.transaction_id or "", "--commit", "--reason", "paid in cash")
     assert any(what.startswith("COMMIT by hand (paid in cash): message visible") for what in story(admin)[1])
@@ -128,7 +128,7 @@ class TestWithOneCheck:
         rocketmq.advance(minutes=5)
         row, told = story(admin)
         assert row["state"] == "discarded"
-        assert told[-1] == "discarded after 1 check-back: rocketmq-admin resume brings it back"
+        assert told[-1] == "discarded after 1 check-back: rocketmq-admin resume resumes its check-backs"
 
 
 def test_deliveries_redeliveries_and_the_dead_letter_are_told_by_group(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
@@ -147,11 +147,11 @@ def test_deliveries_redeliveries_and_the_dead_letter_are_told_by_group(rocketmq:
     succeeding.shutdown()
     told = story(admin)[1]
     assert sum(what.startswith("delivered to") for what in told) == 2
-    assert "redelivery 1 to credits: it could not consume the message before" in told
+    assert "redelivery 1 to credits: the attempt before failed" in told
     assert any(what.startswith("dead letter of credits, after ") for what in told)
     assert not any("mails" in what and what.startswith("redelivery") for what in told)
 
 
 def test_a_key_without_a_transaction_is_refused(admin: CommandLine) -> None:
     said = admin.refused("timeline", "order-9")
-    assert said == "there is no transaction order-9; rocketmq-admin message order-9 finds messages of any kind\n"
+    assert said == "transaction not found: order-9; run rocketmq-admin message order-9 to find any message\n"

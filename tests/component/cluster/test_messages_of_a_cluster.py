@@ -9,7 +9,7 @@ import pytest
 from demo.commit_log import read_traces
 from rocketmq_broker.client import ClientError, LocalTransactionState, Producer, TransactionProducer
 from rocketmq_broker.cluster.leaving import DrainPace
-from rocketmq_broker.cluster.supervisor import Supervision, supervise
+from rocketmq_broker.cluster.supervisor import SupervisorOptions, supervise
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import current_world
@@ -42,7 +42,7 @@ async def test_a_broker_that_is_killed_loses_no_transaction(cluster: RunningClus
     supervisor = await asyncio.to_thread(cluster.start, 2)
     book, inbox = OrderBook(), Inbox()
     await send(cluster, "the topic's", 1)
-    await until(lambda: "cluster  | new topics, now on all brokers: orders" in supervisor.output(), PATIENCE_S)
+    await until(lambda: "cluster  | new topics created on all brokers: orders" in supervisor.output(), PATIENCE_S)
     async with (
         running(TransactionProducer("orders", book, namesrv_addr=cluster.namesrv_addr, **PATIENT)) as producer,
         running(consumer(cluster.namesrv_addr, "credits", "orders", inbox)),
@@ -70,29 +70,30 @@ async def test_a_broker_that_is_added_takes_its_share_and_one_that_is_taken_away
     await asyncio.to_thread(alone.stop)
 
     both = await asyncio.to_thread(cluster.start, 2)
-    assert "broker-b is added: it begins with the others' topics (1), and without messages" in both.output()
+    assert "broker-b is new: it starts with the other brokers' topics (1) and no messages" in both.output()
     assert set(await send(cluster, "new", 32)) == {"broker-a", "broker-b"}
     await asyncio.to_thread(both.stop)
 
     said: list[str] = []
     settings = load_settings(cluster.conf).settings
-    asked = Supervision(settings, 1, lambda name, text: said.append(f"{name}: {text}"), current_world(), pace=DrainPace(0.2, 1.0))
-    supervision = asyncio.create_task(supervise(asked))
+    pace = DrainPace(0.2, 1.0)
+    options = SupervisorOptions(settings, 1, lambda name, text: said.append(f"{name}: {text}"), current_world(), pace=pace)
+    supervision = asyncio.create_task(supervise(options))
     try:
         await until(lambda: any("which no group consumes" in line for line in said), PATIENCE_S)
         await until(lambda: any(line.startswith("cluster: The cluster[") for line in said), PATIENCE_S)  # broker-a is there, too
-        assert any(line.startswith("cluster: broker-b is taken away: clients send to it no longer") for line in said)
+        assert any(line.startswith("cluster: broker-b leaves the cluster: clients no longer send to it") for line in said)
         assert set(await send(cluster, "later", 16)) == {"broker-a"}, "clients send to the broker that stays"
         inbox = Inbox()
         async with running(consumer(cluster.namesrv_addr, "credits", "orders", inbox)):
             await until(lambda: "cluster: broker-b is drained and stopped." in "\n".join(said), PATIENCE_S)
             await until(lambda: len(set(inbox.bodies)) == 8 + 32 + 16, PATIENCE_S)
     finally:
-        asked.stopping.set()
+        options.stopping.set()
         assert await supervision
 
     back = await asyncio.to_thread(cluster.start, 2)
-    assert "broker-b takes part again, with the store that it had" in back.output()
+    assert "broker-b rejoins the cluster with its old store" in back.output()
 
 
 async def send(cluster: RunningCluster, what: str, count: int) -> Counter[str]:

@@ -48,7 +48,7 @@ def test_what_dies_is_started_again_and_ctrl_c_ends_all_of_them_cleanly(cluster:
     for name in ("namesrv", "broker-b"):
         killed = cluster.child(supervisor, name)
         killed.kill()
-        wait_for(f"{name} was ended by SIGKILL; it is started again in 0.5 s (1 of 10)", supervisor)
+        wait_for(f"{name} was killed by SIGKILL; restart 1 of 10 in 0.5 s", supervisor)
         wait_until(lambda: sum(f"{name:8} | The " in line for line in supervisor.output().splitlines()) == 2)  # noqa: B023
         assert cluster.child(supervisor, name).pid != killed.pid
 
@@ -80,7 +80,7 @@ def test_a_name_server_that_cannot_start_ends_the_start(cluster: RunningCluster)
 
 async def test_two_supervisors_do_not_share_a_folder(cluster: RunningCluster) -> None:
     asked = Supervision(load_settings(cluster.conf).settings, 1, lambda name, text: None, current_world())
-    with locked(cluster.folder), pytest.raises(ClusterMistake, match="another cluster runs on"):
+    with locked(cluster.folder), pytest.raises(ClusterMistake, match="another cluster is running in"):
         await supervise(asked)
 
 
@@ -98,7 +98,7 @@ def test_a_broker_that_cannot_start_is_tried_again_and_the_others_go_on(cluster:
     (cluster.folder / "broker-b" / "lock").mkdir()  # no file that could be locked
     supervisor = cluster.add(2)
     supervisor.spawn()
-    wait_for("broker-b ended with exit status 1; it is started again in 1 s (2 of 10)", supervisor)
+    wait_for("broker-b ended with exit status 1; restart 2 of 10 in 1 s", supervisor)
     wait_for("broker-a | The broker[broker-a", supervisor)
     assert "broker-b | The broker cannot start" in supervisor.output()
     (cluster.folder / "broker-b" / "lock").rmdir()

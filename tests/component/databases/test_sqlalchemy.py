@@ -81,7 +81,7 @@ def test_work_that_raises_leaves_nothing_and_is_rolled_back_for_good(session: Se
     assert orders(session) == 0
     session.rollback()
     assert settle(session, half) is ROLLBACK
-    with pytest.raises(DecidedBefore, match="was decided before"), barrier(session, half):
+    with pytest.raises(DecidedBefore, match="is already decided"), barrier(session, half):
         place(session)
     assert orders(session) == 0
 

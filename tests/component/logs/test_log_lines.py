@@ -24,10 +24,10 @@ def record(message: str, *args: object, line: int = 1, error: BaseException | No
 class Log:
     """A handler that writes into memory, with a clock that the test owns."""
 
-    def __init__(self, most_lines: int = 3) -> None:
+    def __init__(self, max_lines: int = 3) -> None:
         self.now_s = 0.0
         self._stream = io.StringIO()
-        self.handler = BoundedHandler(self._stream, flood=Flood(most_lines, 60.0), now_s=lambda: self.now_s)
+        self.handler = BoundedHandler(self._stream, flood=Flood(max_lines, 60.0), now_s=lambda: self.now_s)
 
     def write(self, message: str, *args: object, **more: Any) -> None:
         self.handler.handle(record(message, *args, **more))
@@ -92,9 +92,9 @@ def test_a_flood_of_one_kind_is_counted_and_summed_up_when_its_minute_is_over() 
         "refused: group g0",
         "refused: group g1",
         "refused: group g2",
-        "more lines of file.py:1 are counted, not written: it has written as many as it may in a minute",
+        "more lines of file.py:1 are not written but counted: limit of lines in a minute reached",
         "another kind",
-        "4997 lines of file.py:1 were not written in 61 s; the first of them: refused: group g3",
+        "4997 lines of file.py:1 were not written in 61 s; the first one: refused: group g3",
         "another kind",
     ]
 
@@ -106,7 +106,7 @@ def test_lines_of_a_kind_are_written_again_after_the_minute() -> None:
     log.now_s = 60.0
     log.write("refused once more")
 
-    assert log.lines[-2:] == ["2 lines of file.py:1 were not written in 60 s; the first of them: refused", "refused once more"]
+    assert log.lines[-2:] == ["2 lines of file.py:1 were not written in 60 s; the first one: refused", "refused once more"]
 
 
 def test_what_is_only_counted_is_written_when_logging_ends() -> None:
@@ -115,7 +115,7 @@ def test_what_is_only_counted_is_written_when_logging_ends() -> None:
         log.write("refused")
     log.handler.close()
 
-    assert log.lines[-1] == "2 lines of file.py:1 were not written in 0 s; the first of them: refused"
+    assert log.lines[-1] == "2 lines of file.py:1 were not written in 0 s; the first one: refused"
 
 
 def test_a_slow_drip_of_one_kind_is_never_left_out() -> None:

@@ -19,10 +19,10 @@ pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.t
 
 SCREENS = {
     "/": "It does not count pending transactions",
-    "/discarded": "No message was discarded.",
-    "/dead-letters": "There are no dead letters.",
+    "/discarded": "No discarded messages.",
+    "/dead-letters": "No dead letters.",
     "/topics": "orders",
-    "/topic?topic=orders": "Nobody consumes it.",
+    "/topic?topic=orders": "No consumer groups.",
     "/topic/tail?topic=orders": "paid-1",
     "/groups": "No consumer group is online",
     "/clients": "test_shop",
@@ -73,7 +73,7 @@ def test_a_screen_shows_what_apache_can_tell(path: str, visitor: Visitor) -> Non
 
 
 def test_pending_transactions_are_read_off_queue_and_index(visitor: Visitor) -> None:
-    assert "Apache RocketMQ's brokers do not tell which transactions are pending" in visitor.sees("/pending")
+    assert "Apache's brokers do not report which transactions are pending" in visitor.sees("/pending")
     seen = wait_until_seen(lambda: visitor.sees("/pending"), "unclear-1")  # not before the broker's own first look
     assert "1 online" in seen
     wait_until_seen(lambda: "decided" if "paid-1" not in visitor.sees("/pending") else "", "decided")  # COMMIT is one-way
@@ -87,7 +87,7 @@ def test_a_committed_transaction_has_its_timeline(visitor: Visitor) -> None:
 def test_what_apache_cannot_tell_is_said_in_a_sentence(visitor: Visitor) -> None:
     seen = visitor.sees("/decided", 501)
     assert "does not support this request" in seen
-    assert "Apache RocketMQ's brokers do not have it" in seen
+    assert "as Apache's brokers do not" in seen
 
 
 def transaction_id(visitor: Visitor) -> str:

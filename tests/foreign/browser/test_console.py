@@ -126,15 +126,15 @@ def test_a_second_one_says_what_runs_and_starts_nothing(up: Up) -> None:
 
 SCREENS = {
     "start": ("/?customer=ada", "PLACED"),
-    "overview": ("/overview", "All is well."),
+    "overview": ("/overview", "No problems found."),
     "running": ("/running", "order_service"),
     "scenarios": ("/scenarios", "The order service dies before COMMIT"),
     "failpoints": ("/failpoints", "exit-before-acknowledgement"),
     "second-opinion": ("/second-opinion", "Ask Spark"),
-    "pending": ("/pending", "No transaction is pending"),
-    "discarded": ("/discarded", "No message was discarded."),
-    "dead-letters": ("/dead-letters", "There are no dead letters."),
-    "decided": ("/decided", "Nothing was decided by hand."),
+    "pending": ("/pending", "No pending transactions"),
+    "discarded": ("/discarded", "No discarded messages."),
+    "dead-letters": ("/dead-letters", "No dead letters."),
+    "decided": ("/decided", "No transactions decided by hand."),
     "topics": ("/topics", "orders"),
     "topic": ("/topic?topic=orders", "credit_service"),
     "tail": ("/topic/tail?topic=orders", "customer"),
@@ -227,11 +227,11 @@ def test_a_page_is_drawn_anew_without_being_loaded_anew(up: Up, order_id: str, w
 def test_the_pages_are_used_by_keyboard(window: Window) -> None:
     window.goto("/")
     window.page.keyboard.press("Tab")
-    expect(window.page.locator(":focus")).to_have_text("Skip to the content")
+    expect(window.page.locator(":focus")).to_have_text("Skip to content")
     window.page.get_by_role("textbox", name="Search", exact=True).focus()
     window.page.keyboard.type("nobody-knows-it")
     window.page.keyboard.press("Enter")
-    window.sees("Nothing has the id or key nobody-knows-it.")
+    window.sees("No message or transaction with the id or key nobody-knows-it.")
 
 
 def test_the_pages_follow_the_visitors_choice_of_light_or_dark(browser: Browser, up: Up) -> None:
@@ -261,7 +261,7 @@ def test_a_pending_transaction_is_decided_by_hand(up: Up, window: Window, loop: 
     expect(window.page.locator(".timeline")).to_contain_text("answers UNKNOWN")  # drawn again; the form keeps its text
     expect(reason).to_have_value("the bank says that it is paid")
     picture(window, "decide", height=1150)
-    window.page.get_by_label("I know that nobody can take the decision back").check()
+    window.page.get_by_label("I confirm that the decision cannot be undone").check()
     window.page.get_by_role("button", name="COMMIT: deliver it").click()
     window.sees("committed: the transaction at half offset")
     window.sees("COMMIT by hand (the bank says that it is paid)")

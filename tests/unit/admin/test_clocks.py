@@ -30,7 +30,7 @@ def test_java_writes_a_thousand_days_with_a_comma() -> None:
 def test_a_broker_that_does_not_say_is_fine(said: dict[str, str]) -> None:
     assert broker_time_ms(said) is None
     found = clock("broker", said, 0, 0)
-    assert (found.is_wrong, found.what, found.facts) == (False, "It does not say what its clock shows.", {})
+    assert (found.is_wrong, found.what, found.facts) == (False, "It does not report its time.", {})
 
 
 @pytest.mark.parametrize(

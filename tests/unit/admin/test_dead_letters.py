@@ -11,7 +11,7 @@ from rocketmq_broker.admin.asking.queue_pages import pages
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.finding import dead_letters_of, find_dead_letters, groups_with_dead_letters
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
-from rocketmq_broker.admin.dead_letters.treating import dismiss, retry, the_one_meant
+from rocketmq_broker.admin.dead_letters.treating import dismiss, retry, single_match
 from rocketmq_broker.admin.errors import NotSupported, Refused
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import properties as props
@@ -200,7 +200,7 @@ async def test_a_letter_is_found_by_its_message_id_its_key_and_its_place() -> No
 async def test_a_letter_of_another_group_is_not_meant() -> None:
     record = stored(3)
     for word in ("A1", offset_message_id(record.store_host, record.commit_log_offset)):
-        with pytest.raises(Refused, match=f"there is no dead letter {word} of the consumer group mails"):
+        with pytest.raises(Refused, match=f"dead letter not found: {word} of the consumer group mails"):
             await find_dead_letters(session(Broker(record)), word, "mails")
 
 
@@ -215,7 +215,7 @@ async def test_a_place_names_one_of_several_brokers() -> None:
 async def test_a_message_that_is_no_dead_letter_is_not_found_by_its_place() -> None:
     record = stored(3, topic="orders")
 
-    with pytest.raises(Refused, match="there is no dead letter"):
+    with pytest.raises(Refused, match="dead letter not found"):
         await find_dead_letters(session(Broker(record)), offset_message_id(record.store_host, 300), None)
 
 
@@ -223,15 +223,15 @@ async def test_of_several_letters_with_one_key_the_untreated_one_is_meant() -> N
     broker = Broker(stored(1), stored(2))
     broker.marked[1] = mark(1)
 
-    assert the_one_meant(await find_dead_letters(session(broker), "order-1", None), "order-1").letter.queue_offset == 2
+    assert single_match(await find_dead_letters(session(broker), "order-1", None), "order-1").letter.queue_offset == 2
 
 
 async def test_two_untreated_letters_with_one_key_are_for_the_operator_to_tell_apart() -> None:
     broker = Broker(stored(1), stored(2))
     found = await find_dead_letters(session(broker), "order-1", None)
 
-    with pytest.raises(Refused, match="2 dead letters are called order-1; name one by its offset message id") as caught:
-        the_one_meant(found, "order-1")
+    with pytest.raises(Refused, match="2 dead letters match order-1: choose one by its offset message id") as caught:
+        single_match(found, "order-1")
     assert all(one.letter.offset_message_id in str(caught.value) for one in found)
 
 
@@ -269,7 +269,7 @@ async def test_at_apaches_broker_a_retry_is_seen_in_the_retry_topic_and_not_repe
     assert found.letter.treatment is not None
     assert (found.letter.treatment.treatment, found.letter.treatment.retries) == ("retried", 1)
 
-    with pytest.raises(Refused, match="was retried already; --again"):
+    with pytest.raises(Refused, match="was already retried: use --again"):
         await retry(found, again=False, reason="")
     assert (await retry(found, again=True, reason="")).retries == 2
     assert len(broker.sent) == 1

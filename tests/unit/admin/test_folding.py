@@ -19,7 +19,7 @@ def check_back(number: int, answer: str | None = "UNKNOWN", producer: str = "10.
 
 def copy(number: int) -> Event:
     return Event(
-        1010 + 2000 * number, "half message written anew", "commit log", Arrow("broker", "broker", "half message written anew")
+        1010 + 2000 * number, "half message written again", "commit log", Arrow("broker", "broker", "half message written again")
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.admin.telling.records import marked_fields
+from rocketmq_broker.admin.output.records import marked_fields
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.record import encode_record, host_bytes
 

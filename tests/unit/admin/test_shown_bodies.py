@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketmq_broker.admin.telling.shown_bodies import ShownBody, shown_body
+from rocketmq_broker.admin.output.shown_bodies import ShownBody, shown_body
 
 
 def shown(body: bytes) -> ShownBody:

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from rocketmq_broker.admin.telling import tables
-from rocketmq_broker.admin.telling.printing import print_json
+from rocketmq_broker.admin.output import tables
+from rocketmq_broker.admin.output.printing import print_json
 from rocketmq_broker.protocol.bodies import TransactionInfo
 
 
@@ -29,7 +29,7 @@ def test_while_an_answer_is_owed_the_table_says_for_how_long(capsys: pytest.Capt
     tables.print_pending([("a", info(checks=15, answer_owed_ms=12_000))])
 
     said = capsys.readouterr().out
-    assert "answer owed for 12 s" in said
+    assert "waiting for an answer for 12 s" in said
     assert "discarded in" not in said
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.admin.health.versions import Spoken, clients_found, far_apart, too_old, version_of, version_text
+from rocketmq_broker.admin.health.versions import ProgramVersion, clients_found, far_apart, too_old, version_of, version_text
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME, VERSION_4_9_4
 
 
@@ -43,7 +43,7 @@ def test_a_number_from_before_4_0_0_is_told_as_it_is(number: int) -> None:
 def test_a_release_before_check_backs_is_too_old(number: int, is_wrong: bool) -> None:
     found = too_old("broker", number)
     assert [finding.is_wrong for finding in found] == [True] * is_wrong
-    assert all("came with 4.3.0" in finding.what for finding in found)
+    assert all("need 4.3.0" in finding.what for finding in found)
 
 
 @pytest.mark.parametrize(
@@ -51,29 +51,39 @@ def test_a_release_before_check_backs_is_too_old(number: int, is_wrong: bool) ->
     [(407, 407, False), (479, 479, False), (407, 479, False), (479, 407, True), (9, 407, False)],
 )
 def test_a_broker_may_not_be_of_a_newer_line_than_its_name_server(broker: int, name_server: int, is_wrong: bool) -> None:
-    found = far_apart(Spoken("broker a", broker), [Spoken("name server b", name_server)])
+    found = far_apart(ProgramVersion("broker a", broker), [ProgramVersion("name server b", name_server)])
     assert [finding.what for finding in found] == ["It is 5.3.3, and name server b is 4.9.7: too far apart."] * is_wrong
-    assert [finding.what_to_do for finding in found] == ["Upgrade name servers before brokers: that one to 5.x."] * is_wrong
+    assert [finding.what_to_do for finding in found] == [
+        "Upgrade name servers before brokers: upgrade this one to 5.x."
+    ] * is_wrong
 
 
 def test_only_the_older_name_server_is_named() -> None:
-    servers = [Spoken("name server b", 407), Spoken("name server c", 479)]
-    assert [finding.what for finding in far_apart(Spoken("broker a", 413), servers)] == [
+    servers = [ProgramVersion("name server b", 407), ProgramVersion("name server c", 479)]
+    assert [finding.what for finding in far_apart(ProgramVersion("broker a", 413), servers)] == [
         "It is 5.0.0, and name server b is 4.9.7: too far apart."
     ]
 
 
 def test_clients_are_counted_by_their_versions() -> None:
-    clients = [Spoken("producer group p", 407), Spoken("consumer group c", 407), Spoken("consumer group c", 479)]
+    clients = [
+        ProgramVersion("producer group p", 407),
+        ProgramVersion("consumer group c", 407),
+        ProgramVersion("consumer group c", 479),
+    ]
     (found,) = clients_found("broker", clients)
     assert (found.is_wrong, found.what) == (False, "Its clients are 2 of 4.9.7, 1 of 5.3.3.")
 
 
 def test_clients_that_answer_no_check_back_are_named_by_their_groups() -> None:
-    clients = [Spoken("producer group p", 213), Spoken("producer group p", 215), Spoken("consumer group c", 407)]
+    clients = [
+        ProgramVersion("producer group p", 213),
+        ProgramVersion("producer group p", 215),
+        ProgramVersion("consumer group c", 407),
+    ]
     (found,) = clients_found("broker", clients)
     assert found.is_wrong
-    assert found.what.endswith("those of producer group p are older than 4.3.0 and answer no check-back.")
+    assert found.what.endswith("those of producer group p are older than 4.3.0 and do not answer check-backs.")
 
 
 def test_a_broker_without_clients_is_fine() -> None:

@@ -6,8 +6,8 @@ import pytest
 from rocketmq_broker.cluster.errors import ClusterMistake
 from rocketmq_broker.cluster.folder import (
     locked,
-    look_into,
-    mark_taken_away,
+    mark_removed,
+    read_folder,
     refuse_a_single_broker,
     unmark,
     write_broker_conf,
@@ -20,23 +20,23 @@ def test_a_folder_tells_its_stores_and_who_was_taken_away(tmp_path: Path) -> Non
     (tmp_path / "broker-a" / "commitlog").mkdir(parents=True)
     (tmp_path / "broker-b" / "config").mkdir(parents=True)
     (tmp_path / "namesrv").mkdir()
-    mark_taken_away(tmp_path, "broker-b", "drained")
-    assert look_into(tmp_path) == FolderFacts(frozenset({"broker-a", "broker-b"}), frozenset({"broker-b"}))
+    mark_removed(tmp_path, "broker-b", "drained")
+    assert read_folder(tmp_path) == FolderFacts(frozenset({"broker-a", "broker-b"}), frozenset({"broker-b"}))
     unmark(tmp_path, "broker-b")
-    assert look_into(tmp_path).taken_away == frozenset()
+    assert read_folder(tmp_path).removed == frozenset()
 
 
 def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert look_into(tmp_path / "absent") == FolderFacts()
+    assert read_folder(tmp_path / "absent") == FolderFacts()
 
 
 def test_a_store_of_a_single_broker_is_seen(tmp_path: Path) -> None:
     (tmp_path / "commitlog").mkdir()
-    assert look_into(tmp_path).is_store
+    assert read_folder(tmp_path).is_store
 
 
 def test_one_supervisor_holds_a_folder(tmp_path: Path) -> None:
-    again = pytest.raises(ClusterMistake, match="another cluster runs on")
+    again = pytest.raises(ClusterMistake, match="another cluster is running in")
     with locked(tmp_path / "cluster"), again, locked(tmp_path / "cluster"):
         pass
     with locked(tmp_path / "cluster"):

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from rocketmq_broker.cluster.known_topics import give_topics
+from rocketmq_broker.cluster.known_topics import copy_topics
 from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroups
 from rocketmq_broker.store.tables.topic_configs import TopicConfigs
@@ -29,7 +29,7 @@ def topics_of(store: Path) -> dict[str, int]:
 def test_a_newcomer_gets_the_topics_and_groups_of_all_members(tmp_path: Path) -> None:
     first = made(tmp_path / "a", TopicConfig("orders", read_queue_nums=4, write_queue_nums=4), groups=("credit",))
     second = made(tmp_path / "b", TopicConfig("orders", read_queue_nums=8, write_queue_nums=8), TopicConfig("%RETRY%credit"))
-    assert give_topics(tmp_path / "c", [first, second], not_these=frozenset(), now_ms=NOW_MS) == 2
+    assert copy_topics(tmp_path / "c", [first, second], excluded=frozenset(), now_ms=NOW_MS) == 2
     assert topics_of(tmp_path / "c").keys() == {"orders", "%RETRY%credit"}
     assert topics_of(tmp_path / "c")["orders"] == 4, "the first member decides"
     groups = SubscriptionGroups(tmp_path / "c" / "config")
@@ -40,4 +40,4 @@ def test_a_newcomer_gets_the_topics_and_groups_of_all_members(tmp_path: Path) ->
 def test_what_belongs_to_one_broker_stays_there(tmp_path: Path) -> None:
     own = ["broker-a", "RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "%DLQ%credit", "rmq_sys_PARKED_MARK_TOPIC"]
     first = made(tmp_path / "a", *map(TopicConfig, own), groups=("CID_RMQ_SYS_TRANS",))
-    assert give_topics(tmp_path / "c", [first], not_these=frozenset({"broker-a"}), now_ms=NOW_MS) == 0
+    assert copy_topics(tmp_path / "c", [first], excluded=frozenset({"broker-a"}), now_ms=NOW_MS) == 0

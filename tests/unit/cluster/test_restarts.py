@@ -31,9 +31,9 @@ def test_wrong_settings_are_not_tried_again() -> None:
 @pytest.mark.parametrize(
     ("status", "signal_name", "text"),
     [
-        (-9, "SIGKILL", "was ended by SIGKILL"),
-        (-64, "", "was ended by signal 64"),
-        (0, "", "ended by itself, or because somebody told it to"),
+        (-9, "SIGKILL", "was killed by SIGKILL"),
+        (-64, "", "was killed by signal 64"),
+        (0, "", "ended normally (exit status 0)"),
         (3, "", "ended with exit status 3"),
     ],
 )

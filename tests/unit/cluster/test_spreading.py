@@ -6,7 +6,7 @@ import pytest
 
 from rocketmq_broker.__main__ import print_cluster_line
 from rocketmq_broker.cluster import spreading
-from rocketmq_broker.cluster.spreading import Spreading
+from rocketmq_broker.cluster.spreading import TopicSpreading
 from rocketmq_broker.message.configs import TopicConfig
 
 STRANGE = "a\x1b[2J\nb"
@@ -21,7 +21,7 @@ class Cluster:
         monkeypatch.setattr(spreading, "opened_session", lambda target: self)
         monkeypatch.setattr(spreading, "_topics_at_name_server", self._names)
         monkeypatch.setattr(spreading, "_topics_at", self._table)
-        monkeypatch.setattr(spreading, "_make", self._make)
+        monkeypatch.setattr(spreading, "_create", self._make)
         self.brokers = ["name server"]
 
     async def __aenter__(self) -> Cluster:
@@ -42,28 +42,28 @@ class Cluster:
 async def test_a_topic_that_no_broker_of_the_cluster_has_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """Until a broker has it: a stranger that registers a name first must not keep it from being spread."""
     cluster = Cluster(monkeypatch, {"orders", STRANGE, "credits"})
-    known = Spreading(set(), frozenset())
-    assert await known.look("name server", ["first", "second"]) == ["orders"]
+    known = TopicSpreading(set(), frozenset())
+    assert await known.spread("name server", ["first", "second"]) == ["orders"]
     assert set(cluster.tables["second"]) == {"orders"}
     cluster.tables["second"]["credits"] = TopicConfig("credits")
-    assert await known.look("name server", ["first", "second"]) == ["credits"]
+    assert await known.spread("name server", ["first", "second"]) == ["credits"]
     assert set(cluster.tables["first"]) == {"orders", "credits"}
 
 
 async def test_a_topic_that_an_operator_deletes_at_one_broker_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(monkeypatch, {"orders"})
-    known = Spreading(set(), frozenset())
-    assert await known.look("name server", ["first", "second"]) == ["orders"]
+    known = TopicSpreading(set(), frozenset())
+    assert await known.spread("name server", ["first", "second"]) == ["orders"]
     del cluster.tables["second"]["orders"]
-    assert await known.look("name server", ["first", "second"]) == []
+    assert await known.spread("name server", ["first", "second"]) == []
     assert set(cluster.tables["second"]) == set()
 
 
 def test_a_name_with_control_characters_is_printed_with_escapes_and_no_line_is_endless(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    print_cluster_line("cluster", f"new topics, now on all brokers: {STRANGE}")
+    print_cluster_line("cluster", f"new topics created on all brokers: {STRANGE}")
     print_cluster_line("cluster", "x" * 100_000)
     first, second = capsys.readouterr().out.splitlines()
-    assert first == "cluster  | new topics, now on all brokers: a\\x1b[2J\\nb"
+    assert first == "cluster  | new topics created on all brokers: a\\x1b[2J\\nb"
     assert len(second) < 10_000

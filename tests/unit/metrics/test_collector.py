@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.metrics import BrokerCollector, MetricsSources
-from rocketmq_broker.metrics.sources import steadily
+from rocketmq_broker.metrics.sources import read_consistently
 from rocketmq_broker.metrics.storage import size_on_disk
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, SubscriptionData
 from rocketmq_broker.server.clients.client_channel import ClientChannel
@@ -310,7 +310,7 @@ def test_a_table_that_changes_while_it_is_read_is_read_again() -> None:
             raise answer
         return answer
 
-    assert steadily(read) == 7
+    assert read_consistently(read) == 7
 
 
 def test_a_name_server_that_does_not_know_the_broker_is_seen(scrape: Scraper) -> None:

@@ -1,1 +1,1 @@
-"""The requests to brokers, and their answers as people read them."""
+"""Requests to brokers, and their decoded answers."""

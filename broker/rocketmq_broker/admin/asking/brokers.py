@@ -1,4 +1,4 @@
-"""Finds the brokers to ask."""
+"""Finds the brokers that a command works with."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rocketmq_broker.remoting.client import RemotingClient, split_address
 
 
 class BrokerAddress(NamedTuple):
-    """A broker by name and address; the name is empty where only the address was given."""
+    """The name and address of a broker. The name is empty if only the address was given."""
 
     name: str
     address: str
 
 
 async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, broker_addr: str | None) -> list[BrokerAddress]:
-    """Returns the broker at `broker_addr`, or else all masters that the name servers know. Raises CannotAsk if there are none."""
+    """Returns the broker at `broker_addr`, or all masters registered at the name servers. Raises CannotAsk if there are none."""
     if broker_addr is not None:
         try:
             split_address(broker_addr)
@@ -33,7 +33,7 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
     except ClientError as error:
         raise CannotAsk(str(error)) from None
     except ProtocolError as error:
-        raise CannotAsk(f"a name server answered what cannot be understood: {error}") from None
+        raise CannotAsk(f"invalid answer of a name server: {error}") from None
     masters = masters_of(cluster)
     if not masters:
         raise CannotAsk(f"no broker is registered at {';'.join(name_servers.addresses)}")
@@ -41,7 +41,7 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
 
 
 def masters_of(cluster: ClusterInfo | None) -> list[BrokerAddress]:
-    """Returns the masters that a name server knows, by name."""
+    """Returns the masters that are registered at a name server, sorted by name."""
     return [
         BrokerAddress(name, broker.master_address)
         for name, broker in sorted((cluster.broker_addr_table if cluster is not None else {}).items())

@@ -1,4 +1,4 @@
-"""Discarded transactions, read from TRANS_CHECK_MAX_TIME_TOPIC by requests that Apache's brokers know as well."""
+"""Reads discarded messages from TRANS_CHECK_MAX_TIME_TOPIC, with requests that Apache's brokers also support."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from rocketmq_broker.message.record import Record
 
 
 class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """A message that the broker discarded."""
+    """A message that the broker discarded after too many check-backs."""
 
     message_id: str
-    """Its offset message id, by which it is resumed."""
+    """The offset message id, by which the message is resumed."""
     commit_log_offset: int
     queue_offset: int
     transaction_id: str | None
@@ -32,13 +32,13 @@ class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
     born_ms: int
     discarded_ms: int
     is_resumed: bool = False
-    """Whether a later half message was made from it."""
+    """Whether the message became a half message again."""
 
 
 async def newest_discarded(
     requests: BrokerRequests, limit: int, is_wanted: Callable[[DiscardedMessage], bool]
 ) -> list[DiscardedMessage]:
-    """Returns the newest `limit` discarded messages that `is_wanted` accepts, newest first."""
+    """Returns up to `limit` discarded messages that `is_wanted` accepts, newest first."""
     found: list[DiscardedMessage] = []
     async for page in pages(requests, topics.CHECK_MAX_TIME_TOPIC):
         for message in filter(is_wanted, map(read_discarded, page)):
@@ -49,14 +49,14 @@ async def newest_discarded(
 
 
 async def discarded_with_id(requests: BrokerRequests, word: str) -> list[DiscardedMessage]:
-    """Returns the discarded messages with that transaction id or key, newest first."""
+    """Returns the discarded messages with this transaction id or key, newest first."""
     records = await requests.query(topics.CHECK_MAX_TIME_TOPIC, word)
     messages = [await with_resumption(requests, read_discarded(record)) for record in records]
     return sorted(messages, key=lambda message: message.commit_log_offset, reverse=True)
 
 
 async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
-    """Adds whether the message was resumed: a later half message was made from it. Needs the broker's index."""
+    """Returns the message with `is_resumed` set. Finds the later half message by the broker's index."""
     if message.transaction_id is None:
         return message
     halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)

@@ -1,4 +1,4 @@
-"""Statistics and settings of one broker, its topics and its groups, by requests that Apache's brokers know as well."""
+"""Statistics and settings of a broker, its topics and its groups, with requests that Apache's brokers also support."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rocketmq_broker.protocol.java_properties import parse_properties
 
 
 async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | None:
-    """Returns each queue's first and last offset in a topic; None if the broker has no such topic. Raises CannotAsk, Refused."""
+    """Returns the offsets of each queue of a topic; None if the broker does not have the topic. Raises CannotAsk, Refused."""
     header = GetTopicStatsInfoRequestHeader(topic=topic)
     answer = await broker.ask(RequestCode.GET_TOPIC_STATS_INFO, header, ResponseCode.TOPIC_NOT_EXIST)
     if answer.code == ResponseCode.TOPIC_NOT_EXIST:
@@ -38,21 +38,21 @@ async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | N
 
 
 async def system_topics(broker: BrokerRequests) -> frozenset[str]:
-    """Returns the broker's own topics, which no user made. Raises CannotAsk, Refused."""
+    """Returns the broker's system topics. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, None)
     with understood(broker.address):
         return frozenset(TopicList.decode(answer.body).topic_list)
 
 
 async def consumer_groups(broker: BrokerRequests) -> list[str]:
-    """Returns all consumer groups that the broker knows. Raises CannotAsk, Refused."""
+    """Returns all consumer groups of the broker, sorted. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None)
     with understood(broker.address):
         return sorted(SubscriptionGroupWrapper.decode(answer.body).subscription_group_table)
 
 
 async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
-    """Returns a group's offsets in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
+    """Returns the offsets of a group in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
     with understood(broker.address):
         return ConsumeStats.decode(answer.body)
@@ -66,7 +66,7 @@ async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
 
 
 async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
-    """Returns the members of a consumer group that are online, and how they differ. Raises CannotAsk, Refused."""
+    """Returns the online members of a consumer group, and how their subscriptions differ. Raises CannotAsk, Refused."""
     header = GetConsumerConnectionListRequestHeader(consumer_group=group)
     answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, header, ResponseCode.CONSUMER_NOT_ONLINE)
     if answer.code == ResponseCode.CONSUMER_NOT_ONLINE:
@@ -76,31 +76,31 @@ async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
 
 
 async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
-    """Returns the members of a producer group that are online. Raises CannotAsk, Refused."""
+    """Returns the online members of a producer group. Raises CannotAsk, Refused."""
     header = GetProducerConnectionListRequestHeader(producer_group=group)
     answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, header, ResponseCode.SYSTEM_ERROR)
     if answer.code == ResponseCode.SYSTEM_ERROR:
-        return []  # RocketMQ answers so if no member of the group is online
+        return []  # RocketMQ's answer if no member of the group is online
     with understood(broker.address):
         return ProducerConnection.decode(answer.body).connection_set
 
 
 async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
-    """Returns the producers online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
+    """Returns the online producers by group. Raises CannotAsk, Refused; NotSupported for Apache's brokers before 4.9.5."""
     answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
     with understood(broker.address):
         return ProducerTableInfo.decode(answer.body).data
 
 
 async def runtime_info(broker: BrokerRequests) -> dict[str, str]:
-    """Returns the broker's figures, by the names that mqadmin shows. Raises CannotAsk, Refused."""
+    """Returns the broker's runtime statistics by the names that mqadmin prints. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO, None)
     with understood(broker.address):
         return KVTable.decode(answer.body).table
 
 
 async def settings(broker: BrokerRequests) -> dict[str, str]:
-    """Returns the broker's settings, by the names of broker.conf. Raises CannotAsk, Refused."""
+    """Returns the broker's settings by the property names of broker.conf. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_CONFIG, None)
     with understood(broker.address):
         return parse_properties(answer.body.decode())

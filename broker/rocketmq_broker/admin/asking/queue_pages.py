@@ -1,4 +1,4 @@
-"""Reads a queue in pages, from either end, by requests that Apache's brokers know as well."""
+"""Reads a queue in pages, from either end, with requests that Apache's brokers also support."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PULL_MESSAGES: Final = 32
 async def pages(
     requests: BrokerRequests, topic: str, queue_id: int = 0, *, newest_first: bool = True
 ) -> AsyncIterator[list[Record]]:
-    """Yields the messages that a queue holds now, page by page; those of a page in the same order. Pages may be empty."""
+    """Yields the current messages of a queue in pages. Pages, and messages in a page, have the same order. Pages may be empty."""
     first, end = await requests.offsets(topic, queue_id)
     while first < end:
         if newest_first:

@@ -1,4 +1,4 @@
-"""Requests to one broker, and its refusals as errors."""
+"""Sends requests to a broker and raises its refusals as errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from rocketmq_broker.remoting.errors import RemotingError
 
 TIMEOUT_MS: Final = 5000
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
-"""The consumer group that RocketMQ's own tools read by; every broker has it."""
+"""The consumer group of RocketMQ's own tools. Every broker has it."""
 
 _FIND_ALL: Final = 64
 
@@ -57,7 +57,7 @@ T = TypeVar("T")
 
 
 class BrokerRequests:
-    """The requests that one broker answers. All methods raise CannotAsk or Refused."""
+    """Sends requests to one broker. All methods raise CannotAsk or Refused."""
 
     def __init__(self, remoting: RemotingClient, address: str) -> None:
         self.address = address
@@ -68,55 +68,55 @@ class BrokerRequests:
         return await self._transactions(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
 
     async def show(self, header: ShowTransactionRequestHeader) -> TransactionList:
-        """Finds transactions by id, key or half offset."""
+        """Returns the transactions with an id, key or half offset."""
         return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
 
     async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
-        """Commits or rolls back; durable when it returns."""
+        """Commits or rolls back a transaction. Durable on return."""
         return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
 
     async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
-        """Returns the transactions decided with a reason, the latest first."""
+        """Returns the transactions decided by hand, latest first."""
         return await self._transactions(AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
 
     async def resume(self, message_id: str) -> None:
-        """Has a discarded message checked again; Apache's brokers can as well."""
+        """Resumes the check-backs of a discarded message. Apache's brokers support it, too."""
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
     async def count_parked(self) -> ParkedCounts:
-        """Counts the dead letters and discarded messages that nobody has treated yet."""
+        """Returns the numbers of untreated dead letters and discarded messages."""
         answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
         with understood(self.address):
             return ParkedCounts.decode(answer.body)
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
-        """Returns the marks of parked messages: how operators treated them."""
+        """Returns the marks of parked messages, which record how operators treated them."""
         return await self._marks(AdminRequestCode.LIST_MARKS, header)
 
     async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
-        """Delivers a dead letter to its group once more; durable when it returns."""
+        """Delivers a dead letter to its group once more. Durable on return."""
         return self._one(await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))
 
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
-        """Marks a dead letter as needing no attention; durable when it returns."""
+        """Marks a dead letter as dismissed. Durable on return."""
         return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> SendMessageResponseHeader:
-        """Stores a message before it returns. The answer holds its position."""
+        """Stores a message. Returns its position."""
         stored = ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE
         answer = await self.ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
         with understood(self.address):
             return answer.decode_header(SendMessageResponseHeader)
 
     async def topics(self) -> dict[str, int]:
-        """Returns the broker's topics, each with its number of queues to read from."""
+        """Returns the number of read queues of each topic of the broker."""
         answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         with understood(self.address):
             table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
 
     async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
-        """Returns the queue offset of a queue's first message, and the offset after its last one."""
+        """Returns the queue offset of the first message, and the offset after the last message."""
         first = await self.ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
         end = await self.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
         with understood(self.address):
@@ -124,7 +124,7 @@ class BrokerRequests:
             return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
 
     async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        """Returns messages starting at that queue offset, and the next offset to pull. Finds none in a missing queue or topic."""
+        """Returns messages from a queue offset on, and the next offset to pull. A missing queue or topic has no messages."""
         header = PullMessageRequestHeader(
             consumer_group=TOOLS_GROUP,
             topic=topic,
@@ -152,20 +152,20 @@ class BrokerRequests:
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
 
     async def query(self, topic: str, key: str) -> list[Record]:
-        """Finds messages of a topic, system topics included, with that key or unique id."""
+        """Returns the messages of a topic, also of a system topic, with this key or unique id."""
         header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
         answer = await self.ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
         with understood(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
 
     async def view(self, commit_log_offset: int) -> Record:
-        """Returns the message at that commit log offset, of any topic."""
+        """Returns the message at a commit log offset, of any topic."""
         data = await self.view_bytes(commit_log_offset)
         with understood(self.address):
             return decode_record(data)
 
     async def view_bytes(self, commit_log_offset: int) -> bytes:
-        """Returns the stored record at that commit log offset, not verified."""
+        """Returns the bytes of the record at a commit log offset, without verification."""
         header = ViewMessageRequestHeader(offset=commit_log_offset)
         return (await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, header)).body
 
@@ -181,37 +181,37 @@ class BrokerRequests:
 
     def _one(self, entries: list[T]) -> T:
         if not entries:
-            raise CannotAsk(f"broker {self.address} answered with an empty list: it did not say what it did")
+            raise CannotAsk(f"broker {self.address} returned an empty list: the result of the request is not known")
         return entries[0]
 
-    async def ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
-        """Returns the answer, which has the code SUCCESS or one of `also_fine`."""
+    async def ask(self, code: int, header: CommandHeader | None, *accepted: ResponseCode, body: bytes = b"") -> RemotingCommand:
+        """Sends a request. Returns the answer, whose code is SUCCESS or one of `accepted`."""
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:
             raise CannotAsk(f"broker {self.address}: {error}") from error
-        if answer.code == ResponseCode.SUCCESS or answer.code in also_fine:
+        if answer.code == ResponseCode.SUCCESS or answer.code in accepted:
             return answer
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             raise NotSupported(
-                f"broker {self.address} does not support this request ({code}): Apache RocketMQ's brokers do not have it; "
-                "`discarded`, `resume` and `dead-letters list`, `show` and `retry` work there"
+                f"broker {self.address} does not support this request ({code}), as Apache's brokers do not; "
+                "`discarded`, `resume` and `dead-letters list`, `show` and `retry` work with Apache's brokers"
             )
-        raise Refused(f"broker {self.address}: {_first_line(answer.remark) or f'it answered code {answer.code}'}")
+        raise Refused(f"broker {self.address}: {_first_line(answer.remark) or f'error code {answer.code}'}")
 
 
 def is_stored_at(message_id: MessageId, address: str) -> bool:
-    """Returns whether an offset message id names the broker at that address."""
+    """Returns whether an offset message id contains the broker's address."""
     return f"{message_id.host}:{message_id.port}" == address
 
 
 @contextmanager
 def understood(address: str) -> Iterator[None]:
-    """Raises CannotAsk if the block cannot decode an answer of the broker at that address."""
+    """Raises CannotAsk if the block fails to decode an answer of the broker at the address."""
     try:
         yield
     except (ProtocolError, CorruptRecord, ValueError) as error:
-        raise CannotAsk(f"broker {address} answered what cannot be understood: {error}") from None
+        raise CannotAsk(f"broker {address} sent an invalid answer: {error}") from None
 
 
 def _first_line(remark: str | None) -> str:

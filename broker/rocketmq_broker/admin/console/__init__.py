@@ -1,10 +1,10 @@
-"""The console: the operators' commands in a browser (`rocketmq-admin console`).
+"""The web console with the commands for operators (`rocketmq-admin console`).
 
-`create_console` is the entry point. A program adds screens of its own by an `Extension`.
+`create_console` is the entry point. An `Extension` adds further screens.
 """
 
+from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.application import Extension, create_console
-from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.pages import Section, url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens.search import Finder, SearchHit
@@ -14,8 +14,8 @@ from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSett
 from rocketmq_broker.admin.console.visit import Visit
 
 __all__ = [
+    "Action",
     "ConsoleSettings",
-    "Deed",
     "Extension",
     "Finder",
     "Screen",

@@ -1,4 +1,4 @@
-"""Assembles the console: screens, forms, the layers around them, and extensions."""
+"""Assembles the console from screens, forms, middleware and extensions."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rocketmq_broker.admin.console import login
+from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.brokers import Brokers
-from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.guard import Guard
 from rocketmq_broker.admin.console.live import Streams
 from rocketmq_broker.admin.console.pages import Pages, Section
 from rocketmq_broker.admin.console.routes import ConsoleRoutes
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
-from rocketmq_broker.admin.console.screens import own_deeds, own_screens, own_sections
+from rocketmq_broker.admin.console.screens import own_actions, own_screens, own_sections
 from rocketmq_broker.admin.console.screens.search import Finder
 from rocketmq_broker.admin.console.screens.transaction import Witness
 from rocketmq_broker.admin.console.settings import ConsoleSettings
@@ -44,19 +44,19 @@ class Extension:
     """The screens, forms and templates that another program adds to the console."""
 
     sections: Sequence[Section] = ()
-    """Entries of the navigation, before the console's own."""
+    """Navigation entries, shown before those of the console."""
     screens: Sequence[Screen] = ()
-    """One at `/` is the first page; the overview is at `/overview` then."""
-    deeds: Sequence[Deed] = ()
+    """A screen at `/` becomes the home page. The overview then moves to `/overview`."""
+    actions: Sequence[Action] = ()
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()
-    """Further sources of events of transactions, besides the broker."""
+    """Additional sources of events of transactions."""
     finders: Sequence[Finder] = ()
-    """Further sources of the search, such as customers."""
+    """Additional sources of the search, such as customers."""
 
 
 def create_console(settings: ConsoleSettings, target: Target, extension: Extension | None = None) -> Starlette:
-    """Returns the console for the target's brokers, as an ASGI application. `state.streams` holds its live pages."""
+    """Returns the console for the target's brokers as an ASGI application. `state.streams` are its live pages."""
     added = extension or Extension()
     world, brokers, streams = current_world(), Brokers(target), Streams()
     sampler = Sampler(brokers, world)
@@ -78,9 +78,9 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     ]
     login_routes: list[BaseRoute] = []
     if settings.password is not None:
-        page = login.Login(login.LoginDoor(settings.password, world), pages)
-        login_routes = [Route(login.PATH, page.show, methods=["GET"]), Route(login.PATH, page.enter, methods=["POST"])]
-        middleware.append(Middleware(login.LoginWall))
+        page = login.Login(login.PasswordCheck(settings.password, world), pages)
+        login_routes = [Route(login.PATH, page.show, methods=["GET"]), Route(login.PATH, page.submit, methods=["POST"])]
+        middleware.append(Middleware(login.RequireLogin))
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
@@ -94,8 +94,8 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
 
     app = Starlette(
         routes=[
-            *routes.of_screens(screens),
-            *routes.of_deeds([*own_deeds(world), *added.deeds]),
+            *routes.screen_routes(screens),
+            *routes.action_routes([*own_actions(world), *added.actions]),
             *login_routes,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

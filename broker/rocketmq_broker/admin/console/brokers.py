@@ -1,4 +1,4 @@
-"""The brokers that the console asks, over connections that stay open from one page to the next."""
+"""The brokers of the console, with connections that stay open between pages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rocketmq_broker.remoting.client import RemotingClient
 
 
 class Brokers:
-    """The brokers of the target, found again for each question because they come and go."""
+    """The brokers of the target. They are looked up for each request, because the set of brokers may change."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._remoting: RemotingClient | None = None
 
     async def open(self) -> None:
-        """Creates the client without connecting. Raises CannotAsk if account or TLS of the environment cannot be used."""
+        """Creates the client without connecting. Raises CannotAsk for invalid account or TLS settings in the environment."""
         try:
             self._remoting = open_remoting(None, None, None, os.environ)
         except IllegalConfiguration as error:
@@ -39,17 +39,17 @@ class Brokers:
     async def addressed(self) -> list[tuple[BrokerAddress, BrokerRequests]]:
         """Returns all brokers of the target, with their names and addresses. Raises CannotAsk if there are none."""
         if self._remoting is None:
-            raise CannotAsk("the console is not started yet")
+            raise CannotAsk("the console has not been started")
         namesrv_addr, broker_addr = self._target.namesrv_addr, self._target.broker_addr
         found = await find_brokers(self._remoting, namesrv_addr=namesrv_addr, broker_addr=broker_addr)
         return [(one, BrokerRequests(self._remoting, one.address)) for one in found]
 
 
-def the_broker_at(session: Session, address: str) -> BrokerRequests:
-    """Returns the session's broker with that address, or its only broker if the address is empty. Raises Refused."""
+def broker_at(session: Session, address: str) -> BrokerRequests:
+    """Returns the session's broker with the address, or its only broker if the address is empty. Raises Refused."""
     for broker in session.brokers:
         if broker.address == address:
             return broker
     if not address and len(session.brokers) == 1:
         return session.brokers[0]
-    raise Refused(f"no broker at {address} is known here" if address else "there are several brokers: say which")
+    raise Refused(f"unknown broker {address}" if address else "there are several brokers: choose one")

@@ -1,4 +1,4 @@
-"""Protects the console from other sites' forms, other names for this machine, endless bodies, and scripts in pages."""
+"""Protects the console from cross-site requests, DNS rebinding, oversized bodies and script injection."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ SECURITY_HEADERS: Final = {
 
 
 class FormTooLong(Exception):
-    """A form with more bytes than any form of the console has."""
+    """Raised for a request body that is larger than any form of the console."""
 
 
 class Guard:
-    """The outermost layer of the console."""
+    """The outermost middleware of the console."""
 
     def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
         self._app = app
         self._hosts = KnownHosts(settings.host, knows_any_name=settings.password is not None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers refused requests; passes on the others."""
+        """Rejects invalid requests and forwards the others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Parts of pages as server-sent events: drawn again and again. The first event has the whole part, later ones what changed."""
+"""Sends parts of pages as server-sent events. The first event contains the whole part, later events the changed lines."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from difflib import SequenceMatcher
 from typing import Final
 
 MAX_STREAMS: Final = 32
-"""The most live pages at a time; further ones stand still and say so."""
+"""The maximum number of live pages at a time. Further pages are not updated and show that."""
 _SILENT_S: Final = 15.0
-"""The longest silence before a comment is sent: it reveals closed clients, and keeps proxies from cutting the connection."""
+"""The time without events after which a comment is sent, to detect closed connections and to keep proxies from closing them."""
 _MAX_LINES: Final = 4_000
-"""A part with more lines is sent whole: comparing costs more than sending."""
+"""A part with more lines is sent as a whole, because a comparison would be slower."""
 
 Change = tuple[int, int, list[str]]
-"""The first line that goes and the line after the last one, counted in the old version; and the lines that replace them."""
+"""The first and the end index of the replaced lines in the old version, and the new lines."""
 
 
 class Streams:
-    """All live pages of a console."""
+    """The event streams of all live pages."""
 
-    def __init__(self, most: int = MAX_STREAMS) -> None:
+    def __init__(self, max_streams: int = MAX_STREAMS) -> None:
         self.stopping = asyncio.Event()
-        """Set when the console ends: all streams end then."""
-        self._most = most
+        """Set when the console stops, which ends all streams."""
+        self._max_streams = max_streams
         self._open = 0
 
     @property
     def is_full(self) -> bool:
-        """True if no further page can be live."""
-        return self._open >= self._most
+        """True if the maximum number of live pages is reached."""
+        return self._open >= self._max_streams
 
     async def begun(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str] | None:
-        """Starts the events of a live page, which counts from now. Returns None at the limit of live pages."""
+        """Starts the event stream of a live page. Returns None if the maximum number of live pages is reached."""
         if self.is_full:
             return None
         parts = self.of(draw, every_s)
         return _with_first(await anext(parts), parts)
 
     async def of(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
-        """Yields an event with the current part, then events with what changed in it."""
+        """Yields an event with the current part, then events with its changes."""
         self._open += 1
         try:
             shown: str | None = None
@@ -82,13 +82,13 @@ def _event_of(shown: str | None, part: str) -> str:
 
 
 def server_sent_event(name: str, data: str) -> str:
-    """Formats one event, with a `data` line for each line of `data`."""
+    """Returns one server-sent event, with a `data` line for each line of `data`."""
     lines = "".join(f"data: {line}\n" for line in data.splitlines() or [""])
     return f"event: {name}\n{lines}\n"
 
 
 def changes_of(old: str, new: str) -> str | None:
-    """Returns the changes as JSON, in the order of lines. None if the whole part is shorter."""
+    """Returns the changes as JSON, sorted by line; None if the whole part is shorter."""
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > _MAX_LINES:
         return None
@@ -98,5 +98,5 @@ def changes_of(old: str, new: str) -> str | None:
         for what, begin, end, fresh_begin, fresh_end in matcher.get_opcodes()
         if what != "equal"
     ]
-    told = json.dumps(changes, ensure_ascii=False, separators=(",", ":"))
-    return told if len(told) < len(new) else None
+    encoded = json.dumps(changes, ensure_ascii=False, separators=(",", ":"))
+    return encoded if len(encoded) < len(new) else None

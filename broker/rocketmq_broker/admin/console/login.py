@@ -1,4 +1,4 @@
-"""The password check: a signed cookie marks visitors who gave it; repeated guesses are slowed down."""
+"""The login by password. A signed cookie marks visitors who are logged in. Repeated wrong passwords block an address."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from rocketmq_broker.admin.console.tokens import has_token
 from rocketmq_broker.world import World
 
 PATH: Final = "/login"
-_IS_IN: Final = "is_in"
+_IS_LOGGED_IN: Final = "is_logged_in"
 MAX_GUESSES: Final = 5
-_SHUT_S: Final = 60.0
-_MAX_SHUT_S: Final = 3600.0
+_BLOCK_S: Final = 60.0
+_MAX_BLOCK_S: Final = 3600.0
 _MAX_DOUBLINGS: Final = 6
 _MAX_ADDRESSES: Final = 10_000
-"""More are forgotten, the one that guessed longest ago first."""
+"""The maximum number of addresses to remember. The address with the oldest guess is forgotten first."""
 
 
 @dataclass(slots=True)
 class _Guesses:
-    """The wrong passwords from one address since its last right one."""
+    """The wrong passwords from one address since its last correct one."""
 
     wrong: int = 0
-    shut_until_s: float = 0.0
+    blocked_until_s: float = 0.0
 
 
-class LoginDoor:
-    """Compares passwords. After five wrong ones it refuses their address for a minute, then two, up to an hour."""
+class PasswordCheck:
+    """Checks passwords. After five wrong ones it blocks the address for a minute, then two, up to an hour."""
 
     def __init__(self, password: str, world: World) -> None:
         self._password = password
         self._world = world
         self._guesses: OrderedDict[str, _Guesses] = OrderedDict()
-        """By address, the one that guessed last at the end."""
+        """The guesses by address, ordered by the time of the last guess."""
 
-    def shut_for_s(self, address: str) -> float:
-        """Returns for how many seconds the address is refused; 0 if it is not."""
+    def blocked_for_s(self, address: str) -> float:
+        """Returns for how many seconds the address is still blocked; 0 if it is not blocked."""
         guesses = self._guesses.get(_network(address))
-        return max(0.0, guesses.shut_until_s - self._world.steady_s()) if guesses is not None else 0.0
+        return max(0.0, guesses.blocked_until_s - self._world.steady_s()) if guesses is not None else 0.0
 
-    def opens_for(self, password: str, address: str) -> bool:
-        """Returns whether the password is right. Counts a wrong one against the address."""
+    def accepts(self, password: str, address: str) -> bool:
+        """Returns whether the password is correct. Counts a wrong password for the address."""
         network = _network(address)
         if hmac.compare_digest(password.encode(), self._password.encode()):
             self._guesses.pop(network, None)
@@ -58,30 +58,30 @@ class LoginDoor:
         self._guesses.move_to_end(network)
         guesses.wrong += 1
         if guesses.wrong >= MAX_GUESSES:
-            shut_s = min(_SHUT_S * 2 ** min(guesses.wrong - MAX_GUESSES, _MAX_DOUBLINGS), _MAX_SHUT_S)
-            guesses.shut_until_s = self._world.steady_s() + shut_s
+            block_s = min(_BLOCK_S * 2 ** min(guesses.wrong - MAX_GUESSES, _MAX_DOUBLINGS), _MAX_BLOCK_S)
+            guesses.blocked_until_s = self._world.steady_s() + block_s
         if len(self._guesses) > _MAX_ADDRESSES:
             self._guesses.popitem(last=False)
         return False
 
 
 def _network(address: str) -> str:
-    """Returns an IPv4 address, or the network of an IPv6 address: one client may own all of it."""
+    """Returns an IPv4 address, or the /64 network of an IPv6 address, all of which may belong to one client."""
     return ":".join(address.split(":")[:4]) if ":" in address and "." not in address else address
 
 
-class LoginWall:
-    """Sends visitors without a login to the login page."""
+class RequireLogin:
+    """Middleware that redirects visitors who are not logged in to the login page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes on requests for the login page and the style, and those of visitors with a login."""
-        if scope["type"] != "http" or scope["session"].get(_IS_IN) or _is_open(scope["path"]):
+        """Forwards requests for the login page and static files, and requests of visitors who are logged in."""
+        if scope["type"] != "http" or scope["session"].get(_IS_LOGGED_IN) or _is_open(scope["path"]):
             await self._app(scope, receive, send)
             return
-        response: Response = PlainTextResponse("Give the password first, at /login.\n", 401)
+        response: Response = PlainTextResponse("Log in first, at /login.\n", 401)
         if scope["method"] == "GET" and not scope["path"].endswith("/live"):
             response = RedirectResponse(url(PATH, next=_path_and_query(scope)), 303)
         await response(scope, receive, send)
@@ -90,27 +90,27 @@ class LoginWall:
 class Login:
     """The login page."""
 
-    def __init__(self, door: LoginDoor, pages: Pages) -> None:
-        self._door = door
+    def __init__(self, check: PasswordCheck, pages: Pages) -> None:
+        self._check = check
         self._pages = pages
 
     async def show(self, request: Request) -> Response:
         """Shows the form."""
         return self._form(request, None)
 
-    async def enter(self, request: Request) -> Response:
-        """Lets the visitor in, or says why not."""
+    async def submit(self, request: Request) -> Response:
+        """Logs the visitor in, or shows the form with the reason for the refusal."""
         form = await request.form()
         if not has_token(request, str(form.get("csrf", ""))):
-            return self._form(request, "The page was too old: give the password again.", 403)
+            return self._form(request, "The page has expired: enter the password again.", 403)
         address = request.client.host if request.client is not None else ""
-        if (shut_s := self._door.shut_for_s(address)) > 0:
-            minutes = math.ceil(shut_s / 60)
+        if (block_s := self._check.blocked_for_s(address)) > 0:
+            minutes = math.ceil(block_s / 60)
             wait = "a minute" if minutes == 1 else f"{minutes} minutes"
-            return self._form(request, f"There were too many wrong passwords from {address}. Wait {wait}, then try again.", 429)
-        if not self._door.opens_for(str(form.get("password", "")), address):
-            return self._form(request, "That is not the password.", 403)
-        request.session[_IS_IN] = True
+            return self._form(request, f"Too many wrong passwords from {address}. Wait {wait}, then try again.", 429)
+        if not self._check.accepts(str(form.get("password", "")), address):
+            return self._form(request, "Wrong password.", 403)
+        request.session[_IS_LOGGED_IN] = True
         return RedirectResponse(path_within(str(form.get("next", ""))), 303)
 
     def _form(self, request: Request, refusal: str | None, status: int = 200) -> Response:
@@ -119,7 +119,7 @@ class Login:
 
 
 def path_within(path: str) -> str:
-    """Returns the path if it leads to a page of this console; else the first page."""
+    """Returns the path if it belongs to this console; otherwise the path of the home page."""
     is_within = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_within else "/"
 

@@ -1,6 +1,6 @@
-"""HTTP connections with bounded waits: half requests and silent clients make room for others.
+"""HTTP connections with a time limit for requests, so that slow and silent clients cannot exhaust all connections.
 
-uvicorn alone waits without end for the rest of a request, and answers 503 while such connections take all places.
+uvicorn alone waits forever for the rest of a request, and answers 503 while such connections reach its limit.
 """
 
 from __future__ import annotations
@@ -13,56 +13,56 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MAX_CONNECTIONS: Final = 200
-_THEIR_TURN: Final = (h11.IDLE, h11.SEND_BODY)
+_WAITING_STATES: Final = (h11.IDLE, h11.SEND_BODY)
 
 
 class PatientProtocol(H11Protocol):
-    """A connection whose client must end its request in time: bytes that trickle in do not prolong it.
+    """A connection whose client must complete each request within a time limit, which further bytes do not extend.
 
-    A new connection above the limit replaces the one that has waited longest, of the address with the most connections. Requests
-    in work and live pages keep theirs.
+    A new connection above the limit replaces a waiting one: of the address with the most connections, the one that has waited
+    longest. Connections with a request in progress or a live page are not closed.
     """
 
-    to_end_request_s: float = 20.0
-    crowd: int = MAX_CONNECTIONS * 3 // 4
+    request_timeout_s: float = 20.0
+    max_connections: int = MAX_CONNECTIONS * 3 // 4
 
     waiting_since_s: float = 0.0
     _timer: asyncio.TimerHandle | None = None
 
     @property
     def is_waiting(self) -> bool:
-        """True if the client has to begin or end a request."""
-        return self.conn.their_state in _THEIR_TURN
+        """True if the connection waits for the client to begin or complete a request."""
+        return self.conn.their_state in _WAITING_STATES
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Starts waiting for the first request. Closes the longest waiting connection if there are too many."""
+        """Starts the time limit of the first request. Closes a waiting connection if there are too many."""
         super().connection_made(transport)
-        self._wait_anew()
-        if len(self.connections) > self.crowd:
+        self._restart_wait()
+        if len(self.connections) > self.max_connections:
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops waiting for the client."""
+        """Cancels the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Stops waiting once the request is complete."""
+        """Cancels the time limit once the request is complete."""
         super().data_received(data)
         if not self.is_waiting:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """Waits for the next request, with its full time."""
+        """Starts the time limit of the next request."""
         super().on_response_complete()
-        self._wait_anew()
+        self._restart_wait()
 
-    def _wait_anew(self) -> None:
+    def _restart_wait(self) -> None:
         self._stop_waiting()
         if not self.is_waiting:
             return
         self.waiting_since_s = self.loop.time()
-        self._timer = self.loop.call_later(self.to_end_request_s, self._give_up)
+        self._timer = self.loop.call_later(self.request_timeout_s, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:

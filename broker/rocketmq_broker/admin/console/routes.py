@@ -1,4 +1,4 @@
-"""Maps requests to screens and deeds, and failures to pages with a sentence."""
+"""Routes requests to screens and actions, and renders failures as pages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from rocketmq_broker.admin.console.action import NOT_REFUSED, Action, RefusedForm
 from rocketmq_broker.admin.console.brokers import Brokers
-from rocketmq_broker.admin.console.deed import NOT_REFUSED, Deed, RefusedForm
 from rocketmq_broker.admin.console.guard import SECURITY_HEADERS
 from rocketmq_broker.admin.console.live import Streams
 from rocketmq_broker.admin.console.pages import Pages
@@ -29,13 +29,13 @@ _NO_TOKEN: Final = 403
 _NOT_SUPPORTED: Final = 501
 _CANNOT_ASK: Final = 503
 
-_OLD_FORM: Final = "This page was older than the console's session, and nothing was done. Look at the form and send it again."
+_OLD_FORM: Final = "This page had expired, so nothing was done. Check the form and submit it again."
 
 logger = logging.getLogger(__name__)
 
 
 class ConsoleRoutes:
-    """The routes of screens and deeds."""
+    """The routes of screens and actions."""
 
     def __init__(self, brokers: Brokers, pages: Pages, streams: Streams, now_ms: Callable[[], int]) -> None:
         self._brokers = brokers
@@ -43,10 +43,10 @@ class ConsoleRoutes:
         self._streams = streams
         self._now_ms = now_ms
         self._screens: dict[str, Screen] = {}
-        """By path: the screens with a route."""
+        """The screens by path."""
 
-    def of_screens(self, screens: Iterable[Screen]) -> list[Route]:
-        """Returns a route for each screen at its path, and for its live part at `live` below."""
+    def screen_routes(self, screens: Iterable[Screen]) -> list[Route]:
+        """Returns a route for each screen, and one for its live part at `/live` below the screen's path."""
         routes = []
         for screen in screens:
             self._screens[screen.path] = screen
@@ -55,13 +55,13 @@ class ConsoleRoutes:
                 routes.append(Route(live_path(screen), self._stream_of(screen), methods=["GET"]))
         return routes
 
-    def of_deeds(self, deeds: Iterable[Deed]) -> list[Route]:
-        """Returns a route for each deed at its path, by POST only. The pages with their forms are among the screens."""
-        return [Route(deed.path, self._doing(deed), methods=["POST"]) for deed in deeds]
+    def action_routes(self, actions: Iterable[Action]) -> list[Route]:
+        """Returns a route for each action, for POST only. The pages with the forms are screens."""
+        return [Route(action.path, self._handler_of(action), methods=["POST"]) for action in actions]
 
     @property
     def exception_handlers(self) -> Mapping[Any, Any]:
-        """Pages for failures, none with a traceback."""
+        """Handlers that render failures as pages without a traceback."""
         return {AdminError: self._on_admin_error, HTTPException: self._on_http_error, Exception: self._on_any_error}
 
     def _page_of(self, screen: Screen) -> Any:
@@ -78,7 +78,7 @@ class ConsoleRoutes:
         self, request: Request, screen: Screen, visit: Visit, facts: Any, address: URL,
         *, status: int = 200, refusal: str = "", form: RefusedForm = NOT_REFUSED,
     ) -> Response:  # fmt: skip
-        """Renders the screen at that address. A refused form keeps its fields, and the refusal stands above it."""
+        """Renders the screen at the address. A rejected form keeps its values, with the refusal above it."""
         heading = screen.heading(visit) if screen.heading is not None else screen.title
         live = f"{live_path(screen)}?{address.query}" if screen.refresh_s is not None else None
         return self._pages.page(
@@ -90,7 +90,7 @@ class ConsoleRoutes:
         async def stream(request: Request) -> Response:
             parts = await self._streams.begun(lambda: self._part(screen, request), screen.refresh_s or 1.0)
             if parts is None:
-                return PlainTextResponse("Too many pages are live: reload this one by hand.\n", 503)
+                return PlainTextResponse("Too many live pages: reload this page to update it.\n", 503)
             return StreamingResponse(parts, media_type="text/event-stream")
 
         return stream
@@ -106,50 +106,50 @@ class ConsoleRoutes:
             csrf=request.session.get("csrf", ""), kept=NOT_REFUSED.kept,
         )  # fmt: skip
 
-    def _doing(self, deed: Deed) -> Any:
+    def _handler_of(self, action: Action) -> Any:
         async def do(request: Request) -> Response:
             form = {name: str(value) for name, value in (await request.form()).items()}
-            is_of_this_page = has_token(request, form.pop("csrf", ""))
+            has_valid_token = has_token(request, form.pop("csrf", ""))
             visit = Visit(self._brokers, form, self._now_ms)
-            if not is_of_this_page:
-                return await self._refused(request, deed, visit, _NO_TOKEN, _OLD_FORM)
+            if not has_valid_token:
+                return await self._refused(request, action, visit, _NO_TOKEN, _OLD_FORM)
             try:
-                said = await deed.do(visit)
+                result = await action.do(visit)
             except AdminError as error:
                 status = _REFUSED_FORM if (status := _status_of(error)) == _REFUSED else status
-                return await self._refused(request, deed, visit, status, _sentence(error))
-            logger.info("asked for by %s: %s", request.client.host if request.client else "?", printable(said))
-            if deed.is_said:
-                request.session["said"] = said
-            return RedirectResponse(deed.back_to(visit), 303)
+                return await self._refused(request, action, visit, status, _sentence(error))
+            logger.info("requested by %s: %s", request.client.host if request.client else "?", printable(result))
+            if action.shows_result:
+                request.session["result"] = result
+            return RedirectResponse(action.back_to(visit), 303)
 
         return do
 
-    async def _refused(self, request: Request, deed: Deed, visit: Visit, status: int, refusal: str) -> Response:
-        """Renders the page with the form, or, if that page cannot be drawn now, one that sends the same form again."""
-        address, form = URL((deed.form_at or deed.back_to)(visit)), RefusedForm(deed.path, visit.query)
+    async def _refused(self, request: Request, action: Action, visit: Visit, status: int, refusal: str) -> Response:
+        """Renders the page with the rejected form. If that fails, renders a page that can submit the form again."""
+        address, form = URL((action.form_at or action.back_to)(visit)), RefusedForm(action.path, visit.query)
         screen = self._screens[address.path]
         page = Visit(self._brokers, QueryParams(address.query), self._now_ms)
         try:
             facts = await screen.find(page)
         except AdminError:
             return self._pages.page(
-                request, "trouble.html", title="Trouble", status=status, address=address, sentence=refusal, again=form
+                request, "trouble.html", title="Error", status=status, address=address, sentence=refusal, again=form
             )
         return self._drawn(request, screen, page, facts, address, status=status, refusal=refusal, form=form)
 
     def _trouble(self, request: Request, status: int, sentence: str) -> Response:
-        return self._pages.page(request, "trouble.html", title="Trouble", status=status, sentence=sentence, again=None)
+        return self._pages.page(request, "trouble.html", title="Error", status=status, sentence=sentence, again=None)
 
     async def _on_admin_error(self, request: Request, error: AdminError) -> Response:
         return self._trouble(request, _status_of(error), _sentence(error))
 
     async def _on_http_error(self, request: Request, error: HTTPException) -> Response:
-        sentence = "There is no such page." if error.status_code == 404 else f"{error.detail}."
+        sentence = "Page not found." if error.status_code == 404 else f"{error.detail}."
         return self._trouble(request, error.status_code, sentence)
 
     async def _on_any_error(self, request: Request, error: Exception) -> Response:
-        response = self._trouble(request, 500, "This page failed. That is a fault of the console; its log says where.")
+        response = self._trouble(request, 500, "This page failed because of a bug in the console; see its log.")
         response.headers.update(SECURITY_HEADERS)
         return response
 

@@ -1,4 +1,4 @@
-"""Samples the brokers' figures while the console runs, and keeps the last minutes."""
+"""Samples the brokers' statistics while the console runs, and keeps the last minutes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.console.drawing.chart import Chart, Point, chart
 from rocketmq_broker.admin.errors import AdminError, NotSupported
-from rocketmq_broker.admin.telling.numbers import is_number
+from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
 from rocketmq_broker.world import World
 
@@ -25,7 +25,7 @@ _MAX_SAMPLES: Final = int(SPAN_MS / 1000 / EVERY_S) + 2
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The figures of all brokers together at one moment; None for a figure that no broker gave."""
+    """The sums of all brokers' statistics at one moment; None for an unknown value."""
 
     at_ms: int
     stored: int | None = None
@@ -33,11 +33,11 @@ class Sample:
     delivered: int | None = None
     pending: int | None = None
     parked: int | None = None
-    """Dead letters and discarded messages that nobody has treated."""
+    """Untreated dead letters and discarded messages."""
 
 
 class Sampler:
-    """Asks all brokers every two seconds, and keeps five minutes."""
+    """Samples all brokers every two seconds and keeps the samples of five minutes."""
 
     def __init__(self, brokers: Brokers, world: World) -> None:
         self._brokers = brokers
@@ -46,20 +46,20 @@ class Sampler:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Starts asking in a task."""
-        self._task = asyncio.create_task(self._ask_on(), name="console-sampler")
+        """Starts the sampling task."""
+        self._task = asyncio.create_task(self._run(), name="console-sampler")
 
     async def stop(self) -> None:
-        """Cancels the task, and waits for its end."""
+        """Cancels the task and waits for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def charts(self) -> list[Chart]:
-        """Returns the figures as charts."""
+        """Returns charts of the samples."""
         return charts_of(list(self._samples))
 
-    async def _ask_on(self) -> None:
+    async def _run(self) -> None:
         while True:
             self._samples.append(await self._sample())
             await asyncio.sleep(EVERY_S)
@@ -74,7 +74,7 @@ class Sampler:
 
 
 def charts_of(samples: Sequence[Sample]) -> list[Chart]:
-    """Draws the rates of counters, and the numbers of waiting messages."""
+    """Returns charts of the message rates and of the numbers of waiting messages."""
     return [
         chart("Messages stored", "a second", _rates(samples, lambda sample: sample.stored), span_ms=SPAN_MS),
         chart("Messages delivered", "a second", _rates(samples, lambda sample: sample.delivered), span_ms=SPAN_MS),
@@ -84,7 +84,7 @@ def charts_of(samples: Sequence[Sample]) -> list[Chart]:
 
 
 def added(at_ms: int, samples: Sequence[Sample]) -> Sample:
-    """Adds the samples of several brokers. None counts if any broker gives no figure."""
+    """Returns the sum of the samples of several brokers. A value is None if it is unknown for any broker."""
     return Sample(
         at_ms,
         _sum([sample.stored for sample in samples]),
@@ -100,7 +100,7 @@ def _sum(figures: Sequence[int | None]) -> int | None:
 
 
 def _rates(samples: Sequence[Sample], figure: Callable[[Sample], int | None]) -> list[Point]:
-    """Returns the increase per second between neighbouring samples. Ignores a count that fell: its broker was restarted."""
+    """Returns the increase per second between consecutive samples; None if a count fell, because its broker was restarted."""
     points: list[Point] = []
     for earlier, later in pairwise(samples):
         before, after = figure(earlier), figure(later)
@@ -118,7 +118,7 @@ async def _sample_of(broker: BrokerRequests, at_ms: int) -> Sample:
         counts = await broker.count_parked()
         parked = sum(counts.dead_letters.values()) + sum(counts.discarded.values())
     except NotSupported:
-        pass  # one of Apache's
+        pass  # an Apache broker
     return Sample(
         at_ms, _number(figures.get("msgPutTotalTodayNow")), _number(figures.get("msgGetTotalTodayNow")), pending, parked
     )

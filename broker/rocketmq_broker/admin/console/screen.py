@@ -1,4 +1,4 @@
-"""A screen: a page whose middle part the server redraws while a visitor looks at it."""
+"""A screen: a page whose main part the server updates while it is open."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rocketmq_broker.admin.console.visit import Visit
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """Facts that are found for a visitor, and the template that shows them."""
+    """A page that finds facts and shows them with a template."""
 
     path: str
     title: str
     template: str
-    """The template of the live part; it sees the result of `find` as `facts`."""
+    """The template of the live part. It receives the result of `find` as `facts`."""
     find: Callable[[Visit], Awaitable[Any]]
-    """Finds the facts. Raises AdminError, whose sentence stands on the page then."""
+    """Returns the facts. Raises AdminError, whose message the page then shows."""
     refresh_s: float | None = 1.0
-    """The seconds between two searches for facts while the page is open; None for a page that stands still."""
+    """The seconds between two updates while the page is open; None for a page without updates."""
     heading: Callable[[Visit], str] | None = None
-    """The heading; by default the title."""
+    """Returns the heading. Default: the title."""
     elsewhere: Callable[[Any], str | None] | None = None
-    """Returns the address of the page that shows these facts better, to which the visitor is sent; None to stay."""
+    """Returns the address to redirect to if another page shows these facts better; None to stay."""

@@ -1,4 +1,4 @@
-"""Runs the console as a server until SIGINT or SIGTERM. Live pages end first."""
+"""Runs the console's server until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _STOP_WITHIN_S: Final = 2
 
 
 class _Server(uvicorn.Server):
-    """A server that ends live pages when it stops: uvicorn would wait for them."""
+    """A server that closes live pages when it stops, because uvicorn would wait for them."""
 
     def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
         super().__init__(config)
         self._streams = streams
 
     def stop(self) -> None:
-        """Asks the server to end; `serve` returns soon."""
+        """Stops the server. `serve` returns soon afterwards."""
         self._streams.stopping.set()
         self.should_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Lets a signal end the server and nothing else: uvicorn would send it to the process once more."""
+        """Stops the server at a signal. Unlike uvicorn, does not raise the signal again afterwards."""
         loop = asyncio.get_running_loop()
         numbers = signal.SIGINT, signal.SIGTERM
         for number in numbers:
@@ -47,7 +47,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
-    """Serves until a signal. Calls `on_ready` with the address once it listens. Raises UnusableSettings if it cannot listen."""
+    """Serves until a signal. Calls `on_ready` with the address once the server listens. Raises UnusableSettings if it cannot."""
     server = _Server(server_config(app), app.state.streams)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     with server.capture_signals():
@@ -57,7 +57,7 @@ async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[s
 
 
 def server_config(app: Starlette, connection: type[PatientProtocol] = PatientProtocol) -> uvicorn.Config:
-    """Configures uvicorn. It believes a proxy about the visitor's address only if FORWARDED_ALLOW_IPS names the proxy."""
+    """Returns uvicorn's configuration. Headers of a proxy with the visitor's address count only if FORWARDED_ALLOW_IPS is set."""
     return uvicorn.Config(
         app,
         http=connection,
@@ -73,7 +73,7 @@ def server_config(app: Starlette, connection: type[PatientProtocol] = PatientPro
 
 
 async def _bound(settings: ConsoleSettings) -> list[Any]:
-    """Returns listening sockets. asyncio binds them: a failure is an OSError here, but would end the program in uvicorn."""
+    """Returns listening sockets. asyncio binds them, because uvicorn would exit the program on a failure."""
     loop = asyncio.get_running_loop()
     try:
         bound = await loop.create_server(asyncio.Protocol, settings.host, settings.port, start_serving=False)

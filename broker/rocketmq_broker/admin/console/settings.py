@@ -16,29 +16,29 @@ MIN_PASSWORD_LENGTH: Final = 8
 
 
 class UnusableSettings(Exception):
-    """The console cannot start with these settings; the text says why and what to do."""
+    """Raised if the console cannot start with its settings. The message explains why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """An address to listen on, and the visitors' password."""
+    """The address to listen on, and the password."""
 
     host: str = "127.0.0.1"
     port: int = 8088
-    """0 takes any free one."""
+    """0 selects a free port."""
     password: str | None = None
-    """None lets every visitor in who reaches the port: only on loopback."""
+    """None disables the login, which is allowed only on a loopback address."""
 
     @property
     def is_loopback(self) -> bool:
-        """True if only programs on this machine reach the port."""
+        """True if the port can be reached only from this machine."""
         return is_loopback(self.host.strip("[]"))
 
 
 def console_settings(listen: str, environment: Mapping[str, str], password_file: str | None = None) -> ConsoleSettings:
     """Returns the settings for `HOST:PORT`, with the password from a file or the environment. Raises UnusableSettings.
 
-    There is no option for the password itself: other users of the machine can read command lines.
+    There is no option for the password itself, because other users of the machine can read command lines.
     """
     try:
         host, port = split_address(listen)
@@ -47,8 +47,8 @@ def console_settings(listen: str, environment: Mapping[str, str], password_file:
     password = _password(environment, password_file)
     if password is None and not is_loopback(host.strip("[]")):
         raise UnusableSettings(
-            f"the console on {listen} can be reached from other machines, and needs a password: put one into a file and name it "
-            f"with --password-file, or set {PASSWORD}"
+            f"the console on {listen} can be reached from other machines and needs a password: set --password-file to a file "
+            f"with the password, or set {PASSWORD}"
         )
     return ConsoleSettings(host, port, password)
 
@@ -56,13 +56,13 @@ def console_settings(listen: str, environment: Mapping[str, str], password_file:
 def _password(environment: Mapping[str, str], password_file: str | None) -> str | None:
     given, path = environment.get(PASSWORD, ""), password_file or environment.get(PASSWORD_FILE, "")
     if given and path:
-        raise UnusableSettings(f"{PASSWORD} is set, and a password file is named: one or the other")
+        raise UnusableSettings(f"{PASSWORD} and a password file are both set: set only one of them")
     if path:
         given = _read(Path(path))
     if not given:
         return None
     if len(given) < MIN_PASSWORD_LENGTH:
-        raise UnusableSettings(f"the console's password has fewer than {MIN_PASSWORD_LENGTH} letters: take a longer one")
+        raise UnusableSettings(f"the console's password is too short: use at least {MIN_PASSWORD_LENGTH} characters")
     return given
 
 
@@ -70,8 +70,8 @@ def _read(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
-        raise UnusableSettings(f"the password file {path} cannot be read: {reason}") from None
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+        raise UnusableSettings(f"cannot read the password file {path}: {reason}") from None
     if not text:
         raise UnusableSettings(f"the password file {path} is empty")
     return text

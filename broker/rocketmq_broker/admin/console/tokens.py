@@ -1,4 +1,4 @@
-"""The token in each form: only a page of this console has it, so no other site can post a form in a visitor's name."""
+"""The CSRF token in each form, which prevents other sites from submitting a form in a visitor's name."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _TOKEN_BYTES: Final = 16
 
 
 class Tokens:
-    """Gives each visitor a token, stored in the signed cookie."""
+    """Middleware that gives each visitor a token in the signed session cookie."""
 
     def __init__(self, app: ASGIApp, world: World) -> None:
         self._app = app
         self._world = world
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Adds a token to the visitor's session if it has none, and passes on the request."""
+        """Adds a token to the session if it has none, and forwards the request."""
         if scope["type"] == "http" and _TOKEN not in scope["session"]:
             scope["session"][_TOKEN] = self._world.nonce(_TOKEN_BYTES).hex()
         await self._app(scope, receive, send)
 
 
 def has_token(request: Request, given: str) -> bool:
-    """Returns whether a form has the visitor's token."""
+    """Returns whether the token of a form is the visitor's token."""
     return hmac.compare_digest(str(request.session.get(_TOKEN, "")).encode(), given.encode()) and bool(given)

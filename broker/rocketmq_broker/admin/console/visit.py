@@ -1,4 +1,4 @@
-"""One visit to a screen: its query, and the brokers that are asked."""
+"""A visit to a screen, with its query and its session with the brokers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import AdminError
+from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.numbers import is_number
 
 Query = Mapping[str, str]
-"""The parameters of an address, or the fields of a form; the last one of several with one name."""
+"""The parameters of an address, or the fields of a form. The last value counts if a name occurs more than once."""
 
 
 class Visit:
-    """The query of a visit. A session with the brokers begins when a screen needs one."""
+    """The query of a visit, and a session with the brokers, which is opened at first use."""
 
     def __init__(self, brokers: Brokers, query: Query, now_ms: Callable[[], int]) -> None:
-        """`now_ms` shows the milliseconds since the epoch."""
+        """`now_ms` returns the milliseconds since the epoch."""
         self.brokers = brokers
         self.query = query
         self.now_ms = now_ms
@@ -31,14 +31,14 @@ class Visit:
 
     @property
     def failures(self) -> list[AdminError]:
-        """The errors of brokers that did not answer while others did."""
+        """The errors of brokers that did not answer although others did."""
         return self._session.failures if self._session is not None else []
 
     def word(self, name: str) -> str:
-        """Returns a parameter without surrounding spaces; empty if it is missing."""
+        """Returns a parameter without surrounding spaces; an empty string if it is missing."""
         return self.query.get(name, "").strip()
 
-    def number(self, name: str, otherwise: int, *, least: int = 0, most: int = 2**63 - 1) -> int:
-        """Returns a numeric parameter between bounds; `otherwise` if it is not a number."""
+    def number(self, name: str, otherwise: int, *, low: int = 0, high: int = 2**63 - 1) -> int:
+        """Returns a numeric parameter, limited to the range from `low` to `high`; `otherwise` if it is not a number."""
         text = self.word(name)
-        return min(max(int(text), least), most) if is_number(text) else otherwise
+        return min(max(int(text), low), high) if is_number(text) else otherwise

@@ -1,1 +1,1 @@
-"""Dead letters of consumer groups: their list, their content and their treatment."""
+"""Lists, shows, retries and dismisses dead letters of consumer groups."""

@@ -1,4 +1,4 @@
-"""`python -m rocketmq_broker.admin dead-letters list`, `show`, `retry`, `dismiss`."""
+"""The commands `dead-letters list`, `show`, `retry` and `dismiss`."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters
 from rocketmq_broker.admin.dead_letters.treating import dismiss as dismiss_letter
-from rocketmq_broker.admin.dead_letters.treating import refuse_what_was_treated, the_one_meant
+from rocketmq_broker.admin.dead_letters.treating import refuse_if_treated, single_match
 from rocketmq_broker.admin.dead_letters.treating import retry as retry_letter
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
+from rocketmq_broker.admin.output.printing import echo, print_json, print_listing
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.printing import print_json, print_listing, say
 
-ConsumerGroup = Annotated[str | None, typer.Option("-g", "--group", help="The consumer group; any without it.")]
+ConsumerGroup = Annotated[str | None, typer.Option("-g", "--group", help="The consumer group; default: any.")]
 Messages = Annotated[
-    list[str] | None, typer.Argument(metavar="[MESSAGE]...", help="Message id, offset message id or key, as `list` shows them.")
+    list[str] | None, typer.Argument(metavar="[MESSAGE]...", help="Message id, offset message id or key, as `list` prints them.")
 ]
-AllOfGroup = Annotated[bool, typer.Option("--all", help="All that nobody has treated yet; needs --group.")]
+AllOfGroup = Annotated[bool, typer.Option("--all", help="All untreated dead letters; needs --group.")]
 
-app = typer.Typer(help="See and treat the dead letters of consumer groups.", no_args_is_help=True)
+app = typer.Typer(help="List, retry and dismiss the dead letters of consumer groups.", no_args_is_help=True)
 
 
 @app.command("list")
 def list_letters(
     context: typer.Context,
-    group: Annotated[str | None, typer.Argument(metavar="[GROUP]", help="A consumer group; without it, the groups.")] = None,
-    treated: Annotated[bool, typer.Option("--treated", help="Also those that were retried or dismissed.")] = False,
-    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="Begin with the oldest instead of the latest.")] = False,
+    group: Annotated[str | None, typer.Argument(metavar="[GROUP]", help="A consumer group; default: list the groups.")] = None,
+    treated: Annotated[bool, typer.Option("--treated", help="Include retried and dismissed dead letters.")] = False,
+    oldest_first: Annotated[bool, typer.Option("--oldest-first", help="Start with the oldest instead of the latest.")] = False,
     older_than: OlderThan = "0",  # type: ignore[assignment]
     limit: Limit = 50,
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Consumer groups with dead letters, or the dead letters of one group. Apache's brokers can be asked as well."""
+    """List the consumer groups with dead letters, or the dead letters of one group. Works with Apache's brokers."""
     started_ms = now_ms()
 
     async def groups(session: Session) -> None:
@@ -59,7 +59,7 @@ def list_letters(
         assert group is not None
         answers = await session.ask_each(lambda broker: _wanted(broker, group, is_wanted, limit, newest_first=not oldest_first))
         rows = [(broker.address, found.letter) for broker, ones in answers for found in ones]
-        nothing = f"no dead letters of {group}" if treated else f"no dead letters of {group} that nobody has treated"
+        nothing = f"no dead letters of {group}" if treated else f"no untreated dead letters of {group}"
         print_listing(rows, partial(print_letters, now_ms=started_ms), as_json=as_json, nothing=nothing)
 
     run(target_of(context, namesrv_addr, broker_addr), groups if group is None else letters)
@@ -68,13 +68,13 @@ def list_letters(
 @app.command()
 def show(
     context: typer.Context,
-    message: Annotated[str, typer.Argument(help="Message id, offset message id or key, as `list` shows them.")],
+    message: Annotated[str, typer.Argument(help="Message id, offset message id or key, as `list` prints them.")],
     group: ConsumerGroup = None,
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """All of a dead letter: its properties, its body, and what was done about it. Apache's brokers can be asked as well."""
+    """Show the properties, body and treatments of a dead letter. Works with Apache's brokers."""
 
     async def work(session: Session) -> None:
         found = await find_dead_letters(session, message, group)
@@ -93,43 +93,43 @@ def retry(
     messages: Messages = None,
     group: ConsumerGroup = None,
     all_of_group: AllOfGroup = False,
-    again: Annotated[bool, typer.Option("--again", help="Though it was retried or dismissed already.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would be delivered once more; change nothing.")
-    ] = False,
-    reason: Annotated[str, typer.Option(help="Why; it is kept with the retry.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Even if it was retried or dismissed before.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be retried; change nothing.")] = False,
+    reason: Annotated[str, typer.Option(help="The reason; it is stored with the retry.")] = "",
     as_json: AsJson = False,
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Deliver dead letters to their group once more, and to no other. Their redeliveries are counted anew."""
+    """Deliver dead letters once more, only to their own group. Their count of redeliveries restarts from 0."""
     _refuse_unclear_choice(messages, group, all_of_group)
 
     async def treat(found: FoundLetter) -> Treated:
         if dry_run:
-            refuse_what_was_treated(found, again=again)
+            refuse_if_treated(found, again=again)
             return Treated("would be retried", retries=found.letter.retries + 1)
         return await retry_letter(found, again=again, reason=reason)
 
-    def told(found: FoundLetter, treatment: Treated) -> str:
+    def describe(found: FoundLetter, treatment: Treated) -> str:
         letter = found.letter
         if dry_run:
             keys = " ".join(letter.keys) or letter.message_id
-            where = f"{keys} of topic {letter.topic} would go to the consumer group {letter.consumer_group} once more"
-            return f"not retried, a dry run: {letter.offset_message_id}, {where} (retry {treatment.retries})"
+            where = f"{keys} of topic {letter.topic} would be delivered to the consumer group {letter.consumer_group} once more"
+            return f"dry run, not retried: {letter.offset_message_id}, {where} (retry {treatment.retries})"
         return (
-            f"retried: {letter.offset_message_id} goes to the consumer group {letter.consumer_group} once more "
+            f"retried: {letter.offset_message_id} is delivered to the consumer group {letter.consumer_group} once more "
             f"(retry {treatment.retries}, broker {found.requests.address})"
         )
 
-    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json, is_dry_run=dry_run)
+    work = partial(
+        _treat_each, messages=messages, group=group, treat=treat, describe=describe, as_json=as_json, is_dry_run=dry_run
+    )
     run(target_of(context, namesrv_addr, broker_addr), work)
 
 
 @app.command()
 def dismiss(
     context: typer.Context,
-    reason: Annotated[str, typer.Option(help="Why nobody needs it any more; it is kept and shown.")],
+    reason: Annotated[str, typer.Option(help="Why it is no longer needed; the reason is stored and shown.")],
     messages: Messages = None,
     group: ConsumerGroup = None,
     all_of_group: AllOfGroup = False,
@@ -137,19 +137,19 @@ def dismiss(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Take dead letters out of the list. They stay where they are until they expire; `list --treated` shows them."""
+    """Remove dead letters from the list. They are kept until they expire; `list --treated` shows them."""
     _refuse_unclear_choice(messages, group, all_of_group)
     if not reason.strip():
-        raise typer.BadParameter("the reason is empty", param_hint="--reason")
+        raise typer.BadParameter("must not be empty", param_hint="--reason")
 
     async def treat(found: FoundLetter) -> Treated:
         return await dismiss_letter(found, reason=reason)
 
-    def told(found: FoundLetter, treatment: Treated) -> str:
+    def describe(found: FoundLetter, treatment: Treated) -> str:
         letter = found.letter
         return f"dismissed: {letter.offset_message_id} of the consumer group {letter.consumer_group}; reason: {treatment.reason}"
 
-    work = partial(_treat_each, messages=messages, group=group, treat=treat, told=told, as_json=as_json)
+    work = partial(_treat_each, messages=messages, group=group, treat=treat, describe=describe, as_json=as_json)
     run(target_of(context, namesrv_addr, broker_addr), work)
 
 
@@ -171,11 +171,11 @@ async def _treat_each(
     messages: list[str] | None,
     group: str | None,
     treat: Callable[[FoundLetter], Awaitable[Treated]],
-    told: Callable[[FoundLetter, Treated], str],
+    describe: Callable[[FoundLetter, Treated], str],
     as_json: bool,
     is_dry_run: bool = False,
 ) -> None:
-    """Treats the named dead letters, or all untreated ones of the group. Prints the failures at the end."""
+    """Treats the named dead letters, or all untreated ones of the group. Collects the failures in the session."""
     chosen = _named(session, messages, group) if messages else _untreated(session, group or "")
     treated: list[tuple[str, DeadLetter]] = []
     try:
@@ -187,20 +187,20 @@ async def _treat_each(
                 continue
             treated.append((found.requests.address, msgspec.structs.replace(found.letter, treatment=treatment)))
             if not as_json:
-                say(told(found, treatment))
-    finally:  # a broker may go away in the middle: print the letters treated by then
+                echo(describe(found, treatment))
+    finally:  # print the letters treated so far if a broker becomes unreachable
         if as_json:
             print_json(treated)
     if not as_json and not treated and not session.failures:
-        say(f"no dead letters of {group} that nobody has treated")
+        echo(f"no untreated dead letters of {group}")
     elif not as_json and is_dry_run:
-        say(f"{len(treated)} dead letters would be retried; nothing is changed")
+        echo(f"{len(treated)} dead letters would be retried; nothing was changed")
 
 
 async def _named(session: Session, messages: list[str], group: str | None) -> AsyncIterator[FoundLetter]:
     for message in messages:
         try:
-            yield the_one_meant(await find_dead_letters(session, message, group), message)
+            yield single_match(await find_dead_letters(session, message, group), message)
         except AdminError as error:
             session.failures.append(error)
 
@@ -214,6 +214,6 @@ async def _untreated(session: Session, group: str) -> AsyncIterator[FoundLetter]
 
 def _refuse_unclear_choice(messages: list[str] | None, group: str | None, all_of_group: bool) -> None:
     if all_of_group and (messages or group is None):
-        raise typer.BadParameter("--all needs --group, and names no message", param_hint="--all")
+        raise typer.BadParameter("give --all with --group and without messages", param_hint="--all")
     if not all_of_group and not messages:
-        raise typer.BadParameter("name a message, or all of a group by --group GROUP --all", param_hint="MESSAGE")
+        raise typer.BadParameter("give a message, or --group GROUP --all", param_hint="MESSAGE")

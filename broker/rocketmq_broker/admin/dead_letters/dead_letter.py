@@ -1,4 +1,4 @@
-"""A dead letter as operators see it."""
+"""A dead letter and its treatment, as the commands print them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ class Treated(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
-    """One message that a consumer group gave up."""
+    """A message that a consumer group could not consume in all attempts."""
 
     offset_message_id: str
-    """Its position, by which operators name it."""
+    """The id made of the message's position, by which operators name it."""
     message_id: str
-    """The id that its producer gave it, which every redelivery keeps."""
+    """The unique id from the producer, which redeliveries keep."""
     consumer_group: str
     topic: str
-    """The topic it was first sent to; empty if it does not say."""
+    """The topic that the message was originally sent to; empty if it is not recorded."""
     keys: list[str]
     tags: str | None
     redeliveries: int
     retries: int
-    """How often it was retried before it was parked."""
+    """How often the message had been retried before it was parked."""
     body_size: int
     born_ms: int
     parked_ms: int

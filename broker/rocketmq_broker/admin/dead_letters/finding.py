@@ -1,4 +1,4 @@
-"""Finds dead letters: the groups that have some, those of one group, and one by its id. Apache's brokers can be asked as well."""
+"""Finds dead letters by group, id or key. Works with Apache's brokers, too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DeadLetterGroup(msgspec.Struct, frozen=True, rename="camel"):
 
     consumer_group: str
     untreated: int | None
-    """How many nobody has retried or dismissed yet; None at a broker that keeps no marks."""
+    """The number of dead letters not retried or dismissed; None if the broker keeps no marks."""
     total: int
     """The number of stored dead letters."""
     newest_ms: int | None
@@ -32,7 +32,7 @@ class DeadLetterGroup(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundLetter(NamedTuple):
-    """A dead letter, the broker that has it, and its record."""
+    """A dead letter, its broker and its record."""
 
     requests: BrokerRequests
     letter: DeadLetter
@@ -40,7 +40,7 @@ class FoundLetter(NamedTuple):
 
 
 async def groups_with_dead_letters(requests: BrokerRequests) -> list[DeadLetterGroup]:
-    """Returns all groups of a broker that have dead letters, by name."""
+    """Returns all groups of a broker that have dead letters, sorted by name."""
     untreated = await _untreated(requests)
     groups = []
     for topic, queues in sorted(await _dead_letter_topics(requests, None)):
@@ -70,12 +70,12 @@ async def dead_letters_of(requests: BrokerRequests, group: str, *, newest_first:
 
 
 async def find_dead_letters(session: Session, word: str, group: str | None) -> list[FoundLetter]:
-    """Finds the dead letters with that id or key, oldest first: of that group, or of any. Raises Refused if there is none."""
+    """Returns the dead letters of a group, or of all groups, with this id or key, oldest first. Raises Refused if none exists."""
     answers = await session.ask_each(lambda broker: _with_key(broker, word, group))
-    found = [one for _, ones in answers for one in ones] or await _at_place(session, word)
+    found = [one for _, ones in answers for one in ones] or await _at_offset(session, word)
     found = [one for one in found if group in (None, one.letter.consumer_group)]
     if not found:
-        raise Refused(f"there is no dead letter {word}" + (f" of the consumer group {group}" if group else ""))
+        raise Refused(f"dead letter not found: {word}" + (f" of the consumer group {group}" if group else ""))
     return sorted(found, key=lambda one: one.letter.parked_ms)
 
 
@@ -88,8 +88,8 @@ async def _with_key(requests: BrokerRequests, word: str, group: str | None) -> l
     return found
 
 
-async def _at_place(session: Session, word: str) -> list[FoundLetter]:
-    """Returns the dead letter with that offset message id, if there is one."""
+async def _at_offset(session: Session, word: str) -> list[FoundLetter]:
+    """Returns the dead letter with this offset message id, or an empty list."""
     try:
         place = parse_offset_message_id(word)
     except ValueError:

@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from rocketmq_broker.admin.dead_letters.content import DeadLetterContent
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import DeadLetterGroup
-from rocketmq_broker.admin.telling.durations import duration_text
-from rocketmq_broker.admin.telling.printing import print_facts, print_table, time_text
+from rocketmq_broker.admin.output.durations import duration_text
+from rocketmq_broker.admin.output.printing import print_facts, print_table, time_text
 
 
 def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> None:
-    """Prints consumer groups with dead letters, one a line."""
+    """Prints consumer groups with dead letters, one per line."""
     columns = ("consumer group", "untreated", "stored", "latest")
     print_table(columns, [(address, _group_cells(group, now_ms)) for address, group in rows])
 
 
 def print_letters(rows: Sequence[tuple[str, DeadLetter]], now_ms: int) -> None:
-    """Prints dead letters of a group, one a line."""
+    """Prints dead letters of a group, one per line."""
     columns = ("parked", "redeliveries", "retries", "topic", "keys", "message id", "offset message id", "since then")
     print_table(columns, [(address, _letter_cells(letter, now_ms)) for address, letter in rows])
 
 
 def print_contents(rows: Sequence[tuple[str, DeadLetterContent]]) -> None:
-    """Prints each dead letter in full, one below the other."""
+    """Prints the complete content of each dead letter."""
     for address, content in rows:
         letter = content.letter
         print_facts(

@@ -1,4 +1,4 @@
-"""Retries and dismisses dead letters. At Apache's brokers the tool itself sends a retried message to the group's retry topic."""
+"""Retries and dismisses dead letters. With Apache brokers the tool itself sends a retried message to the group's retry topic."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from rocketmq_broker.protocol.headers import (
 )
 
 PRODUCER_GROUP: Final = "DEAD_LETTER_RETRY"
-"""Under which the tool sends to Apache's brokers."""
+"""The producer group with which the tool sends to Apache's brokers."""
 
 
-def the_one_meant(found: list[FoundLetter], word: str) -> FoundLetter:
-    """Returns the only untreated dead letter, or the only one at all. Raises Refused if several match."""
+def single_match(found: list[FoundLetter], word: str) -> FoundLetter:
+    """Returns the only untreated dead letter, or the only dead letter if all are treated. Raises Refused if several match."""
     candidates = [one for one in found if one.letter.treatment is None] or found
     if len(candidates) > 1:
         ids = ", ".join(f"{one.letter.offset_message_id} ({one.letter.consumer_group})" for one in candidates)
-        raise Refused(f"{len(candidates)} dead letters are called {word}; name one by its offset message id: {ids}")
+        raise Refused(f"{len(candidates)} dead letters match {word}: choose one by its offset message id: {ids}")
     return candidates[0]
 
 
-def refuse_what_was_treated(found: FoundLetter, *, again: bool) -> None:
-    """Raises Refused for a treated dead letter, unless `again`, as `retry` would."""
+def refuse_if_treated(found: FoundLetter, *, again: bool) -> None:
+    """Raises Refused if the dead letter was treated before and `again` is False."""
     letter = found.letter
     if letter.treatment is not None and not again:
         done = letter.treatment.treatment
-        raise Refused(f"the dead letter {letter.offset_message_id} was {done} already; --again retries it all the same")
+        raise Refused(f"the dead letter {letter.offset_message_id} was already {done}: use --again to retry it anyway")
 
 
 async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
-    """Delivers a dead letter to its group once more, and to no other. Raises Refused if it was treated, unless `again`."""
+    """Delivers a dead letter to its own group once more. Raises Refused if it was treated before, unless `again`."""
     header = RetryDeadLetterRequestHeader(found.letter.commit_log_offset, again, reason)
     try:
         return treatment_of(await found.requests.retry(header))
@@ -48,19 +48,19 @@ async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
 
 
 async def dismiss(found: FoundLetter, *, reason: str) -> Treated:
-    """Removes a dead letter from the list, and keeps the reason. Raises Refused if treated, NotSupported at Apache's brokers."""
+    """Marks a dead letter as dismissed. Raises Refused if it was treated before, NotSupported for Apache's brokers."""
     header = DismissDeadLetterRequestHeader(found.letter.commit_log_offset, reason)
     return treatment_of(await found.requests.dismiss(header))
 
 
 async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treated:
     letter, record = found.letter, found.record
-    refuse_what_was_treated(found, again=again)
+    refuse_if_treated(found, again=again)
     if not letter.topic:
-        raise Refused(f"the dead letter {letter.offset_message_id} does not say which topic it came from (RETRY_TOPIC)")
+        raise Refused(f"the dead letter {letter.offset_message_id} has no property RETRY_TOPIC: its original topic is not known")
     before = letter.treatment.retries if letter.treatment is not None else 0
     retries = max(retries_of(record), before) + 1
-    # With TRAN_MSG the broker would take it for the half message of a new transaction.
+    # With the property TRAN_MSG the broker would treat it as the half message of a new transaction.
     kept = props.remove(retried_properties(record, retries), (props.TRANSACTION_PREPARED,))
     header = SendMessageRequestHeaderV2(
         producer_group=PRODUCER_GROUP,

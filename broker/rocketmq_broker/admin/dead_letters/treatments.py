@@ -1,4 +1,4 @@
-"""Treatments of dead letters: read from our brokers' marks, or from the retry topic at Apache's brokers."""
+"""Reads the treatments of dead letters from this broker's marks, or from the retry topic of Apache's brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS_AT_ONCE: Final = 1000
 
 
 async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter]) -> dict[int, Treated]:
-    """Returns the last treatment of each of these dead letters of one queue, by commit log offset."""
+    """Returns the last treatment of each dead letter by commit log offset. All letters belong to one queue."""
     if not letters:
         return {}
     try:
@@ -29,7 +29,7 @@ async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter])
 
 
 async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> list[Treated]:
-    """Returns all known treatments of a dead letter, the latest first."""
+    """Returns all known treatments of a dead letter, latest first."""
     topic = topics.dead_letter_topic(letter.consumer_group)
     header = ListMarksRequestHeader(topic, letter.queue_id, letter.queue_offset, history=True)
     try:
@@ -53,7 +53,7 @@ async def _marks(requests: BrokerRequests, letters: list[DeadLetter]) -> list[Ma
 
 
 async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treated | None:
-    """Returns the retry found in the group's retry topic. Finds none without an index."""
+    """Returns the latest retry in the group's retry topic; None if there is none. Needs the broker's index."""
     retried = [
         record
         for record in await requests.query(topics.retry_topic(letter.consumer_group), letter.message_id)

@@ -1,1 +1,1 @@
-"""The health check `doctor`: it asks name servers and brokers, and says what is wrong and what to do."""
+"""The health check `doctor`: examines name servers and brokers, and reports problems and their solutions."""

@@ -1,4 +1,4 @@
-"""`doctor`. Apache's brokers can be asked as well."""
+"""The command `doctor`. Works with Apache's brokers, too."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from rocketmq_broker.admin.health.connected_clients import examine_clients
 from rocketmq_broker.admin.health.consumer_groups import examine_groups
 from rocketmq_broker.admin.health.finding import HealthFinding, fine
 from rocketmq_broker.admin.health.name_servers import examine_name_servers
-from rocketmq_broker.admin.health.store_look import examine_store
-from rocketmq_broker.admin.health.versions import Spoken, far_apart, version_text
+from rocketmq_broker.admin.health.store_check import examine_store
+from rocketmq_broker.admin.health.versions import ProgramVersion, far_apart, version_text
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
+from rocketmq_broker.admin.output.printing import echo, print_objects
 from rocketmq_broker.admin.running import REFUSED, run_with_remoting
 from rocketmq_broker.admin.session import Target
-from rocketmq_broker.admin.telling.printing import print_objects, say
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME
 from rocketmq_broker.remoting.client import RemotingClient
 
@@ -33,7 +33,7 @@ _PYTHON: Final = ".".join(map(str, sys.version_info[:3]))
 
 Store = Annotated[
     Path | None,
-    typer.Option("--store", metavar="PATH", help="Also look at this store on the disk, storePathRootDir; it is only read."),
+    typer.Option("--store", metavar="PATH", help="Also check this store (storePathRootDir) on the disk, without changing it."),
 ]
 
 
@@ -44,7 +44,7 @@ def doctor(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Is RocketMQ well? Says what is wrong and what to do; the exit code is 1 then."""
+    """Check the health of name servers and brokers. Exits with 1 if there are problems, and prints what to do."""
     target = target_of(context, namesrv_addr, broker_addr)
     findings: list[HealthFinding] = [_this_tool(), *unused_tls(os.environ)]
 
@@ -64,22 +64,22 @@ def doctor(
 
 
 def _this_tool() -> HealthFinding:
-    what = f"rocketmq-admin {__version__}, Python {_PYTHON}; it speaks the protocol of {CURRENT_VERSION_NAME}."
+    what = f"rocketmq-admin {__version__}, Python {_PYTHON}, uses the protocol of {CURRENT_VERSION_NAME}."
     return fine("this tool", what, version=version_text(CURRENT_VERSION))
 
 
 async def _examine(remoting: RemotingClient, target: Target) -> list[HealthFinding]:
     findings: list[HealthFinding] = []
     brokers: list[BrokerAddress]
-    name_servers: list[Spoken] = []
-    is_elsewhere = False
+    name_servers: list[ProgramVersion] = []
+    is_remote = False
     if target.broker_addr is not None:
         brokers = await find_brokers(remoting, namesrv_addr=None, broker_addr=target.broker_addr)
     else:
-        findings, brokers, name_servers, is_elsewhere = await examine_name_servers(remoting, target.namesrv_addr)
+        findings, brokers, name_servers, is_remote = await examine_name_servers(remoting, target.namesrv_addr)
     for broker in brokers:
         requests = BrokerRequests(remoting, broker.address)
-        found = await examine_broker(requests, broker, is_elsewhere=is_elsewhere, clock_ms=now_ms)
+        found = await examine_broker(requests, broker, is_remote=is_remote, clock_ms=now_ms)
         findings += found.findings
         if found.version is not None:
             findings += far_apart(found.version, name_servers)
@@ -93,9 +93,9 @@ def _print(findings: Sequence[HealthFinding]) -> None:
     for finding in findings:
         if finding.subject != subject:
             subject = finding.subject
-            say(f"{subject[0].upper()}{subject[1:]}:")
-        say(f"  {'WRONG' if finding.is_wrong else 'fine '}  {finding.what}")
+            echo(f"{subject[0].upper()}{subject[1:]}:")
+        echo(f"  {'WRONG' if finding.is_wrong else 'fine '}  {finding.what}")
         if finding.what_to_do is not None:
-            say(f"         {finding.what_to_do}")
+            echo(f"         {finding.what_to_do}")
     count = sum(finding.is_wrong for finding in findings)
-    say(f"{count} thing{'s are' if count != 1 else ' is'} wrong." if count else "All is well.")
+    echo(f"{count} problem{'s' if count != 1 else ''} found." if count else "No problems found.")

@@ -6,24 +6,24 @@ import msgspec
 
 
 class HealthFinding(msgspec.Struct, frozen=True, rename="camel"):
-    """One fact about a name server or a broker."""
+    """A fact or a problem of a name server or a broker."""
 
     subject: str
-    """The name server or broker concerned."""
+    """The name server or broker."""
     is_wrong: bool
     what: str
-    """A sentence."""
+    """The finding as a sentence."""
     what_to_do: str | None = None
-    """A sentence; where something is wrong."""
+    """The advice for a problem; None if nothing is wrong."""
     facts: dict[str, str | int] = {}
-    """The sentence's facts for programs: `version`, `clockDifferenceMs`."""
+    """Machine-readable facts of the finding, such as `version` and `clockDifferenceMs`."""
 
 
 def fine(subject: str, what: str, **facts: str | int) -> HealthFinding:
-    """Returns a finding that needs nobody."""
+    """Returns a finding that needs no action."""
     return HealthFinding(subject, False, what, None, facts)
 
 
 def wrong(subject: str, what: str, what_to_do: str, **facts: str | int) -> HealthFinding:
-    """Returns a finding that needs a person."""
+    """Returns a problem, with advice."""
     return HealthFinding(subject, True, what, what_to_do, facts)

@@ -1,4 +1,4 @@
-"""The reachability of an address, and a broker's announced address."""
+"""Checks whether clients can reach the address that a broker registers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rocketmq_broker.admin.asking.brokers import BrokerAddress
 from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
 
-def announced(subject: str, broker: BrokerAddress, *, is_elsewhere: bool) -> Iterator[HealthFinding]:
-    """Finds out whether clients on other machines can use the address that the broker registers."""
-    if is_elsewhere and is_loopback(broker.address):
-        what = f"It announces {broker.address}, which no client on another machine can reach."
-        yield wrong(subject, what, "Set brokerIP1 to the address by which clients know its machine, and bindAddress=0.0.0.0.")
+def announced(subject: str, broker: BrokerAddress, *, is_remote: bool) -> Iterator[HealthFinding]:
+    """Yields a problem if clients on other machines cannot use the address that the broker registers."""
+    if is_remote and is_loopback(broker.address):
+        what = f"It registers {broker.address}, which clients on other machines cannot reach."
+        yield wrong(subject, what, "Set brokerIP1 to an address of its machine that clients can reach, and bindAddress=0.0.0.0.")
 
 
 def is_loopback(address: str) -> bool:

@@ -1,7 +1,7 @@
-"""The RocketMQ release of each program, and findings about old or mismatched ones (RocketMQ's MQVersion).
+"""Determines RocketMQ releases of programs and finds old or mismatched ones (RocketMQ's MQVersion).
 
-Each frame carries its program's version as a number: since 4.0.0 two numbers for each release, the first one for its snapshots,
-and ten releases to a minor version.
+Each frame contains its program's version as a number. Since 4.0.0 there are two numbers for each release, the first one for its
+snapshot, and ten releases in each minor version.
 
     212 4.0.0-SNAPSHOT | 213 4.0.0 | 214 4.0.1-SNAPSHOT | ... | 407 4.9.7 | ... | 413 5.0.0 | ... | 479 5.3.3
 """
@@ -30,18 +30,18 @@ class Version(NamedTuple):
 
 
 OLDEST: Final = Version(4, 3, 0)
-"""The first release whose brokers check back, and whose producers answer."""
+"""The first release with check-backs."""
 
 
-class Spoken(NamedTuple):
-    """A program, and its version number."""
+class ProgramVersion(NamedTuple):
+    """A program and its version number."""
 
     subject: str
     number: int
 
 
 def version_of(number: int) -> Version | None:
-    """Returns the release with that number; None before 4.0.0, whose numbers follow another rule."""
+    """Returns the release with the number; None for releases before 4.0.0, which are numbered differently."""
     if number < _FIRST:
         return None
     release = (number - _FIRST) // _NUMBERS_TO_A_RELEASE
@@ -49,26 +49,26 @@ def version_of(number: int) -> Version | None:
 
 
 def version_text(number: int) -> str:
-    """Names the release with that number."""
+    """Returns the name of the release with the number."""
     version = version_of(number)
     return f"a release before 4.0.0 (version number {number})" if version is None else str(version)
 
 
 def is_too_old(number: int) -> bool:
-    """Returns whether that version has no check-back."""
+    """Returns whether the version does not support check-backs."""
     return (version_of(number) or Version(0, 0, 0)) < OLDEST
 
 
 def too_old(subject: str, number: int) -> list[HealthFinding]:
-    """Returns a finding if the version of a broker or name server is too old."""
+    """Returns a problem if the version of a broker or name server is too old."""
     if not is_too_old(number):
         return []
-    what = f"It is {version_text(number)}: transactional messages with check-back came with {OLDEST}."
-    return [wrong(subject, what, "Use 4.9.7 or newer: this tool and its client speak the protocol of 4.9.7.")]
+    what = f"It is {version_text(number)}: transactional messages with check-backs need {OLDEST}."
+    return [wrong(subject, what, "Use 4.9.7 or newer: this tool and its client use the protocol of 4.9.7.")]
 
 
-def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[HealthFinding]:
-    """Finds name servers of an older release line than the broker: they do not know its registrations."""
+def far_apart(broker: ProgramVersion, name_servers: Sequence[ProgramVersion]) -> list[HealthFinding]:
+    """Returns a problem for each name server whose major version is older than the broker's: it cannot register the broker."""
     of_broker = version_of(broker.number)
     findings = []
     for name_server in name_servers:
@@ -76,13 +76,13 @@ def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[HealthFind
         if of_broker is None or of_name_server is None or of_broker.major <= of_name_server.major:
             continue
         what = f"It is {of_broker}, and {name_server.subject} is {of_name_server}: too far apart."
-        what_to_do = f"Upgrade name servers before brokers: that one to {of_broker.major}.x."
+        what_to_do = f"Upgrade name servers before brokers: upgrade this one to {of_broker.major}.x."
         findings.append(wrong(broker.subject, what, what_to_do))
     return findings
 
 
-def clients_found(subject: str, clients: Sequence[Spoken]) -> list[HealthFinding]:
-    """Summarizes the versions of a broker's clients."""
+def clients_found(subject: str, clients: Sequence[ProgramVersion]) -> list[HealthFinding]:
+    """Returns a summary of the versions of a broker's clients."""
     if not clients:
         return [fine(subject, "No client is connected.")]
     counts = Counter(version_text(client.number) for client in clients)
@@ -90,5 +90,5 @@ def clients_found(subject: str, clients: Sequence[Spoken]) -> list[HealthFinding
     old = sorted({client.subject for client in clients if is_too_old(client.number)})
     if not old:
         return [fine(subject, f"Its clients are {versions}.")]
-    what = f"Its clients are {versions}; those of {', '.join(old)} are older than {OLDEST} and answer no check-back."
+    what = f"Its clients are {versions}; those of {', '.join(old)} are older than {OLDEST} and do not answer check-backs."
     return [wrong(subject, what, f"Upgrade them: transactional messages need a client of {OLDEST} or newer.")]

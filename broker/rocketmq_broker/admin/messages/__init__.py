@@ -1,1 +1,1 @@
-"""Single messages: `message` finds them, `tail` follows them, `send` sends one."""
+"""The commands `message`, `tail` and `send`, which find, follow and send messages."""

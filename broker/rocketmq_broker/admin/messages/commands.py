@@ -1,4 +1,4 @@
-"""`message`, `tail` and `send`. Apache's brokers can be asked as well."""
+"""The commands `message`, `tail` and `send`. They work with Apache's brokers, too."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from rocketmq_broker.admin.messages.printing import print_line, print_messages
 from rocketmq_broker.admin.messages.sending import new_message
 from rocketmq_broker.admin.messages.sending import send as send_message
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.output.printing import echo, print_json
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.printing import print_json, say
 from rocketmq_broker.world import current_world
 
 FROM_STDIN = "-"
 
 Word = Annotated[str, typer.Argument(metavar="ID|KEY", help="Offset message id, message id (unique id) or key.")]
-InTopic = Annotated[str | None, typer.Option("-t", "--topic", help="Where to look; without it, in all topics.")]
+InTopic = Annotated[str | None, typer.Option("-t", "--topic", help="The topic to search; default: all topics.")]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC")]
-Last = Annotated[int, typer.Option("-n", "--last", min=0, max=1000, help="Begin with so many of the last messages.")]
-Count = Annotated[int | None, typer.Option("-c", "--count", min=1, help="End after so many messages.")]
-Body = Annotated[str, typer.Argument(metavar="BODY", help="The body, sent in UTF-8; - reads it from the standard input.")]
-Keys = Annotated[list[str] | None, typer.Option("--key", help="A key by which to find it; may be given several times.")]
-Tag = Annotated[str | None, typer.Option("--tag", help="The tag that subscriptions filter by.")]
+Last = Annotated[int, typer.Option("-n", "--last", min=0, max=1000, help="Start with this many of the last messages.")]
+Count = Annotated[int | None, typer.Option("-c", "--count", min=1, help="Stop after this many messages.")]
+Body = Annotated[str, typer.Argument(metavar="BODY", help="The body, sent as UTF-8; - reads it from standard input.")]
+Keys = Annotated[list[str] | None, typer.Option("--key", help="A key of the message; may be repeated.")]
+Tag = Annotated[str | None, typer.Option("--tag", help="The tag of the message, which subscriptions can filter by.")]
 Properties = Annotated[
-    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property; may be given several times.")
+    list[str] | None, typer.Option("--property", metavar="NAME=VALUE", help="A property of the message; may be repeated.")
 ]
 NamesrvOnly = Annotated[
     str | None,
-    typer.Option("--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT; without it NAMESRV_ADDR, else 127.0.0.1:9876."),
+    typer.Option("--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT; default: NAMESRV_ADDR, or 127.0.0.1:9876."),
 ]
 
 
@@ -46,7 +46,7 @@ def message(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """All of a message: where it is stored, properties, body, and which groups have consumed it."""
+    """Show a message: its position, properties and body, and the groups that have consumed it."""
 
     async def work(session: Session) -> None:
         rows = await find_messages(session, word, topic)
@@ -67,7 +67,7 @@ def tail(
     namesrv_addr: NamesrvOnly = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Follow a topic: its last messages, then each new one, until Ctrl-C. Nothing is consumed, and no group's offset moves."""
+    """Follow a topic: print its last messages, then each new one, until Ctrl-C. Does not change any group's offset."""
 
     async def work(session: Session) -> None:
         shown = 0
@@ -102,6 +102,6 @@ def send(
         if as_json:
             print_json([(address, sent)])
         else:
-            say(f"sent: {sent.message_id} to {sent.topic}, queue {sent.queue_id} at {sent.queue_offset} (broker {address})")
+            echo(f"sent: {sent.message_id} to {sent.topic}, queue {sent.queue_id} at {sent.queue_offset} (broker {address})")
 
     run(target_of(context, namesrv_addr, broker_addr), work)

@@ -1,26 +1,26 @@
-"""One message in full, for people and programs."""
+"""The complete content of a message."""
 
 from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.telling.bodies import read_body
+from rocketmq_broker.admin.output.bodies import read_body
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, host_text
 
 
 class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
-    """A message, and its position."""
+    """A message with its position, properties and body."""
 
     topic: str
     queue_id: int
     queue_offset: int
     commit_log_offset: int
     offset_message_id: str
-    """Says at which broker, and where."""
+    """The id made of the broker's address and the commit log offset."""
     message_id: str | None
-    """The unique id that its producer gave it."""
+    """The unique id from the producer."""
     keys: list[str]
     tags: str | None
     born_ms: int
@@ -30,14 +30,14 @@ class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
     redeliveries: int
     properties: dict[str, str]
     body: str | None
-    """As text, where it is text in UTF-8; uncompressed."""
+    """The uncompressed body; None if it is not UTF-8 text."""
     body_base64: str
     problem: str | None = None
-    """Why its body cannot be uncompressed."""
+    """Why the body cannot be uncompressed."""
 
 
 def content_of(record: Record) -> MessageContent:
-    """Decodes a record."""
+    """Returns the content of a record."""
     body = read_body(record)
     return MessageContent(
         topic=record.topic.decode(errors="replace"),

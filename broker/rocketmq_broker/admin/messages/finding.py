@@ -1,4 +1,4 @@
-"""Finds messages by offset message id, unique id or key, and the groups that have consumed one."""
+"""Finds messages by offset message id, unique id or key, and the groups that have consumed them."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.message.ids import parse_offset_message_id
 
 MAX_TOPICS: Final = 1000
-"""More topics are not searched one by one."""
+"""The maximum number of topics to search without --topic."""
 _NOT_SEARCHED: Final = frozenset({topics.OP_HALF_TOPIC, topics.SCHEDULE_TOPIC, topics.PARKED_MARK_TOPIC})
 
 
 class GroupConsumption(msgspec.Struct, frozen=True, rename="camel"):
-    """The state of a message at a consumer group."""
+    """Whether a consumer group has consumed a message."""
 
     group: str
     is_consumed: bool
-    """Whether the group's offset in the queue has passed the message."""
+    """Whether the group's offset in the queue is after the message."""
 
 
 class FoundMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """A message, and its state at each group that consumes its topic."""
+    """A message, and whether each group of its topic has consumed it."""
 
     message: MessageContent
     consumed_by: list[GroupConsumption]
 
 
 async def find_messages(session: Session, word: str, topic: str | None) -> list[tuple[str, FoundMessage]]:
-    """Finds the messages with that id or key, each with its broker's address, oldest first. Raises Refused if there is none."""
-    found = await _at_place(session, word)
+    """Returns the messages with this id or key, each with its broker's address, oldest first. Raises Refused if none is found."""
+    found = await _at_offset(session, word)
     if not found:
         answers = await session.ask_each(lambda broker: _with_word(broker, word, topic))
         found = [(broker, one) for broker, ones in answers for one in ones]
     found = [(broker, one) for broker, one in found if topic in (None, one.topic)]
     if not found:
-        raise Refused(f"there is no message {word}" + (f" in the topic {topic}" if topic else ""))
+        raise Refused(f"message not found: {word}" + (f" in the topic {topic}" if topic else ""))
     found.sort(key=lambda one: one[1].stored_ms)
     return [(broker.address, FoundMessage(one, await consumed_by(broker, one))) for broker, one in found]
 
 
 async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[GroupConsumption]:
-    """Compares the groups' offsets with a message's. Raises CannotAsk, Refused."""
+    """Returns, for each group of the topic, whether it has consumed the message. Raises CannotAsk, Refused."""
     if message.topic in topics.CONSUMED_BY_THE_BROKER:
         return []
     return [
@@ -71,8 +71,8 @@ def _is_same(queue: MessageQueue, message: MessageContent) -> bool:
     return queue.queue_id == message.queue_id and queue.topic == message.topic
 
 
-async def _at_place(session: Session, word: str) -> list[tuple[BrokerRequests, MessageContent]]:
-    """Finds the message with that offset message id. A unique id looks alike, but names no broker here."""
+async def _at_offset(session: Session, word: str) -> list[tuple[BrokerRequests, MessageContent]]:
+    """Returns the message with this offset message id. A unique id may look the same but contains no broker's address."""
     try:
         place = parse_offset_message_id(word)
     except ValueError:
@@ -91,8 +91,6 @@ async def _with_word(broker: BrokerRequests, word: str, topic: str | None) -> li
         return [content_of(record) for record in await broker.query(topic, word)]
     searched = sorted(set(await broker.topics()) | {topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC})
     if len(searched) > MAX_TOPICS:
-        raise CannotAsk(
-            f"broker {broker.address} has {len(searched)} topics, too many to search them all: say which with --topic"
-        )
+        raise CannotAsk(f"broker {broker.address} has {len(searched)} topics, too many to search all: choose one with --topic")
     names = [name for name in searched if name not in _NOT_SEARCHED]
     return [content_of(record) for name in names for record in await broker.query(name, word)]

@@ -1,4 +1,4 @@
-"""Follows a topic: its last messages, then each new one (`tail`)."""
+"""Follows a topic (`tail`)."""
 
 from __future__ import annotations
 
@@ -10,56 +10,56 @@ from rocketmq_broker.admin.asking.figures import topic_stats
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
+from rocketmq_broker.admin.output.printing import print_error
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.printing import complain
 from rocketmq_broker.protocol.bodies import TopicOffset
 
-LOOK_EVERY_S: Final = 0.5
+POLL_INTERVAL_S: Final = 0.5
 _PULL_MESSAGES: Final = 32
 
 Line = tuple[str, MessageContent]
-"""The address of a broker, and a message of it."""
+"""The address of a broker, and one of its messages."""
 
 
 async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:
-    """Yields the last messages of a topic, then each new one, for ever. Raises Refused if no broker has the topic, CannotAsk.
+    """Yields the last messages of a topic, then each new one, forever. Raises Refused if no broker has the topic, CannotAsk.
 
-    A broker that goes away later is reported once, and asked again until it is back. Messages of one queue keep their order;
-    those of several queues are sorted by store time, as far as they are known already.
+    A broker that becomes unreachable later is reported once and polled until it answers. Messages of one queue keep their order.
+    Messages of several queues that arrive in the same poll are sorted by store time.
     """
     followers = [_Follower(broker, topic) for broker in session.brokers]
-    for line in await _begun(followers, topic, last):
+    for line in await _first_lines(followers, topic, last):
         yield line
     while True:
-        await asyncio.sleep(LOOK_EVERY_S)
+        await asyncio.sleep(POLL_INTERVAL_S)
         for line in _in_order([line for follower in followers for line in await follower.new_lines()]):
             yield line
 
 
 async def newest_messages(session: Session, topic: str, last: int) -> list[Line]:
     """Returns the last messages of a topic, oldest first. Raises Refused if no broker has the topic, CannotAsk."""
-    return await _begun([_Follower(broker, topic) for broker in session.brokers], topic, last)
+    return await _first_lines([_Follower(broker, topic) for broker in session.brokers], topic, last)
 
 
-async def _begun(followers: list[_Follower], topic: str, last: int) -> list[Line]:
+async def _first_lines(followers: list[_Follower], topic: str, last: int) -> list[Line]:
     lines = [line for follower in followers for line in await follower.begin(last)]
     if not any(follower.has_topic for follower in followers):
-        raise Refused(f"there is no topic {topic}: rocketmq-admin topics lists those that there are")
+        raise Refused(f"topic not found: {topic}; run rocketmq-admin topics to list the topics")
     return _in_order(lines)[-last:] if last else []
 
 
 class _Follower:
-    """The reading positions of the topic at one broker."""
+    """Reads new messages of the topic from one broker."""
 
     def __init__(self, broker: BrokerRequests, topic: str) -> None:
         self.has_topic = False
         self._broker = broker
         self._topic = topic
         self._positions: dict[int, int] = {}
-        self._is_away = False
+        self._is_unreachable = False
 
     async def begin(self, last: int) -> list[Line]:
-        """Returns up to `last` messages of each queue; later ones count as new. Raises CannotAsk, Refused."""
+        """Returns up to `last` messages of each queue. Later messages count as new. Raises CannotAsk, Refused."""
         lines: list[Line] = []
         for queue_id, extent in (await self._extents()).items():
             self._positions[queue_id] = max(extent.min_offset, extent.max_offset - last, 0)
@@ -67,7 +67,7 @@ class _Follower:
         return lines
 
     async def new_lines(self) -> list[Line]:
-        """Returns the messages stored since the last call; none while the broker is away."""
+        """Returns the messages stored since the last call; none while the broker is unreachable."""
         try:
             lines: list[Line] = []
             for queue_id, extent in (await self._extents()).items():
@@ -77,11 +77,11 @@ class _Follower:
                 elif extent.max_offset > position:
                     lines += await self._read(queue_id, extent.max_offset)
         except AdminError as error:
-            if not self._is_away:
-                complain(f"{error}; it is asked again until it answers")
-            self._is_away = True
+            if not self._is_unreachable:
+                print_error(f"{error}; retrying until it answers")
+            self._is_unreachable = True
         else:
-            self._is_away = False
+            self._is_unreachable = False
         return lines
 
     async def _extents(self) -> dict[int, TopicOffset]:

@@ -7,15 +7,15 @@ from typing import Final
 
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.finding import FoundMessage, GroupConsumption
-from rocketmq_broker.admin.telling.printing import print_facts, print_json_line, say, time_text
+from rocketmq_broker.admin.output.printing import echo, print_facts, print_json_line, time_text
 from rocketmq_broker.message.text.printable import printable
 
 MAX_BODY_LENGTH: Final = 200
-"""Letters of a body on a line of `tail`."""
+"""The maximum number of characters of a body in a line of `tail`."""
 
 
 def print_messages(rows: Sequence[tuple[str, FoundMessage]]) -> None:
-    """Prints each message in full, one below the other."""
+    """Prints the complete content of each message."""
     for address, found in rows:
         message = found.message
         print_facts(
@@ -39,7 +39,7 @@ def print_messages(rows: Sequence[tuple[str, FoundMessage]]) -> None:
 
 
 def print_line(address: str, message: MessageContent, *, as_json: bool) -> None:
-    """Prints a message on one line, and flushes it."""
+    """Prints a message on one line and flushes the output."""
     if as_json:
         print_json_line(address, message)
         return
@@ -50,7 +50,7 @@ def print_line(address: str, message: MessageContent, *, as_json: bool) -> None:
         f"({message.tags})" if message.tags else "",
         printable(message.body if message.body is not None else f"base64: {message.body_base64}", MAX_BODY_LENGTH),
     ]
-    say("  ".join(word for word in words if word))
+    echo("  ".join(word for word in words if word))
 
 
 def _groups(consumptions: Sequence[GroupConsumption], *, is_consumed: bool) -> str:

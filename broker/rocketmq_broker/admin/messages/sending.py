@@ -1,4 +1,4 @@
-"""Sends one message for an operator."""
+"""Sends one message for the command `send`."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rocketmq_broker.world import World
 PRODUCER_GROUP: Final = "rocketmq-admin"
 _QUEUES_OF_A_NEW_TOPIC: Final = 4
 _ANY_QUEUE: Final = -1
-"""The broker chooses."""
+"""Lets the broker choose the queue."""
 
 
 class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """The position of a stored message."""
+    """The ids and the position of a stored message."""
 
     topic: str
     queue_id: int
@@ -34,12 +34,12 @@ class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, properties: Sequence[str]) -> Message:
-    """Creates a message; each property is NAME=VALUE. Raises CannotAsk for a message that brokers refuse."""
+    """Returns a message; each property is NAME=VALUE. Raises CannotAsk for an invalid message."""
     named = {}
     for one in properties:
         name, equals, value = one.partition("=")
         if not (name and equals):
-            raise CannotAsk(f"property {one}: NAME=VALUE is expected")
+            raise CannotAsk(f"invalid property {one}: expected NAME=VALUE")
         named[name] = value
     try:
         message = Message.of(topic, body, keys=keys, tags=tag, user_properties=named)
@@ -50,7 +50,7 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
 
 
 async def send(session: Session, message: Message, world: World) -> tuple[str, SentMessage]:
-    """Stores a message at a broker with its topic, or at the first one; returns its position. Raises CannotAsk, Refused."""
+    """Sends a message to a broker that has the topic, or to the first broker. Returns its position. Raises CannotAsk, Refused."""
     broker, now_ms = await _broker_for(session, message.topic), world.wall_ms()
     try:
         wire = to_wire(with_unique_id(message, UniqueIdMaker(world).make(now_ms)))

@@ -1,1 +1,1 @@
-"""The brokers' topics, and the progress of consumer groups: `topics` and `groups`."""
+"""The commands `topics` and `groups`: topics, and the progress of consumer groups."""

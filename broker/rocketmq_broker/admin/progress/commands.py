@@ -1,4 +1,4 @@
-"""`topics` and `groups`. Apache's brokers can be asked as well."""
+"""The commands `topics` and `groups`. They work with Apache's brokers, too."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.output.printing import echo, print_listing, print_table, time_text
 from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS, GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.printing import print_listing, print_table, say, time_text
 
-EveryTopic = Annotated[bool, typer.Option("--all", help="Also the broker's own topics, retry topics and dead letters.")]
-EveryGroup = Annotated[bool, typer.Option("--all", help="Also groups that consume nothing, and the broker's own.")]
-OneGroup = Annotated[str | None, typer.Option("-g", "--group", help="One consumer group, queue by queue.")]
+EveryTopic = Annotated[bool, typer.Option("--all", help="Include system topics, retry topics and dead-letter topics.")]
+EveryGroup = Annotated[bool, typer.Option("--all", help="Include system groups and groups that consume nothing.")]
+OneGroup = Annotated[str | None, typer.Option("-g", "--group", help="Show each queue of one consumer group.")]
 
 
 def topics(
@@ -27,7 +27,7 @@ def topics(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Topics, with their queues and the messages that these hold."""
+    """List topics with their numbers of queues and messages."""
 
     async def work(session: Session) -> None:
         answers = await session.ask_each(lambda broker: topics_of(broker, every_one=every_one))
@@ -45,7 +45,7 @@ def groups(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Consumer groups, with their lag: how many messages they have not got yet; in hand are those popped, not acknowledged."""
+    """List consumer groups with their lag (messages not delivered yet) and messages in hand (popped, not acknowledged)."""
 
     async def all_groups(session: Session) -> None:
         answers = await session.ask_each(lambda broker: groups_of(broker, every_one=every_one))
@@ -57,14 +57,14 @@ def groups(
         answers = await session.ask_each(lambda broker: progress_of(broker, group))
         rows = [(broker.address, one) for broker, found in answers for one in found]
         if not rows:
-            raise Refused(f"the consumer group {group} has no offsets: there is no such group, or it has consumed nothing yet")
+            raise Refused(f"the consumer group {group} has no offsets: it does not exist or has not consumed any message yet")
         print_listing(rows, print_progress, as_json=as_json, nothing="")
 
     run(target_of(context, namesrv_addr, broker_addr), all_groups if group is None else one_group)
 
 
 def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:
-    """Prints topics, one a line."""
+    """Prints topics, one per line."""
     print_table(
         ("topic", "queues", "messages", "newest"),
         [(address, (one.topic, str(one.queues), str(one.messages), time_text(one.newest_ms))) for address, one in rows],
@@ -72,13 +72,13 @@ def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:
 
 
 def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
-    """Prints consumer groups, one a line."""
+    """Prints consumer groups, one per line."""
     print_table(
         ("consumer group", "online", "lag", "in hand", "consumed up to", "topics"),
         [(address, _group_cells(one)) for address, one in rows],
     )
     for one in dict.fromkeys(one.disagreement for _, one in rows if one.disagreement is not None):
-        say(f"WRONG  {one}. {SAME_SUBSCRIPTIONS}")
+        echo(f"WRONG  {one}. {SAME_SUBSCRIPTIONS}")
 
 
 def _group_cells(one: GroupFigures) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _group_cells(one: GroupFigures) -> tuple[str, ...]:
 
 
 def print_progress(rows: Sequence[tuple[str, QueueLag]]) -> None:
-    """Prints the queues of a group, one a line."""
+    """Prints the queues of a group, one per line."""
     print_table(
         ("topic", "queue", "offset", "end", "lag", "consumed up to", "in hand", "oldest of", "next visible", "attempts"),
         [(address, _cells(one)) for address, one in rows],

@@ -1,6 +1,6 @@
-"""Consumer groups of a broker, their lag, and what they have in hand.
+"""The lag and the messages in hand of a broker's consumer groups.
 
-The lag counts messages that a group has not got yet. In hand are those that it popped and has not acknowledged.
+The lag counts messages that have not been delivered to the group. Messages in hand were popped but not acknowledged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies import OffsetWrapper, PopProgress
 
-SAME_SUBSCRIPTIONS: Final = "Give all members of the group the same subscriptions, or each program a group of its own."
+SAME_SUBSCRIPTIONS: Final = "Give all members of the group the same subscriptions, or each program its own group."
 
 
 class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
@@ -25,15 +25,15 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
     online: int
     """The number of connected members."""
     topics: list[str]
-    """The topics with its offsets, without its retry topic."""
+    """The topics in which the group has offsets, without its retry topic."""
     lag: int
-    """The messages that it has not got yet, including those that wait for another attempt."""
+    """The number of messages not delivered to the group yet, including those that wait for a retry."""
     in_hand: int
-    """The messages that it popped and has not acknowledged."""
+    """The number of messages popped but not acknowledged."""
     consumed_ms: int | None
-    """The store time of the last consumed message; None without one."""
+    """The store time of the last consumed message; None if there is none."""
     disagreement: str | None = None
-    """How the members' subscriptions differ; None if they agree, and at Apache's brokers."""
+    """How the members' subscriptions differ; None if they are equal, and for Apache's brokers."""
 
 
 class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,19 +47,19 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     """The queue offset after the last message."""
     lag: int
     in_hand: int
-    """The messages that it popped and has not acknowledged; of a pulling group at Apache's brokers, those not committed."""
+    """The number of messages popped but not acknowledged; for a pulling group of Apache's brokers, those not committed."""
     oldest_ms: int | None
-    """The store time of the first message in hand; None without one, and at Apache's brokers."""
+    """The store time of the oldest message in hand; None if there is none, and for Apache's brokers."""
     next_visible_ms: int | None
-    """The time at which the first of them comes again unless it is acknowledged; None like `oldest_ms`."""
+    """When the next message in hand is delivered again unless it is acknowledged; None in the same cases as `oldest_ms`."""
     attempts: int
-    """The most deliveries of one message in hand, or about to come again: 1 unless one came again."""
+    """The maximum number of deliveries of a message that is in hand or about to be redelivered; at least 1."""
     consumed_ms: int | None
     """The store time of the last consumed message."""
 
 
 async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:
-    """Returns groups by name: those online or with consumed messages; all groups with `every_one`. Raises CannotAsk, Refused."""
+    """Returns groups that are online or have consumed messages, or all groups with `every_one`. Raises CannotAsk, Refused."""
     found = [
         await _figures(broker, group) for group in await consumer_groups(broker) if every_one or not topics.is_system_group(group)
     ]
@@ -67,7 +67,7 @@ async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFig
 
 
 async def progress_of(broker: BrokerRequests, group: str) -> list[QueueLag]:
-    """Returns a group's progress, queue by queue; nothing if it has no offsets at this broker. Raises CannotAsk, Refused."""
+    """Returns a group's progress in each queue; an empty list if it has no offsets at this broker. Raises CannotAsk, Refused."""
     table = (await consume_stats(broker, group)).offset_table
     in_order = sorted(table.items(), key=lambda entry: (entry[0].topic, entry[0].queue_id))
     return [_queue_progress(group, queue, offsets) for queue, offsets in in_order]

@@ -1,4 +1,4 @@
-"""Moves a consumer group to another position in a topic; a plan says before which messages come again, and which are skipped."""
+"""Resets the offsets of a consumer group in a topic, and plans which messages will be redelivered or skipped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import (
 TO_THE_FIRST: Final = 0
 TO_THE_END: Final = -1
 MAX_SHOWN: Final = 10
-"""The most messages of a queue that a plan shows."""
+"""The maximum number of messages of each queue in a plan."""
 
 
 class QueueMove(NamedTuple):
@@ -31,11 +31,11 @@ class QueueMove(NamedTuple):
     """The group's offset; 0 if it has none."""
     target: int
     again: int
-    """The messages that are delivered once more."""
+    """The number of messages delivered again."""
     skipped: int
-    """The messages that this group never gets."""
+    """The number of messages never delivered to the group."""
     shown: list[MessageContent]
-    """The first of those messages, at most MAX_SHOWN."""
+    """The first of these messages, at most MAX_SHOWN."""
 
 
 class ResetPlan(NamedTuple):
@@ -43,25 +43,25 @@ class ResetPlan(NamedTuple):
 
     broker: str
     members: int
-    """The consumers of the group that are online."""
+    """The number of online consumers of the group."""
     moves: list[QueueMove]
 
     @property
     def again(self) -> int:
-        """The messages that are delivered once more."""
+        """The number of messages delivered again."""
         return sum(move.again for move in self.moves)
 
     @property
     def skipped(self) -> int:
-        """The messages that the group never gets."""
+        """The number of messages never delivered to the group."""
         return sum(move.skipped for move in self.moves)
 
 
 async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
-    """Says what `reset` would do, and changes nothing. Returns None if the broker has no offsets of the group there.
+    """Returns what `reset` would do, without changes; None if the group has no offsets in the topic at this broker.
 
-    `time_ms` is TO_THE_FIRST, TO_THE_END, or milliseconds since the epoch: the message stored nearest to it is the next one then.
-    Raises CannotAsk, Refused.
+    `time_ms` is TO_THE_FIRST, TO_THE_END, or a time in milliseconds since the epoch: the group then continues with the message
+    stored nearest to it. Raises CannotAsk, Refused.
     """
     present = (await consume_stats(broker, group, topic)).offset_table
     stats = await topic_stats(broker, topic)
@@ -75,10 +75,10 @@ async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: in
 
 
 async def reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
-    """Moves the group as `plan_reset` says, and returns the plan; None if there is nothing to move. Raises CannotAsk, Refused.
+    """Resets the group as planned by `plan_reset`. Returns the plan; None if there are no offsets. Raises CannotAsk, Refused.
 
-    Members that are online get their new offsets from the broker, and commit them within seconds. Without members the broker
-    has the new offsets at once.
+    Online members receive their new offsets from the broker and commit them within seconds. Without members the new offsets are
+    stored immediately.
     """
     plan = await plan_reset(broker, group, topic, time_ms)
     if plan is None:

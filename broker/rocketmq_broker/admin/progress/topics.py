@@ -1,4 +1,4 @@
-"""The topics of a broker, the number of messages in each, and the creation of one."""
+"""Lists topics with their numbers of messages, and creates topics."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
 
     topic: str
     queues: int
-    """The number of queues to read from."""
+    """The number of read queues."""
     messages: int
-    """The number of messages in the queues, without expired ones."""
+    """The number of messages in all queues, without expired ones."""
     newest_ms: int | None
-    """The store time of the last message; None without messages."""
+    """The store time of the last message; None if there are no messages."""
 
 
 async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFigures]:
-    """Returns topics by name: those of programs, or with `every_one` also system and group topics. Raises CannotAsk, Refused."""
+    """Returns user topics, or with `every_one` also system and group topics, sorted by name. Raises CannotAsk, Refused."""
     own = await system_topics(broker)
-    wanted = sorted((name, queues) for name, queues in (await broker.topics()).items() if every_one or _is_of_programs(name, own))
+    wanted = sorted((name, queues) for name, queues in (await broker.topics()).items() if every_one or _is_user_topic(name, own))
     return [await _figures(broker, name, queues) for name, queues in wanted]
 
 
 async def create_topic(session: Session, topic: str, queues: int) -> None:
-    """Creates a topic at each broker of the session. Raises CannotAsk, and Refused for a bad name or number, or if it exists."""
+    """Creates a topic on each broker. Raises Refused for an invalid name or number, or if the topic exists; CannotAsk."""
     try:
         topics.validate_topic(topic)
     except IllegalMessage as error:
         raise Refused(f"topic {topic!r}: {error}") from None
     if not 1 <= queues <= topics.MAX_QUEUES:
-        raise Refused(f"a topic has 1 to {topics.MAX_QUEUES} queues, not {queues}")
+        raise Refused(f"number of queues must be between 1 and {topics.MAX_QUEUES}, not {queues}")
     for broker in session.brokers:
         # The request would change the queues of an existing topic.
         if topic in await broker.topics():
-            raise Refused(f"broker {broker.address} has a topic {topic} already")
+            raise Refused(f"broker {broker.address} already has a topic {topic}")
     for broker in session.brokers:
         await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, CreateTopicRequestHeader.of(topic, queues))
 
 
-def _is_of_programs(topic: str, of_the_broker: frozenset[str]) -> bool:
+def _is_user_topic(topic: str, of_the_broker: frozenset[str]) -> bool:
     is_of_a_group = topic.startswith((topics.RETRY_PREFIX, topics.DEAD_LETTER_PREFIX))
     return not (is_of_a_group or topic in of_the_broker or topics.is_system_topic(topic))
 

@@ -1,1 +1,1 @@
-"""The steps of one transaction, each with its source: `timeline`."""
+"""The command `timeline`: the steps of a transaction, each with its source."""

@@ -1,4 +1,4 @@
-"""`timeline`. Apache's brokers can be asked as well."""
+"""The command `timeline`. It works with Apache's brokers, too."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
+from rocketmq_broker.admin.output.printing import echo, print_json, print_table, time_text
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.printing import print_json, print_table, say, time_text
+from rocketmq_broker.admin.timeline.building import build_timeline
 from rocketmq_broker.admin.timeline.event import Timeline
 from rocketmq_broker.admin.timeline.evidence import gather
-from rocketmq_broker.admin.timeline.telling import tell
 
 Word = Annotated[str, typer.Argument(metavar="KEY", help="Transaction id, key of the message, or half offset.")]
 
@@ -25,13 +25,13 @@ def timeline(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """What happened to a transaction: half message, check-backs, decision, deliveries. Says what is not on record."""
+    """Show the history of a transaction: half message, check-backs, decision and deliveries, and what is not on record."""
 
     async def work(session: Session) -> None:
         answers = await session.ask_each(lambda broker: gather(broker, word))
-        rows = [(broker.address, tell(evidence)) for broker, found in answers for evidence in found]
+        rows = [(broker.address, build_timeline(evidence)) for broker, found in answers for evidence in found]
         if not rows:
-            raise Refused(f"there is no transaction {word}; rocketmq-admin message {word} finds messages of any kind")
+            raise Refused(f"transaction not found: {word}; run rocketmq-admin message {word} to find any message")
         if as_json:
             print_json(rows)
             return
@@ -42,9 +42,9 @@ def timeline(
 
 
 def _print(address: str, timeline: Timeline) -> None:
-    say(f"Transaction {timeline.transaction_id} of {timeline.producer_group}, {timeline.state}")
+    echo(f"Transaction {timeline.transaction_id} of {timeline.producer_group}, {timeline.state}")
     keys = f", keys {' '.join(timeline.keys)}" if timeline.keys else ""
-    say(f"topic {timeline.topic}{keys}, broker {address}")
+    echo(f"topic {timeline.topic}{keys}, broker {address}")
     begun_ms = next((event.at_ms for event in timeline.events if event.at_ms is not None), 0)
     print_table(
         ("time", "ms", "what happened", "on record in"),

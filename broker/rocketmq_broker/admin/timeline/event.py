@@ -1,4 +1,4 @@
-"""A step of a transaction, and the part of RocketMQ that has it on record."""
+"""The events of a transaction, and where each is recorded."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ OPERATOR = "operator"
 
 
 class Arrow(msgspec.Struct, frozen=True, rename="camel"):
-    """A sender, a receiver and a few words: an arrow of a sequence diagram."""
+    """An arrow of a sequence diagram."""
 
     sender: str
     receiver: str
-    """The sender itself for a step without a message."""
+    """Equal to the sender for a step without a message."""
     label: str
     is_lost: bool = False
     """Whether the message did not arrive."""
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
-    """A step, with its time and its source."""
+    """A step of a transaction, with its time and its source."""
 
     at_ms: int | None
     """The time; None if it is not on record."""
     what: str
     on_record: str
-    """The part of the system that has it on record."""
+    """The part of the system that recorded the event."""
     arrow: Arrow | None = None
     """None for an event without a message."""
 
 
 class Timeline(msgspec.Struct, frozen=True, rename="camel"):
-    """One transaction, from its half message to its deliveries."""
+    """The history of a transaction, from its half message to its deliveries."""
 
     transaction_id: str
     keys: list[str]
@@ -48,7 +48,7 @@ class Timeline(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def in_order(events: list[Event]) -> list[Event]:
-    """Sorts events by time. An event without a time stays behind its predecessor."""
+    """Returns the events sorted by time. An event without a time stays after its predecessor."""
     keyed, latest_ms = [], 0
     for rank, event in enumerate(events):
         latest_ms = latest_ms if event.at_ms is None else event.at_ms

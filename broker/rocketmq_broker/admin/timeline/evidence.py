@@ -1,4 +1,4 @@
-"""One broker's records of a transaction. Apache's brokers have the records, but no list of check-backs."""
+"""Collects a broker's records of a transaction. Apache's brokers have the records but no list of check-backs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 
 class GroupEvidence(NamedTuple):
-    """A consumer group's records of the message."""
+    """The records of a message's redeliveries and dead letters in one consumer group."""
 
     group: str
     redeliveries: list[Record]
@@ -31,17 +31,17 @@ class TimelineEvidence(NamedTuple):
 
     transaction_id: str
     halves: list[Record]
-    """The half message and its copies."""
+    """The half message and its later copies."""
     committed: list[Record]
     discarded: list[Record]
     groups: list[GroupEvidence]
     consumptions: list[GroupConsumption]
     info: TransactionInfo | None
-    """The broker's own info; None at Apache's."""
+    """The broker's information about the transaction; None for Apache's brokers."""
 
 
 async def gather(broker: BrokerRequests, word: str) -> list[TimelineEvidence]:
-    """Returns the transactions with that id, key or half offset, oldest first. Raises CannotAsk, Refused."""
+    """Returns the transactions with this id, key or half offset, oldest first. Raises CannotAsk, Refused."""
     infos = await _infos(broker, word)
     words = {info.transaction_id for info in infos if info.transaction_id} or {word}
     halves = [half for one in sorted(words) for half in await broker.query(topics.HALF_TOPIC, one)]
@@ -87,7 +87,7 @@ async def _of_group(broker: BrokerRequests, group: str, transaction_id: str) -> 
 
 
 def is_committed(record: Record) -> bool:
-    """Returns whether the record is the message that COMMIT made from a half message."""
+    """Returns whether the record is the visible message of a committed transaction."""
     return record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
 
 

@@ -1,4 +1,4 @@
-"""Folds repeated check-backs of a timeline into one event, so that a transaction that hangs for hours stays one screen. Pure."""
+"""Folds repeated check-backs of a timeline into one event, so that a long history fits on one screen."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
 
 MIN_FOLDED: Final = 3
-"""Fewer alike check-backs than these, between the shown ones, are not worth a fold."""
+"""The minimum number of similar check-backs to fold."""
 _SHOWN_BEFORE: Final = 2
 _SHOWN_AFTER: Final = 1
 _PORT: Final = re.compile(r":\d+$")
 _CHECK_BACK: Final = "check-back "
-_WRITTEN_AGAIN: Final = "half message written anew"
+_WRITTEN_AGAIN: Final = "half message written again"
 
 
 class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
-    """Check-backs in a row with one answer, told as one event. `at_ms` is the time of the first one."""
+    """Consecutive check-backs with the same answer as one event. `at_ms` is the time of the first one."""
 
     count: int
     until_ms: int | None
-    """The time of the last event in the fold."""
+    """The time of the last folded event."""
     pace: str
-    """How often the broker asked, and the answer: `every 2 s, answered UNKNOWN`."""
+    """The interval of the check-backs and the answer, for example `every 2 s, answered UNKNOWN`."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """A check-back, and the events that belong to it. Without a number: events of another kind."""
+    """A check-back with its events, or another event, which has no number."""
 
     events: list[Event] = field(default_factory=list)
     number: int | None = None
@@ -39,17 +39,17 @@ class _Round:
 
     @property
     def kind(self) -> tuple[str | None, str | None]:
-        """The machine whose producer was asked, and the answer: alike rounds are folded, also over restarts of the producer."""
+        """The host of the producer and the answer. Rounds with the same kind are folded, also across restarts of the producer."""
         return (_PORT.sub("", self.asked), self.answer) if self.number is not None else (None, None)
 
     @property
     def asked(self) -> str:
-        """Whom the broker asked, as a sentence."""
+        """The part of the sentence that names the producer."""
         return self.events[0].what.partition(": ")[2]
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
-    """Returns the events with each long row of alike check-backs folded. The first two and the last of a row stay."""
+    """Returns the events with long rows of similar check-backs folded. The first two and the last of each row stay."""
     kept: list[Event] = []
     for row in _rows(_rounds(events)):
         begin, end = _SHOWN_BEFORE, len(row) - _SHOWN_AFTER
@@ -63,7 +63,7 @@ def folded(events: Sequence[Event]) -> list[Event]:
 
 
 def _rounds(events: Sequence[Event]) -> Iterator[_Round]:
-    """Splits events into check-backs with their answers, and single other events."""
+    """Groups each check-back with its answer. Other events stay single."""
     current: _Round | None = None
     for event in events:
         number = _number(event)
@@ -85,7 +85,7 @@ def _rounds(events: Sequence[Event]) -> Iterator[_Round]:
 
 
 def _rows(rounds: Iterator[_Round]) -> Iterator[list[_Round]]:
-    """Groups neighbouring check-backs of one kind."""
+    """Groups consecutive check-backs of the same kind."""
     row: list[_Round] = []
     for one in rounds:
         if row and (one.number is None or row[-1].number is None or one.kind != row[-1].kind):
@@ -97,7 +97,7 @@ def _rows(rounds: Iterator[_Round]) -> Iterator[list[_Round]]:
 
 
 def _number(event: Event) -> int | None:
-    """Returns the number of a check-back; None for another event."""
+    """Returns the number of a check-back; None for other events."""
     if event.arrow is None or event.arrow.sender != BROKER or not event.arrow.label.startswith(_CHECK_BACK):
         return None
     number = event.arrow.label.removeprefix(_CHECK_BACK)
@@ -105,7 +105,7 @@ def _number(event: Event) -> int | None:
 
 
 def _belongs(event: Event, current: _Round) -> bool:
-    """Returns whether the event is the answer to the check-back, or the half message's copy that counts it."""
+    """Returns whether the event is the answer to the check-back, or the copy of the half message that counts it."""
     arrow = event.arrow
     if arrow is None or current.events[0].arrow is None:
         return False

@@ -1,7 +1,7 @@
-"""Half messages without a decision, found by queues and index: a view of pending transactions at Apache's brokers.
+"""Finds pending transactions of Apache's brokers: half messages without a decision, by the queues and the index.
 
-Apache's broker refuses pulls from the half topic until its own first check of pending transactions, and from the op topic perhaps
-always.
+Apache's broker refuses pulls from the half topic until its own first check of pending transactions, and may always refuse pulls
+from the op topic.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.queue_pages import pages
 from rocketmq_broker.admin.asking.requests import BrokerRequests
-from rocketmq_broker.admin.telling.numbers import is_number
+from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.timeline.evidence import is_committed
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
@@ -21,7 +21,7 @@ _MAX_OPS: Final = 1000
 
 
 class UndecidedHalf(NamedTuple):
-    """A half message that the latest op messages do not name."""
+    """A half message without a known decision."""
 
     transaction_id: str | None
     producer_group: str
@@ -36,15 +36,15 @@ class UndecidedHalves(NamedTuple):
     """The half messages found without a decision."""
 
     halves: list[UndecidedHalf]
-    """Newest first. Where op messages cannot be pulled, those that were rolled back are among them."""
+    """Newest first. If op messages cannot be pulled, rolled back ones are included."""
     is_readable: bool
-    """Whether the broker lets its half messages be pulled."""
+    """Whether the broker allows pulls of its half messages."""
 
 
 async def undecided_halves(broker: BrokerRequests) -> UndecidedHalves:
-    """Returns the newest half messages without an op message and without a message that consumers see. Raises CannotAsk, Refused.
+    """Returns the newest half messages without an op message and without a committed message. Raises CannotAsk, Refused.
 
-    A copy that the broker wrote at a check replaces its original. An op message further back than the newest 1,000 is not found.
+    A copy that the broker wrote at a check-back replaces its original. Only the newest 1,000 op messages are searched.
     """
     newest = await _newest(broker)
     first, end = await broker.offsets(topics.HALF_TOPIC, 0)
@@ -71,7 +71,7 @@ async def _newest(broker: BrokerRequests) -> list[Record]:
 
 
 async def _is_delivered(broker: BrokerRequests, half: UndecidedHalf) -> bool:
-    """Returns whether COMMIT has made a message of the half message."""
+    """Returns whether the half message has been committed."""
     if half.transaction_id is None:
         return False
     found = await broker.query(half.topic, half.transaction_id)
@@ -79,7 +79,7 @@ async def _is_delivered(broker: BrokerRequests, half: UndecidedHalf) -> bool:
 
 
 async def _decided(broker: BrokerRequests) -> set[int]:
-    """Returns the queue offsets of half messages that op messages name."""
+    """Returns the queue offsets of the half messages that op messages refer to."""
     decided: set[int] = set()
     seen = 0
     async for page in pages(broker, topics.OP_HALF_TOPIC):

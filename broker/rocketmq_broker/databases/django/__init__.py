@@ -1,4 +1,4 @@
-"""Barrier, settle and once for Django's ORM. Needs the extra `django`, and this package's name in INSTALLED_APPS.
+"""`barrier`, `settle`, `once` and `conclude` for Django's ORM. Needs the extra `django` and this package in INSTALLED_APPS.
 
     def execute_local_transaction(self, message, payment):
         with barrier(message):
@@ -8,9 +8,9 @@
     def check_local_transaction(self, message):
         return settle(message)
 
-Each call is a database transaction of its own, durable where it ends: inside another one Django raises RuntimeError. Each first
-closes this thread's connection if it is broken or too old, as Django does at the begin of a request: listeners run in threads
-without requests. `using` names the database.
+Each call except `conclude` runs in its own durable database transaction. Inside another transaction Django raises RuntimeError.
+Each call first closes this thread's connection if it is broken or too old, as Django does at the start of a request, because
+listeners run in threads without requests. `using` is the alias of the database.
 """
 
 from collections.abc import Iterator
@@ -33,11 +33,11 @@ _APP = "rocketmq"
 
 @contextmanager
 def barrier(message: Message, state: LocalOutcome = LocalOutcome.COMMITTED, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Runs a local transaction in its block: the transaction's row and the block's work get one database commit, the last step.
+    """Runs a local transaction in its block. The transaction's row and the block's work are committed together at the end.
 
-    Durable after the block. Raises DecidedBefore, before the block runs, if the transaction has a row. If the block raises,
-    nothing is written. If the database commit raises, nobody knows: answer UNKNOWN, and the check-back decides.
-    With PENDING, `conclude` decides later, and the listener answers UNKNOWN.
+    The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a row. If the
+    block raises an error, nothing is written. If the database commit raises an error, the outcome is not known: answer UNKNOWN,
+    so that the check-back decides. With PENDING, answer UNKNOWN and call `conclude` later.
     """
     transaction_id = transaction_id_of(message)
     with _one_commit(using):
@@ -47,7 +47,7 @@ def barrier(message: Message, state: LocalOutcome = LocalOutcome.COMMITTED, *, u
 
 
 def settle(message: Message, *, using: str = DEFAULT_DB_ALIAS) -> LocalTransactionState:
-    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row; durable on return."""
+    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row. Durable on return."""
     transaction_id = transaction_id_of(message)
     with _one_commit(using):
         _inserted("TransactionOutcome", using, transaction_id=transaction_id, state=LocalOutcome.ROLLED_BACK.value)
@@ -57,12 +57,12 @@ def settle(message: Message, *, using: str = DEFAULT_DB_ALIAS) -> LocalTransacti
 
 @contextmanager
 def once(message: MessageExt | str, consumer: str, key: str | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
-    """Yields whether `consumer` has not consumed this message before; the block's work and this fact get one database commit.
+    """Yields True if `consumer` has not consumed this message before. The block's work and this fact are committed together.
 
-    Durable after the block. `consumer` names what is done, such as the consumer group: two of them in one database each consume
-    a message once. `key` is an id of the business, such as an order's; the default is the message's id from its producer. In
-    place of the message its key will do, as a Celery task has it. One that another thread consumes at this moment waits for it.
-    If the block raises, the message may be consumed again.
+    The work is durable after the block. If the block raises an error, the message may be consumed again. If another thread is
+    consuming the same message, the call waits for it. `consumer` identifies the work, for example by the consumer group: each
+    consumer consumes a message once. `key` is a business key such as an order id; the default is the message's unique id.
+    `message` may also be the key itself, for example in a Celery task.
     """
     message_key = key_of(message, consumer, key)
     with _one_commit(using):
@@ -70,9 +70,9 @@ def once(message: MessageExt | str, consumer: str, key: str | None = None, *, us
 
 
 def conclude(transaction_id: str, state: LocalOutcome, *, using: str = DEFAULT_DB_ALIAS) -> bool:
-    """Decides a PENDING transaction, in the caller's `transaction.atomic`: nothing is durable before its commit.
+    """Decides a PENDING transaction within the caller's `transaction.atomic` block. It is durable when the caller commits.
 
-    Returns False, and writes nothing, if the transaction is not PENDING.
+    Returns False and writes nothing if the transaction is not PENDING.
     """
     pending = _rows("TransactionOutcome", using).filter(transaction_id=transaction_id, state=LocalOutcome.PENDING.value)
     return bool(pending.update(state=state.value) == 1)
@@ -86,7 +86,7 @@ def _one_commit(using: str) -> Iterator[None]:
 
 
 def _inserted(model: str, using: str, **values: str) -> bool:
-    """Inserts a row unless its key is there. Returns whether it did; another violation raises the database's error."""
+    """Inserts a row unless its key exists. Returns whether it was inserted. Other violations raise the database's error."""
     rows = _rows(model, using)
     try:
         with transaction.atomic(using=using):
@@ -100,5 +100,5 @@ def _inserted(model: str, using: str, **values: str) -> bool:
 
 
 def _rows(model: str, using: str) -> Any:
-    """Returns the model's rows. Models are there once Django is set up, which is after this module is imported."""
+    """Returns the model's rows. Looks up the model at each call, because Django loads models after importing this module."""
     return installed_apps.get_model(_APP, model)._default_manager.using(using)

@@ -1,10 +1,10 @@
-"""The Django app: `rocketmq_broker.databases.django` in INSTALLED_APPS."""
+"""The configuration of the Django app `rocketmq_broker.databases.django`."""
 
 from django.apps import AppConfig
 
 
 class RocketmqConfig(AppConfig):
-    """Two tables in the program's database; `manage.py migrate` makes them."""
+    """The Django app with the tables of transactions and consumed messages. `manage.py migrate` creates the tables."""
 
     name = "rocketmq_broker.databases.django"
     label = "rocketmq"

@@ -1,4 +1,4 @@
-"""The tables of barrier and consumed messages as Django's models, with the names and columns of `databases.sqlalchemy`."""
+"""Django models of the two tables, with the same names and columns as in `databases.sqlalchemy`."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,7 +7,7 @@ from rocketmq_broker.databases import MAX_CHARACTERS
 
 
 class TransactionOutcome(models.Model):
-    """The state of a transaction's local transaction (`rocketmq_broker.databases.LocalOutcome`)."""
+    """The state of a local transaction (`rocketmq_broker.databases.LocalOutcome`)."""
 
     transaction_id = models.CharField(primary_key=True, max_length=64)
     state = models.CharField(max_length=16)
@@ -27,7 +27,7 @@ class ConsumedMessage(models.Model):
     written_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """The table's name, and what makes a message unique."""
+        """The table's name and its unique constraint."""
 
         db_table = "rocketmq_consumed"
         constraints = [models.UniqueConstraint(fields=["consumer", "message_key"], name="uq_rocketmq_consumed")]

@@ -16,13 +16,13 @@ from tests.unit.admin.console.visitor import Visitor
 
 COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOWN
 FINDINGS = {
-    "abandoned": "nobody can be asked about, because no producer of leavers is online",
-    "discarded": "discarded messages of losers wait for a person",
-    "dead-letters": "2 dead letters of mails wait for a person",
-    "again": "Messages come to the group credits again and again",
-    "fine": "It answers; it speaks the protocol of",
+    "abandoned": "cannot be checked back, because no producer of leavers is online",
+    "discarded": "discarded messages of losers need an operator",
+    "dead-letters": "2 dead letters of mails need an operator",
+    "again": "The group credits receives messages repeatedly",
+    "fine": "It answers and uses the protocol of",
 }
-"""What waits for a person at the broker of these tests, and a finding that needs nobody."""
+"""The problems at the broker of these tests, and a finding that needs no action."""
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def rocketmq_settings() -> Mapping[str, object]:
 
 @pytest.fixture
 def troubled(rocketmq: SyncRocketMQ, visitor: Visitor) -> SyncRocketMQ:
-    """A broker with a message in each place where one can wait for a person, and one treated in each way."""
+    """A broker with a message in each place where one can need an operator, and one treated in each way."""
     for number in range(3):
         producer = rocketmq.transaction_producer("losers", Shop(UNKNOWN, UNKNOWN))
         producer.send_message_in_transaction(Message.of("orders", b"lost", keys=[f"lost-{number}"]))
@@ -86,7 +86,7 @@ def test_each_link_of_each_page_leads_to_a_page(language: str, troubled: SyncRoc
 class TestOfABrokerThatRefuses:
     ALERTS = (
         "It refuses all messages (brokerPermission=0)",
-        "It lets nobody consume (brokerPermission=0)",
+        "It refuses all pulls (brokerPermission=0)",
         "It refuses half messages (rejectTransactionMessage=true)",
         "Its disk is 100 % full: above 90 % it refuses new messages",
     )

@@ -28,8 +28,8 @@ HALF = [
 
 
 class Impatient(PatientProtocol):
-    to_end_request_s = 0.2
-    crowd = 10
+    request_timeout_s = 0.2
+    max_connections = 10
 
 
 async def home(request: Request) -> PlainTextResponse:
@@ -75,7 +75,7 @@ async def test_who_does_not_end_a_request_is_cut_off(half: bytes) -> None:
 
 async def test_half_requests_make_room_for_whole_ones() -> None:
     class Crowded(PatientProtocol):
-        crowd = 10
+        max_connections = 10
 
     async with serving(Crowded) as port:
         halves = [await asyncio.open_connection("127.0.0.1", port) for _ in range(30)]

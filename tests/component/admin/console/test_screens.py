@@ -56,7 +56,7 @@ EVERY_SCREEN = ("/", "/pending", "/discarded", "/dead-letters", "/decided", "/to
 @pytest.mark.parametrize("path", EVERY_SCREEN)
 def test_a_screen_of_a_broker_without_messages_says_that_there_are_none(path: str, visitor: Visitor) -> None:
     seen = visitor.sees(path)
-    words = ("All is well", "No ", "Nothing", "There are no", "There is no", "Find")
+    words = ("No problems found", "No ", "Nothing", "There are no", "There is no", "Find")
     assert any(word in seen for word in words)
 
 
@@ -74,7 +74,7 @@ def test_a_pending_transaction_whose_producer_left_says_that_nobody_is_online(ro
     producer = rocketmq.transaction_producer("shops", Shop(UNKNOWN))
     producer.send_message_in_transaction(Message.of("orders", b"paid"))
     producer.shutdown()
-    assert "nobody online" in visitor.sees("/pending")
+    assert "none online" in visitor.sees("/pending")
 
 
 def test_a_transaction_has_its_timeline_as_a_table_and_as_a_picture(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
@@ -107,7 +107,7 @@ def test_a_person_decides_a_pending_transaction_by_hand_and_the_reason_is_kept(r
     ("fields", "sentence"),
     [
         ({"decision": "COMMIT", "is_sure": "yes"}, "The reason is empty"),
-        ({"decision": "COMMIT", "reason": "paid"}, "A decision cannot be taken back: tick that you know it"),
+        ({"decision": "COMMIT", "reason": "paid"}, "A decision cannot be undone: confirm it"),
         ({"reason": "paid", "is_sure": "yes"}, "Choose COMMIT or ROLLBACK"),
     ],
 )
@@ -171,7 +171,7 @@ class TestWithOneCheck:
         assert '<a href="/discarded">' in visitor.html("/transaction?word=order-1")
         assert "resumed: " in visitor.posts("/discarded", "/discarded/resume")
         assert rocketmq.pending()
-        assert "Resume" not in visitor.sees("/discarded").replace("Resume one when", "")
+        assert "Resume" not in visitor.sees("/discarded").replace("Resume a message when", "")
 
 
 class TestDeadLetters:
@@ -186,11 +186,11 @@ class TestDeadLetters:
 
     def test_it_is_found_by_its_group(self, letter: str, visitor: Visitor) -> None:
         assert "credits 1 1" in visitor.sees("/dead-letters")
-        assert "nobody has treated it" in visitor.sees("/dead-letters/group?group=credits")
+        assert "untreated" in visitor.sees("/dead-letters/group?group=credits")
         assert "odd" in visitor.sees(letter)
 
     def test_it_says_where_the_exception_is(self, letter: str, visitor: Visitor) -> None:
-        assert "the log of the consumer group has it" in visitor.sees(letter)
+        assert "Look in the consumer group's log" in visitor.sees(letter)
 
     def test_it_shows_what_witnesses_know_of_the_groups_failure(self, letter: str, rocketmq: SyncRocketMQ) -> None:
         async def witness(message_id: str, keys: list[str]) -> list[Event]:
@@ -264,12 +264,12 @@ def test_the_bytes_of_a_half_message_are_shown_with_each_field_marked(rocketmq: 
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
-        ("/transaction?word=order-9", "There is no transaction order-9."),
-        ("/topic?topic=nowhere", "There is no topic nowhere."),
+        ("/transaction?word=order-9", "Transaction not found: order-9."),
+        ("/topic?topic=nowhere", "Topic not found: nowhere."),
         ("/group?group=nobody", "The consumer group nobody has no offsets and no members"),
-        ("/record?offset=0&broker=192.0.2.1:10911", "No broker at 192.0.2.1:10911 is known here."),
-        ("/dead-letter?message=x", "There is no dead letter x."),
-        ("/nowhere", "There is no such page."),
+        ("/record?offset=0&broker=192.0.2.1:10911", "Unknown broker 192.0.2.1:10911."),
+        ("/dead-letter?message=x", "Dead letter not found: x."),
+        ("/nowhere", "Page not found."),
     ],
 )
 def test_what_is_not_there_is_said_in_a_sentence(path: str, sentence: str, visitor: Visitor) -> None:
@@ -288,5 +288,5 @@ def test_what_strangers_wrote_is_text_and_never_markup(rocketmq: SyncRocketMQ, v
 def test_a_broker_that_is_gone_is_said_in_a_sentence(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
     rocketmq.crash()
     seen = visitor.sees("/pending", 503)
-    assert "Reload this page to ask again" in seen
+    assert "Reload this page to try again" in seen
     assert "Traceback" not in seen

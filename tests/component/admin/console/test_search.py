@@ -38,7 +38,7 @@ def test_messages_with_one_key_are_listed_and_their_links_work(transaction_id: s
     [
         ("payment-1", "in a key or id; keys payment-17", "transaction"),
         ("IN CASH", "in the body; keys payment-17", "transaction"),
-        ("paymant-17", "a key like it; keys payment-17", "transaction"),
+        ("paymant-17", "a similar key; keys payment-17", "transaction"),
         ("grace", "in the body; keys parcel-7", "message"),
         ("crimson", "in a property; keys parcel-7", "message"),
     ],
@@ -47,7 +47,7 @@ def test_where_nothing_is_found_what_is_near_is_offered(
     word: str, where: str, name: str, transaction_id: str, visitor: Visitor
 ) -> None:
     seen = visitor.sees(f"/search?word={word}")
-    assert f"Nothing has the id or key {word}." in seen
+    assert f"No message or transaction with the id or key {word}." in seen
     assert where in seen
     assert (transaction_id in seen) is (name == "transaction")
 
@@ -62,13 +62,13 @@ def test_the_links_of_what_is_near_lead_to_it(transaction_id: str, visitor: Visi
 def test_a_word_that_is_nowhere_is_said_to_be_nowhere(word: str, transaction_id: str, visitor: Visitor) -> None:
     seen = visitor.client.get("/search", params={"word": word})
     assert seen.status_code == 200
-    assert "Nothing is near it either" in seen.text
+    assert "No similar messages among" in seen.text
     assert "<script>alert" not in seen.text
 
 
 def test_a_word_is_bounded(visitor: Visitor) -> None:
-    assert "A word has at most 200 letters" in visitor.sees(f"/search?word={'a' * 201}", 404)
-    assert "Type an id" in visitor.sees("/search?word=")
+    assert "Word too long: 201 characters, at most 200" in visitor.sees(f"/search?word={'a' * 201}", 404)
+    assert "Enter an id" in visitor.sees("/search?word=")
 
 
 def test_the_screen_of_messages_leads_to_what_is_near(transaction_id: str, visitor: Visitor) -> None:

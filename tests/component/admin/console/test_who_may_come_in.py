@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from rocketmq_broker.admin.console import ConsoleSettings, create_console
 from rocketmq_broker.admin.console.guard import MAX_BODY_BYTES
-from rocketmq_broker.admin.console.login import LoginDoor, path_within
+from rocketmq_broker.admin.console.login import PasswordCheck, path_within
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.world import World
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
@@ -83,7 +83,7 @@ def test_a_form_that_is_too_long_is_refused(client: TestClient) -> None:
 
 def test_without_the_password_every_page_leads_to_the_login_page(guarded: Visitor) -> None:
     for path in ("/", "/pending", "/transaction?word=a%26b"):
-        assert "The console's password" in guarded.sees(path)
+        assert "Console password" in guarded.sees(path)
     assert guarded.client.get("/pending/live").status_code == 401
     assert guarded.client.post("/discarded/resume", data={"message": "x"}).status_code == 401
     assert guarded.client.get("/static/console.css").status_code == 200
@@ -97,7 +97,7 @@ def test_the_password_lets_in_and_leads_to_the_page_that_was_asked_for(guarded: 
 
 def test_a_wrong_password_is_refused_and_five_of_them_shut_the_door_for_a_minute(guarded: Visitor) -> None:
     for _ in range(5):
-        assert "That is not the password." in guarded.posts("/login", "/login", 403, password="guess")
+        assert "Wrong password." in guarded.posts("/login", "/login", 403, password="guess")
     assert "Wait a minute" in guarded.posts("/login", "/login", 429, password=PASSWORD)
 
 
@@ -106,34 +106,34 @@ GUESSER = "192.0.2.66"
 
 def test_the_door_opens_again_after_a_minute_and_then_after_longer_and_longer() -> None:
     now_s = 0.0
-    door = LoginDoor(PASSWORD, World(steady_ns=lambda: int(now_s * 1e9)))
-    assert not any(door.opens_for("guess", GUESSER) for _ in range(4))
-    for shut_s in (60, 120, 240, 480, 960, 1920, 3600, 3600):
-        assert door.shut_for_s(GUESSER) == 0
-        assert not door.opens_for("guess", GUESSER)
-        assert door.shut_for_s(GUESSER) == shut_s
-        now_s += shut_s
-    assert door.opens_for(PASSWORD, GUESSER)
-    assert not door.opens_for("guess", GUESSER)
-    assert door.shut_for_s(GUESSER) == 0, "the right password makes up for the wrong ones"
+    check = PasswordCheck(PASSWORD, World(steady_ns=lambda: int(now_s * 1e9)))
+    assert not any(check.accepts("guess", GUESSER) for _ in range(4))
+    for block_s in (60, 120, 240, 480, 960, 1920, 3600, 3600):
+        assert check.blocked_for_s(GUESSER) == 0
+        assert not check.accepts("guess", GUESSER)
+        assert check.blocked_for_s(GUESSER) == block_s
+        now_s += block_s
+    assert check.accepts(PASSWORD, GUESSER)
+    assert not check.accepts("guess", GUESSER)
+    assert check.blocked_for_s(GUESSER) == 0, "the right password makes up for the wrong ones"
 
 
 def test_the_wrong_passwords_of_one_address_shut_nobody_else_out() -> None:
-    door = LoginDoor(PASSWORD, World(steady_ns=lambda: 0))
+    check = PasswordCheck(PASSWORD, World(steady_ns=lambda: 0))
     for number in range(100):
-        door.opens_for("guess", f"2001:db8:0:1::{number:x}")
-        door.opens_for("guess", GUESSER)
-    assert door.shut_for_s(GUESSER) > 0
-    assert door.shut_for_s("2001:db8:0:1::ffff") > 0, "a network of IPv6 is one address"
-    assert door.shut_for_s("192.0.2.7") == door.shut_for_s("2001:db8:0:2::1") == 0
-    assert door.opens_for(PASSWORD, "192.0.2.7")
+        check.accepts("guess", f"2001:db8:0:1::{number:x}")
+        check.accepts("guess", GUESSER)
+    assert check.blocked_for_s(GUESSER) > 0
+    assert check.blocked_for_s("2001:db8:0:1::ffff") > 0, "a network of IPv6 is one address"
+    assert check.blocked_for_s("192.0.2.7") == check.blocked_for_s("2001:db8:0:2::1") == 0
+    assert check.accepts(PASSWORD, "192.0.2.7")
 
 
 def test_addresses_that_guess_are_remembered_up_to_a_bound() -> None:
-    door = LoginDoor(PASSWORD, World(steady_ns=lambda: 0))
+    check = PasswordCheck(PASSWORD, World(steady_ns=lambda: 0))
     for number in range(20_000):
-        door.opens_for("guess", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
-    assert len(door._guesses) == 10_000
+        check.accepts("guess", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
+    assert len(check._guesses) == 10_000
 
 
 def test_the_cookie_is_kept_from_scripts_and_from_other_sites(guarded: Visitor) -> None:

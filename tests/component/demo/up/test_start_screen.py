@@ -104,7 +104,7 @@ def test_the_first_page_says_what_runs_with_links_and_offers_each_scenario(visit
     assert f'<a href="{ORDER_URL}">order service</a>' in html
     assert f'href="{ORDER_URL}/docs"' in html
     assert all(f'name="scenario" value="{scenario.name}"' in html for scenario in SCENARIOS)
-    assert "All is well" in visitor.sees("/overview")
+    assert "No problems found" in visitor.sees("/overview")
     assert '<a href="/overview">Overview</a>' in html
 
 
@@ -236,7 +236,7 @@ def test_a_form_of_an_older_console_comes_back_filled_in(visitor: Visitor) -> No
     visitor.html("/")
     answer = visitor.client.post("/orders/place", data={"csrf": "old", **FORM, "customer": "grace"})
     assert answer.status_code == 403
-    assert "This page was older than the console's session, and nothing was done" in answer.text.replace("&#39;", "'")
+    assert "This page had expired, so nothing was done" in answer.text.replace("&#39;", "'")
     assert 'value="grace"' in answer.text
 
 

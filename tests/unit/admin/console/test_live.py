@@ -25,7 +25,7 @@ async def test_a_part_is_sent_at_once_and_again_only_when_it_changed() -> None:
 
 
 async def test_streams_end_with_the_console_and_are_bounded() -> None:
-    streams = Streams(most=1)
+    streams = Streams(max_streams=1)
 
     async def draw() -> str:
         return "one"
@@ -40,7 +40,7 @@ async def test_streams_end_with_the_console_and_are_bounded() -> None:
 
 
 async def test_pages_that_ask_at_once_do_not_pass_the_bound() -> None:
-    streams = Streams(most=32)
+    streams = Streams(max_streams=32)
 
     async def draw() -> str:
         await asyncio.sleep(0)
@@ -56,7 +56,7 @@ async def test_pages_that_ask_at_once_do_not_pass_the_bound() -> None:
 
 
 async def test_a_page_whose_visitor_left_before_its_first_part_counts_no_longer() -> None:
-    streams = Streams(most=1)
+    streams = Streams(max_streams=1)
 
     async def draw() -> str:
         return "one"

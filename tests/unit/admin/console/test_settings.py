@@ -36,10 +36,10 @@ def test_a_password_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()
     for environment, file, sentence in (
-        ({"ROCKETMQ_CONSOLE_PASSWORD": "short"}, None, "fewer than 8"),
-        ({}, str(tmp_path / "missing"), "cannot be read"),
+        ({"ROCKETMQ_CONSOLE_PASSWORD": "short"}, None, "at least 8 characters"),
+        ({}, str(tmp_path / "missing"), "cannot read the password file"),
         ({}, str(empty), "is empty"),
-        ({"ROCKETMQ_CONSOLE_PASSWORD": "correct horse"}, str(empty), "one or the other"),
+        ({"ROCKETMQ_CONSOLE_PASSWORD": "correct horse"}, str(empty), "both set"),
     ):
         with pytest.raises(UnusableSettings, match=sentence):
             console_settings("127.0.0.1:8088", environment, file)

@@ -40,7 +40,7 @@ def test_each_title_each_heading_and_each_state_has_its_chinese() -> None:
     visit = Visit(BROKERS, {"topic": "orders", "group": "shops"}, lambda: 0)
     said = [screen.title for screen in screens] + [screen.heading(visit) for screen in screens if screen.heading]
     said += [section.title for section in own_sections("/")] + [state.value for state in State]
-    assert [one for one in said if CHINESE.told(one) == one] == []
+    assert [one for one in said if CHINESE.translated(one) == one] == []
 
 
 def test_what_forms_say_has_its_chinese() -> None:
@@ -64,13 +64,13 @@ def test_what_forms_say_has_its_chinese() -> None:
     ],
 )
 def test_sentences_of_a_timeline_that_are_alike_keep_apart(english: str, parts: list[str]) -> None:
-    assert re.split("[\uff0c\uff1a]", str(CHINESE.told(english))) == parts
+    assert re.split("[\uff0c\uff1a]", str(CHINESE.translated(english))) == parts
 
 
 @pytest.mark.parametrize(
     ("source", "runs"),
     [
-        ("<p>All is well.</p>", ["All is well."]),
+        ("<p>No problems found.</p>", ["No problems found."]),
         ("<th>age</th><th></th><th>{{ x }}</th>", ["age"]),
         ("<p>Go <a href='/'>to the\n overview</a>.</p>", ["Go <0>to the overview<1>."]),
         ("<strong>in {{ x }}</strong>", ["in {0}"]),
@@ -93,10 +93,10 @@ def test_translated_words_stand_where_the_english_ones_stood() -> None:
 
 def test_a_sentence_of_a_program_is_told_with_what_differs_and_an_unknown_one_as_it_is() -> None:
     words = Words({}, {"Topic {0}": "主题 {0}", "a of {0} in {1}": "{1} 的 {0}"})
-    assert words.told("Topic a {0}") == "主题 a {0}"
-    assert words.told("a of b in c") == "c 的 b"
-    assert words.told("My Topic x") == "My Topic x"
-    assert words.told(7) == 7
+    assert words.translated("Topic a {0}") == "主题 a {0}"
+    assert words.translated("a of b in c") == "c 的 b"
+    assert words.translated("My Topic x") == "My Topic x"
+    assert words.translated(7) == 7
 
 
 def test_where_two_catalogues_differ_the_first_folder_counts(tmp_path: Path) -> None:

@@ -77,4 +77,4 @@ def test_each_title_has_its_chinese() -> None:
     words = Words.of("zh", [screens.TEMPLATES])
     titles = set(re.findall(r'(?:Section\(|Screen\("[^"]*", )"([^"]+)"', Path(screens.__file__).read_text()))
     assert len(titles) == 7
-    assert {title for title in titles if words.told(title) == title} == set()
+    assert {title for title in titles if words.translated(title) == title} == set()

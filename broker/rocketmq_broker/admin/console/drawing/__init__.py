@@ -1,1 +1,1 @@
-"""The geometry of pictures, computed from records and figures. Templates turn it into SVG."""
+"""Computes the geometry of diagrams and charts, which templates render as SVG."""

@@ -1,4 +1,4 @@
-"""A small chart of one figure over the last minutes."""
+"""A line chart of one value over the last minutes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ HEIGHT: Final = 72
 _MARGIN: Final = 4
 
 Point = tuple[int, float | None]
-"""A time in milliseconds, and the figure; None where it could not be asked."""
+"""A time in milliseconds, and the value; None if the value is unknown."""
 
 
 class Chart(NamedTuple):
-    """Lines in a space of `width` by `height`; a gap where the figure is not known."""
+    """Lines in an area of `width` by `height`, with a gap where the value is unknown."""
 
     title: str
     unit: str
     lines: list[str]
-    """Each as the `points` of an SVG polyline."""
+    """The `points` attributes of SVG polylines."""
     latest: str
-    """The last figure; `unknown` where it could not be asked."""
+    """The last value, or `unknown`."""
     highest: str
     minutes: str
     """The period of the chart."""
@@ -30,7 +30,7 @@ class Chart(NamedTuple):
 
 
 def chart(title: str, unit: str, points: Sequence[Point], *, span_ms: int) -> Chart:
-    """Draws the figure over the `span_ms` before the last point. The scale goes from 0 to the highest figure, 1 at least."""
+    """Returns a chart of the values in the `span_ms` before the last point. The scale is from 0 to the maximum, at least 1."""
     known = [value for _, value in points if value is not None]
     top = max(1.0, *known) if known else 1.0
     end_ms = points[-1][0] if points else 0

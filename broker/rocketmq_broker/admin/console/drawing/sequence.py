@@ -1,35 +1,35 @@
-"""The sequence diagram of a transaction: senders and receivers from top to bottom, with the time that passed."""
+"""Lays out the sequence diagram of a transaction."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.telling.durations import duration_text, since_text
+from rocketmq_broker.admin.output.durations import duration_text, since_text
 from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Arrow, Event
 from rocketmq_broker.admin.timeline.folding import FoldedEvent
 
 _TIMES_WIDTH: Final = 84
-"""Left of the life lines: the time since the half message."""
+"""The width of the column on the left with the times since the half message."""
 _LANE_WIDTH: Final = 172
 _HEAD_HEIGHT: Final = 44
 _ROW_HEIGHT: Final = 40
 _WAIT_HEIGHT: Final = 24
 _FOOT_HEIGHT: Final = 14
 _LONG_WAIT_MS: Final = 1_000
-"""A longer time between two arrows gets a mark: the rows' distance says nothing about time."""
+"""A longer time between two arrows is marked, because the distance between rows does not show time."""
 _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
-"""At most, for a letter of a label: a label behind a loop of the last life line widens the picture."""
+"""The maximum width of a letter of a label. A label beside a loop of the last life line widens the diagram."""
 _MAX_LABEL_LENGTH: Final = 25
-"""Letters that fit above an arrow between neighbours."""
+"""The number of characters that fit above an arrow between neighbouring life lines."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32
-"""Letters beside a loop: nothing else stands in its row."""
+"""The number of characters beside a loop, whose row has no other label."""
 _MAX_NAME_LENGTH: Final = 20
 
 
 class Lane(NamedTuple):
-    """A participant: a name above a life line."""
+    """A participant, shown as a name above a life line."""
 
     name: str
     full_name: str
@@ -37,7 +37,7 @@ class Lane(NamedTuple):
 
 
 class Row(NamedTuple):
-    """An arrow, with the time of its event."""
+    """An arrow with the time of its event."""
 
     y: int
     begin_x: int
@@ -46,36 +46,36 @@ class Row(NamedTuple):
     label_x: int
     label: str
     what: str
-    """The whole sentence, for a tooltip and for a screen reader."""
+    """The full sentence, for the tooltip and for screen readers."""
     time: str
     """The time since the half message; empty if unknown."""
     is_lost: bool
 
     @property
     def is_loop(self) -> bool:
-        """True if it begins and ends at one life line."""
+        """True if the arrow begins and ends at the same life line."""
         return self.begin_x == self.end_x
 
     @property
     def head_x(self) -> int:
-        """The x position of the arrow's head: half the way for a lost message."""
+        """The x position of the arrowhead. The arrow of a lost message ends halfway."""
         return (self.begin_x + self.end_x) // 2 if self.is_lost else self.end_x
 
     @property
     def toward(self) -> int:
-        """1 for an arrow to the right, -1 for one to the left."""
+        """1 for an arrow to the right, -1 for an arrow to the left."""
         return 1 if self.end_x >= self.begin_x else -1
 
 
 class WaitMark(NamedTuple):
-    """A band across all life lines, where time passes that the rows do not show."""
+    """A band across all life lines that shows how much time passes."""
 
     y: int
     text: str
 
 
 class Diagram(NamedTuple):
-    """Lanes and rows in a space of `width` by `height`."""
+    """Lanes and rows in an area of `width` by `height`."""
 
     width: int
     height: int
@@ -87,7 +87,7 @@ class Diagram(NamedTuple):
 
 
 def sequence_diagram(events: Sequence[Event]) -> Diagram:
-    """Lays out the events that are arrows, in their order: producers to the left of the broker, consumers to its right."""
+    """Returns the diagram of the events that have arrows. Producers are to the left of the broker, consumers to its right."""
     drawn = [(event, event.arrow) for event in events if event.arrow is not None]
     names = _lanes(pair for _, arrow in drawn for pair in ((arrow.sender, arrow.receiver),))
     places = {name: _TIMES_WIDTH + _LANE_WIDTH // 2 + index * _LANE_WIDTH for index, name in enumerate(names)}
@@ -128,7 +128,10 @@ def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms
 
 
 def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Returns the participants: operators, the broker's senders, the broker, then all others; databases at the outside."""
+    """Returns the participants from left to right: operators, senders to the broker, the broker, and all others.
+
+    A participant without an arrow to the broker, such as a database, is placed outside its neighbour.
+    """
     left: list[str] = []
     right: list[str] = []
     for sender, receiver in pairs:
@@ -148,5 +151,5 @@ def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
     return [*left, BROKER, *right]
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+def _cut(text: str, max_length: int) -> str:
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"

@@ -1,9 +1,9 @@
-"""The console's own screens and forms, one module for each subject."""
+"""The console's own screens and forms."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.pages import Section
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
@@ -40,12 +40,12 @@ _SECTIONS: Final = (
 
 
 def own_sections(overview_path: str) -> list[Section]:
-    """Returns the navigation's entries of the console."""
+    """Returns the console's own navigation entries."""
     return [Section("Overview", overview_path), *_SECTIONS]
 
 
 def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequence[Finder], overview_path: str) -> list[Screen]:
-    """Returns all screens of the console."""
+    """Returns the console's own screens."""
     return [
         overview.screen(sampler, overview_path),
         pending.SCREEN,
@@ -65,7 +65,7 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequenc
     ]
 
 
-def own_deeds(world: World) -> list[Deed]:
-    """Returns all forms of the console that change something."""
-    of_parked = (*discarded.DEEDS, *dead_letters.DEEDS)
-    return [*transaction.DEEDS, *of_parked, sending.send_deed(world), sending.CREATE_DEED, resetting.DEED]
+def own_actions(world: World) -> list[Action]:
+    """Returns the console's own actions."""
+    of_parked = (*discarded.ACTIONS, *dead_letters.ACTIONS)
+    return [*transaction.ACTIONS, *of_parked, sending.send_action(world), sending.CREATE_ACTION, resetting.ACTION]

@@ -26,7 +26,7 @@ class ClientFacts(NamedTuple):
 
     broker: str
     producers: list[ClientRow] | None
-    """None at a broker that does not list them."""
+    """None if the broker does not list its producers."""
     consumers: list[ClientRow]
 
 

@@ -1,4 +1,4 @@
-"""Dead letters: the groups with dead letters, those of one group, and one letter with its form to retry or dismiss it."""
+"""Dead letters: the groups with dead letters, the dead letters of a group, and a dead letter with its forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.requests import BrokerRequests
-from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens.transaction import Witness
@@ -24,7 +24,7 @@ from rocketmq_broker.admin.dead_letters.finding import (
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.timeline.event import Event, in_order
 
-_MOST: Final = 50
+_MAX_ROWS: Final = 50
 
 
 class GroupLetters(NamedTuple):
@@ -33,16 +33,16 @@ class GroupLetters(NamedTuple):
     group: str
     rows: list[tuple[str, DeadLetter]]
     now_ms: int
-    most: int = _MOST
+    max_rows: int = _MAX_ROWS
 
 
 class LetterFacts(NamedTuple):
-    """One dead letter in full."""
+    """The complete content of a dead letter."""
 
     broker: str
     content: DeadLetterContent
     reasons: list[Event]
-    """What witnesses have on record of the consumer group's failure; the letter has no place for it."""
+    """Events that explain the consumer group's failure, which the message itself does not contain."""
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, DeadLetterGroup]]:
@@ -59,10 +59,10 @@ async def find_letters(visit: Visit) -> GroupLetters:
 
 
 def letter_screen(witnesses: Sequence[Witness]) -> Screen:
-    """Returns the screen of one letter; `witnesses` tell why its consumers failed."""
+    """Returns the screen of a dead letter. `witnesses` provide events that explain why its consumers failed."""
 
     async def find_letter(visit: Visit) -> list[LetterFacts]:
-        """Returns the dead letters with that id or key in full. Raises Refused if there is none, CannotAsk."""
+        """Returns the dead letters with this id or key. Raises Refused if there is none, CannotAsk."""
         found = await find_dead_letters(await visit.session(), visit.word("message"), visit.word("group") or None)
         return [await _facts(one, witnesses) for one in found]
 
@@ -78,19 +78,19 @@ async def _facts(found: FoundLetter, witnesses: Sequence[Witness]) -> LetterFact
 
 async def retry(visit: Visit) -> str:
     """Delivers a dead letter to its group once more. Raises CannotAsk, Refused."""
-    found = await _the_one(visit)
+    found = await _letter(visit)
     treatment = await treating.retry(found, again=visit.word("again") == "yes", reason=visit.word("reason"))
     letter = found.letter
-    where = f"goes to the consumer group {letter.consumer_group} once more"
-    return f"retried: {letter.offset_message_id} {where} (retry {treatment.retries})"
+    group = letter.consumer_group
+    return f"retried: {letter.offset_message_id} is delivered to the consumer group {group} once more (retry {treatment.retries})"
 
 
 async def dismiss(visit: Visit) -> str:
     """Dismisses a dead letter. Raises CannotAsk, Refused."""
     reason = visit.word("reason")
     if not reason:
-        raise Refused("the reason is empty: write down why nobody needs the message any more")
-    found = await _the_one(visit)
+        raise Refused("the reason is empty: enter why the message is no longer needed")
+    found = await _letter(visit)
     await treating.dismiss(found, reason=reason)
     return f"dismissed: {found.letter.offset_message_id} of the consumer group {found.letter.consumer_group}; reason: {reason}"
 
@@ -99,14 +99,14 @@ async def _newest(broker: BrokerRequests, group: str) -> list[FoundLetter]:
     newest: list[FoundLetter] = []
     async for found in dead_letters_of(broker, group):
         newest.append(found)
-        if len(newest) == _MOST:
+        if len(newest) == _MAX_ROWS:
             break
     return newest
 
 
-async def _the_one(visit: Visit) -> FoundLetter:
+async def _letter(visit: Visit) -> FoundLetter:
     message = visit.word("message")
-    return treating.the_one_meant(await find_dead_letters(await visit.session(), message, visit.word("group") or None), message)
+    return treating.single_match(await find_dead_letters(await visit.session(), message, visit.word("group") or None), message)
 
 
 def _back(visit: Visit) -> str:
@@ -117,4 +117,4 @@ SCREENS: Final = (
     Screen("/dead-letters", "Dead letters", "dead_letter_groups.html", find_groups, refresh_s=3.0),
     Screen("/dead-letters/group", "Dead letters", "dead_letters.html", find_letters, refresh_s=3.0),
 )
-DEEDS: Final = (Deed("/dead-letter/retry", retry, _back), Deed("/dead-letter/dismiss", dismiss, _back))
+ACTIONS: Final = (Action("/dead-letter/retry", retry, _back), Action("/dead-letter/dismiss", dismiss, _back))

@@ -10,13 +10,15 @@ from rocketmq_broker.message.times import FOREVER_MS
 from rocketmq_broker.protocol.bodies import TransactionInfo
 from rocketmq_broker.protocol.headers import ListDecidedTransactionsRequestHeader
 
-_MOST: Final = 64
+_MAX_ROWS: Final = 64
 
 
 async def find(visit: Visit) -> list[tuple[str, TransactionInfo]]:
-    """Returns the latest decisions of each broker, the latest first. Raises CannotAsk, Refused."""
+    """Returns the latest decisions of each broker, latest first. Raises CannotAsk, Refused."""
     session = await visit.session()
-    answers = await session.ask_each(lambda broker: broker.list_decided(ListDecidedTransactionsRequestHeader(FOREVER_MS, _MOST)))
+    answers = await session.ask_each(
+        lambda broker: broker.list_decided(ListDecidedTransactionsRequestHeader(FOREVER_MS, _MAX_ROWS))
+    )
     rows = [(broker.address, info) for broker, found in answers for info in found.transactions]
     return sorted(rows, key=lambda row: row[1].decided_ms or 0, reverse=True)
 

@@ -1,4 +1,4 @@
-"""Consumer groups with their lag, and one group queue by queue."""
+"""Consumer groups with their lag, and the queues and members of a group."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GroupFacts(NamedTuple):
 
     @property
     def can_be_reset(self) -> bool:
-        """True if a person may move its offsets: a group of the broker's own is the broker's to move."""
+        """True if an operator may reset its offsets, which is not so for a system group."""
         return not topics.is_system_group(self.group)
 
 
@@ -34,7 +34,7 @@ async def find_groups(visit: Visit) -> list[tuple[str, GroupFigures]]:
 
 
 async def find_group(visit: Visit) -> GroupFacts:
-    """Returns a group's progress and members. Raises Refused if no broker knows it, CannotAsk."""
+    """Returns a group's progress and members. Raises Refused if no broker has the group, CannotAsk."""
     group, session = visit.word("group"), await visit.session()
     queues = await session.ask_each(lambda broker: progress_of(broker, group))
     members = await session.ask_each(lambda broker: consumers(broker, group))
@@ -46,7 +46,7 @@ async def find_group(visit: Visit) -> GroupFacts:
     )
     if not facts.queues and not facts.members:
         raise Refused(
-            f"the consumer group {group} has no offsets and no members: there is no such group, or it has consumed nothing yet"
+            f"the consumer group {group} has no offsets and no members: it does not exist or has not consumed any message yet"
         )
     return facts
 

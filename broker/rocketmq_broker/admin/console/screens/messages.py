@@ -1,4 +1,4 @@
-"""Messages by id and key."""
+"""Finds messages by id or key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.message import properties as props
 
 
 class MessageRow(NamedTuple):
-    """A message, and the broker that has it."""
+    """A message and its broker."""
 
     broker: str
     found: FoundMessage
@@ -34,7 +34,7 @@ class MessagesFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> MessagesFacts:
-    """Finds the messages with that id or key, oldest first. An empty word finds nothing. Raises CannotAsk."""
+    """Returns the messages with this id or key, oldest first; none for an empty word. Raises CannotAsk."""
     word, topic = visit.word("word"), visit.word("topic")
     if not word:
         return MessagesFacts(word, topic, [], None)

@@ -1,4 +1,4 @@
-"""Finds messages that are near to a word which is no id or key: those that contain it, and those with a key like it."""
+"""Finds messages that match a word approximately: messages that contain it, or have a similar key."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 
 NEWEST: Final = 32
-"""The messages of each queue that are looked at."""
+"""The number of messages of each queue to search."""
 MAX_TOPICS: Final = 30
 MAX_FOUND: Final = 20
-_MAX_ALIKE: Final = 5
-_ALIKE: Final = 0.7
-"""The least likeness of a key: 1 for the same one, 0 for one without a common letter."""
+_MAX_SIMILAR: Final = 5
+_MIN_SIMILARITY: Final = 0.7
+"""The minimum similarity of a key: 1 for equal keys, 0 for keys without a common letter."""
 
 
 class NearMessage(NamedTuple):
-    """A message, and why it is near."""
+    """A message, and why it matches."""
 
     message: MessageContent
     why: str
 
     @property
     def transaction_id(self) -> str | None:
-        """The id of its transaction; None for an ordinary message."""
+        """The id of the message's transaction; None for an ordinary message."""
         return self.message.message_id if props.TRANSACTION_PREPARED in self.message.properties else None
 
 
 async def near_messages(session: Session, word: str) -> list[NearMessage]:
-    """Returns messages among the newest of each queue, newest first; a transaction's message once. Raises CannotAsk, Refused."""
-    looked_at = sorted(await _newest(session), key=lambda message: message.stored_ms, reverse=True)
-    found = [NearMessage(one, why) for one in looked_at if (why := _place_of(word.lower(), one)) is not None]
+    """Returns matches among the newest messages of each queue, newest first, each transaction once. Raises CannotAsk, Refused."""
+    searched = sorted(await _newest(session), key=lambda message: message.stored_ms, reverse=True)
+    found = [NearMessage(one, why) for one in searched if (why := _place_of(word.lower(), one)) is not None]
     if not found:
-        alike = set(get_close_matches(word, {key for one in looked_at for key in one.keys}, _MAX_ALIKE, _ALIKE))
-        found = [NearMessage(one, "a key like it") for one in looked_at if not alike.isdisjoint(one.keys)]
+        similar = set(get_close_matches(word, {key for one in searched for key in one.keys}, _MAX_SIMILAR, _MIN_SIMILARITY))
+        found = [NearMessage(one, "a similar key") for one in searched if not similar.isdisjoint(one.keys)]
     return list(_each_once(found))[:MAX_FOUND]
 
 
@@ -64,12 +64,12 @@ async def _newest_halves(broker: BrokerRequests) -> list[MessageContent]:
         async for page in pages(broker, topics.HALF_TOPIC):
             return [content_of(record) for record in page]
     except Refused:
-        pass  # Apache's brokers let nobody read half messages before their first check of pending transactions
+        pass  # Apache's brokers refuse pulls of half messages before their first check of pending transactions
     return []
 
 
 def _place_of(word: str, message: MessageContent) -> str | None:
-    """Returns where the message contains the word, which is in small letters; None if it does not."""
+    """Returns where the message contains the lower-case word; None if it does not."""
     if any(word in key.lower() for key in message.keys) or word in (message.message_id or "").lower():
         return "in a key or id"
     if any(word in value.lower() for value in message.properties.values()):

@@ -1,4 +1,4 @@
-"""The overview: findings, messages that need a person, and the figures of the last minutes."""
+"""The overview: problems, charts of the last minutes, and the state of the brokers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from rocketmq_broker.admin.health.broker_health import examine_broker, subject_o
 from rocketmq_broker.admin.health.consumer_groups import examine_groups
 from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
-_ACT_AT: Final = {
+_SCREEN_OF_COMMAND: Final = {
     "rocketmq-admin pending": Section("Pending", "/pending"),
     "rocketmq-admin discarded": Section("Discarded", "/discarded"),
     "rocketmq-admin dead-letters": Section("Dead letters", "/dead-letters"),
 }
-"""By the command that a finding advises: the screen where one does the same."""
+"""The screen that does the same as a command, which the advice of a finding may contain."""
 
 
 class OverviewFacts(NamedTuple):
@@ -33,20 +33,20 @@ class OverviewFacts(NamedTuple):
 
     @property
     def wrong(self) -> list[HealthFinding]:
-        """The findings that need a person."""
+        """The problems among the findings."""
         return [finding for finding in self.findings if finding.is_wrong]
 
     @staticmethod
     def act_at(finding: HealthFinding) -> Section | None:
-        """Returns the screen where a person acts on the finding; None if there is none."""
+        """Returns the screen where an operator can act on the finding; None if there is none."""
         group = finding.facts.get("group")
         if group is not None:
             return Section(f"Consumer group {group}", url("/group", group=group))
-        return next((screen for command, screen in _ACT_AT.items() if command in (finding.what_to_do or "")), None)
+        return next((screen for command, screen in _SCREEN_OF_COMMAND.items() if command in (finding.what_to_do or "")), None)
 
 
 def screen(sampler: Sampler, path: str) -> Screen:
-    """Returns the screen at that path, with the sampler's figures."""
+    """Returns the screen at the path, with the sampler's charts."""
 
     async def find(visit: Visit) -> OverviewFacts:
         findings = [
@@ -59,9 +59,9 @@ def screen(sampler: Sampler, path: str) -> Screen:
 
 async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[HealthFinding]:
     try:
-        found = await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)
+        found = await examine_broker(requests, broker, is_remote=False, clock_ms=now_ms)
         if found.version is None:
             return found.findings
         return found.findings + await examine_groups(subject_of(broker), requests, now_ms())
     except AdminError as error:
-        return [wrong(f"broker at {broker.address}", f"{error}.", "Ask it again.")]
+        return [wrong(f"broker at {broker.address}", f"{error}.", "Reload this page.")]

@@ -1,4 +1,4 @@
-"""Pending transactions: the countdown to the next check-back, and the producers online to answer it."""
+"""Pending transactions, with the time to the next check-back and the producers that can answer it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.figures import producers
 from rocketmq_broker.admin.asking.requests import BrokerRequests
-from rocketmq_broker.admin.console.brokers import the_broker_at
+from rocketmq_broker.admin.console.brokers import broker_at
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import NotSupported
@@ -19,7 +19,7 @@ PAGE: Final = 100
 
 
 class PendingRow(NamedTuple):
-    """A pending transaction, and the producers that the broker can ask about it."""
+    """A pending transaction, and the online producers of its group."""
 
     broker: str
     info: TransactionInfo
@@ -27,12 +27,12 @@ class PendingRow(NamedTuple):
 
     @property
     def is_last_check_over(self) -> bool:
-        """True if the broker discards the transaction next, instead of asking."""
+        """True if the broker will discard the transaction instead of checking back again."""
         return self.info.check_max is not None and (self.info.checks or 0) >= self.info.check_max
 
 
 class HalfRow(NamedTuple):
-    """A half message of a broker that cannot list pending transactions."""
+    """A half message of an Apache broker, which cannot list pending transactions."""
 
     broker: str
     half: UndecidedHalf
@@ -54,20 +54,20 @@ class PendingFacts(NamedTuple):
     total: int
     next_pages: list[NextPage]
     of_apache: list[str]
-    """The brokers of Apache's among them, by address."""
+    """The addresses of the Apache brokers."""
     unreadable: list[str]
-    """Those of them that do not let their half messages be read yet."""
+    """The Apache brokers that do not allow pulls of their half messages yet."""
 
 
 async def find(visit: Visit) -> PendingFacts:
     """Returns the oldest pending transactions of each broker. Raises CannotAsk, Refused."""
     session, address = await visit.session(), visit.word("broker")
     if address:
-        session = Session([the_broker_at(session, address)])
+        session = Session([broker_at(session, address)])
     after = visit.number("after", -1)
     facts = PendingFacts([], [], 0, [], [], [])
     for _, found in await session.ask_each(lambda broker: _of_broker(broker, after)):
-        facts = _together(facts, found)
+        facts = _combined(facts, found)
     return facts
 
 
@@ -75,21 +75,21 @@ async def _of_broker(broker: BrokerRequests, after: int) -> PendingFacts:
     try:
         found = await broker.list_pending(ListPendingTransactionsRequestHeader(after=after, max_count=PAGE))
     except NotSupported:
-        return await _of_apaches(broker)
+        return await _of_apache_broker(broker)
     online = {group: await producers(broker, group) for group in {info.producer_group for info in found.transactions}}
     rows = [PendingRow(broker.address, info, online[info.producer_group]) for info in found.transactions]
     next_pages = [NextPage(broker.address, found.next_after)] if found.next_after is not None else []
     return PendingFacts(rows, [], found.total, next_pages, [], [])
 
 
-async def _of_apaches(broker: BrokerRequests) -> PendingFacts:
+async def _of_apache_broker(broker: BrokerRequests) -> PendingFacts:
     found = await undecided_halves(broker)
     online = {group: await producers(broker, group) for group in {half.producer_group for half in found.halves}}
     rows = [HalfRow(broker.address, half, online[half.producer_group]) for half in found.halves]
     return PendingFacts([], rows, len(rows), [], [broker.address], [] if found.is_readable else [broker.address])
 
 
-def _together(one: PendingFacts, other: PendingFacts) -> PendingFacts:
+def _combined(one: PendingFacts, other: PendingFacts) -> PendingFacts:
     return PendingFacts(
         one.rows + other.rows,
         one.halves + other.halves,

@@ -1,4 +1,4 @@
-"""The bytes of one record, each field marked."""
+"""The bytes of a record, with marked fields."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.requests import understood
-from rocketmq_broker.admin.console.brokers import the_broker_at
+from rocketmq_broker.admin.console.brokers import broker_at
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
-from rocketmq_broker.admin.telling.records import MarkedField, marked_fields
+from rocketmq_broker.admin.output.records import MarkedField, marked_fields
 
 _BYTES_ON_A_LINE: Final = 16
 _MAX_LINES: Final = 256
 MARKS: Final = 6
-"""The number of colours that distinguish neighbouring fields."""
+"""The number of colours for neighbouring fields."""
 
 
 class RecordRun(NamedTuple):
-    """Bytes of one field that stand side by side on a line."""
+    """Adjacent bytes of one field on a line."""
 
     hex: str
     text: str
@@ -27,27 +27,27 @@ class RecordRun(NamedTuple):
 
 
 class RecordLine(NamedTuple):
-    """Sixteen bytes."""
+    """A line of up to sixteen bytes."""
 
     position: int
     runs: list[RecordRun]
 
 
 class RecordFacts(NamedTuple):
-    """A record at a broker."""
+    """A record of a broker."""
 
     broker: str
     offset: int
     size: int
     fields: list[tuple[MarkedField, int]]
-    """Each with its mark."""
+    """The fields, each with the number of its colour."""
     lines: list[RecordLine]
     is_cut: bool
 
 
 async def find(visit: Visit) -> RecordFacts:
     """Returns the record at a commit log offset. Raises Refused if there is none, CannotAsk."""
-    broker, offset = the_broker_at(await visit.session(), visit.word("broker")), visit.number("offset", 0)
+    broker, offset = broker_at(await visit.session(), visit.word("broker")), visit.number("offset", 0)
     data = await broker.view_bytes(offset)
     with understood(broker.address):
         fields = [(field, index % MARKS) for index, field in enumerate(marked_fields(data))]

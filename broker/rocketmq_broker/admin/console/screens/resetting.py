@@ -1,19 +1,19 @@
-"""The reset of a consumer group: a dry run that shows what comes again and what is skipped, and the form that does it."""
+"""Resets a consumer group, after a dry run that shows which messages will be redelivered or skipped."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.progress.groups import groups_of
 from rocketmq_broker.admin.progress.resetting import TO_THE_END, TO_THE_FIRST, ResetPlan, plan_reset, reset
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.numbers import is_number
 
 _TO: Final = {"first": TO_THE_FIRST, "end": TO_THE_END}
 
@@ -23,34 +23,34 @@ class ResetFacts(NamedTuple):
 
     group: str
     topics: list[str]
-    """The topics with offsets of the group."""
+    """The topics in which the group has offsets."""
     topic: str
     to: str
-    """`first`, `end` or `time`; empty if nothing was chosen yet."""
+    """`first`, `end` or `time`; empty before the dry run."""
     time: str
     plans: list[ResetPlan]
-    """One for each broker with offsets of the group in the topic; empty before the dry run."""
+    """A plan for each broker where the group has offsets in the topic; empty before the dry run."""
     refusal: str | None
-    """Why there is no plan for what was chosen."""
+    """Why there is no plan; None if there is one or nothing was chosen."""
 
     @property
     def again(self) -> int:
-        """The messages that are delivered once more."""
+        """The number of messages delivered again."""
         return sum(plan.again for plan in self.plans)
 
     @property
     def skipped(self) -> int:
-        """The messages that the group never gets."""
+        """The number of messages never delivered to the group."""
         return sum(plan.skipped for plan in self.plans)
 
     @property
     def members(self) -> int:
-        """The members of the group at the broker that has most of them: each member connects to each broker."""
+        """The number of members, as the maximum over the brokers: each member connects to all brokers."""
         return max((plan.members for plan in self.plans), default=0)
 
 
 async def find(visit: Visit) -> ResetFacts:
-    """Returns the form, and the plan once topic and place are chosen. Raises Refused, CannotAsk."""
+    """Returns the form, and the plans once a topic and a target are chosen. Raises Refused, CannotAsk."""
     group, topic, to, session = visit.word("group"), visit.word("topic"), visit.word("to"), await visit.session()
     found = await session.ask_each(lambda broker: groups_of(broker, every_one=True))
     names = sorted({name for _, figures in found for one in figures if one.group == group for name in one.topics})
@@ -67,7 +67,7 @@ async def find(visit: Visit) -> ResetFacts:
 
 
 async def _plans(visit: Visit, session: Session) -> list[ResetPlan]:
-    """Returns the plan at each broker with offsets of the group. Raises Refused, CannotAsk."""
+    """Returns a plan for each broker where the group has offsets. Raises Refused, CannotAsk."""
     group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
     answers = await session.ask_each(lambda broker: plan_reset(broker, group, topic, time_ms))
     plans = [plan for _, plan in answers if plan is not None]
@@ -77,34 +77,34 @@ async def _plans(visit: Visit, session: Session) -> list[ResetPlan]:
 
 
 async def do_reset(visit: Visit) -> str:
-    """Moves the group at each broker with offsets of it. Raises Refused, CannotAsk."""
+    """Resets the group at each broker where it has offsets. Raises Refused, CannotAsk."""
     group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
     if visit.word("is_sure") != "yes":
-        raise Refused("a reset cannot be taken back: tick that you know what comes again and what is skipped")
+        raise Refused("a reset cannot be undone: confirm that messages may be redelivered and skipped")
     done = await (await visit.session()).ask_each(lambda broker: reset(broker, group, topic, time_ms))
     plans = [plan for _, plan in done if plan is not None]
     if not plans:
         raise Refused(f"the consumer group {group} has no offsets in the topic {topic}")
     again, skipped = sum(plan.again for plan in plans), sum(plan.skipped for plan in plans)
-    how = "its members go there within seconds" if any(plan.members for plan in plans) else "its offsets are set"
-    return f"reset: the group {group} in {topic}, messages that come again: {again}, skipped: {skipped}; {how}"
+    how = "its members follow within seconds" if any(plan.members for plan in plans) else "its offsets are set"
+    return f"reset: the group {group} in {topic}, redelivered messages: {again}, skipped: {skipped}; {how}"
 
 
 def _time_ms(visit: Visit) -> int:
-    """Returns the place to go to, as `plan_reset` takes it. Raises Refused."""
+    """Returns the target of the reset, as `plan_reset` expects it. Raises Refused."""
     to, text = visit.word("to"), visit.word("time")
     if to in _TO:
         return _TO[to]
     if to != "time":
-        raise Refused("choose where to: the first message, the end, or a time")
+        raise Refused("choose a target: the first message, the end, or a time")
     if is_number(text) and int(text) > 0:
         return int(text)
     try:
         time_ms = int(datetime.fromisoformat(text).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
-        raise Refused(f"{text or 'nothing'} is no time such as 2026-01-31T12:00") from None
+        raise Refused(f"invalid time {text!r}: expected, for example, 2026-01-31T12:00") from None
     if time_ms <= 0:
-        raise Refused(f"{text} is before 1970")
+        raise Refused(f"time {text} is before 1970")
     return time_ms
 
 
@@ -122,4 +122,4 @@ def _form_at(visit: Visit) -> str:
     return url("/group/reset", **{name: visit.word(name) for name in ("group", "topic", "to", "time")})
 
 
-DEED: Final = Deed("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")), form_at=_form_at)
+ACTION: Final = Action("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")), form_at=_form_at)

@@ -1,4 +1,4 @@
-"""The search: transactions and messages by id or key, what extensions find, and what is near when nothing is found."""
+"""Searches transactions, messages and the sources of extensions; shows similar messages if nothing is found."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MAX_WORD_LENGTH: Final = 200
 
 
 class SearchHit(NamedTuple):
-    """A line of the result."""
+    """A row of the result."""
 
     what: str
-    """`transaction`, or `message`."""
+    """`transaction` or `message`."""
     name: str
     path: str
-    """The page that shows it."""
+    """The address of the page that shows it."""
     at_ms: int | None
     why: str
-    """How it was found, or how it goes with it."""
+    """How it was found."""
 
 
 Finder = Callable[[str], Awaitable[list[SearchHit]]]
-"""A further source of the search: gets the word."""
+"""An additional source of the search, called with the word."""
 
 
 class SearchFacts(NamedTuple):
@@ -40,20 +40,20 @@ class SearchFacts(NamedTuple):
     word: str
     hits: list[SearchHit]
     near: list[SearchHit]
-    """What is near; only where there is no hit."""
+    """Similar messages, if there is no hit."""
     elsewhere: str | None = None
-    """The page that shows the only hit."""
+    """The address of the page that shows the only hit."""
     newest: int = NEWEST
 
 
 def screen(finders: Sequence[Finder]) -> Screen:
-    """Returns the screen; `finders` know further words, such as customers."""
+    """Returns the screen. `finders` are additional sources, such as customers."""
 
     async def find(visit: Visit) -> SearchFacts:
         """Searches for the word. Raises CannotAsk, Refused."""
         word, session = visit.word("word"), await visit.session()
         if len(word) > MAX_WORD_LENGTH:
-            raise Refused(f"a word has at most {MAX_WORD_LENGTH} letters")
+            raise Refused(f"word too long: {len(word)} characters, at most {MAX_WORD_LENGTH}")
         if not word:
             return SearchFacts(word, [], [])
         if any(found for _, found in await session.ask_each(lambda broker: gather(broker, word))):

@@ -1,57 +1,57 @@
-"""Forms that store something new: a message, and a topic."""
+"""Forms that send a message and create a topic."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.console.brokers import the_broker_at
-from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.action import Action
+from rocketmq_broker.admin.console.brokers import broker_at
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.messages.sending import new_message
 from rocketmq_broker.admin.messages.sending import send as send_message
+from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.progress.topics import create_topic, topics_of
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.numbers import is_number
 from rocketmq_broker.message import topics
 from rocketmq_broker.world import World
 
 QUEUES: Final = 4
-"""The number of queues that the form proposes."""
+"""The default number of queues in the form."""
 
 
 class SendFacts(NamedTuple):
-    """What the form of a message proposes."""
+    """The suggestions of the form of a message."""
 
     topics: list[str]
 
 
 class NewTopicFacts(NamedTuple):
-    """What the form of a topic proposes."""
+    """The choices of the form of a topic."""
 
     brokers: list[str]
     queues: int = QUEUES
-    most_queues: int = topics.MAX_QUEUES
+    max_queues: int = topics.MAX_QUEUES
 
 
 async def find_topics_to_send_to(visit: Visit) -> SendFacts:
-    """Returns the names of programs' topics. Raises CannotAsk, Refused."""
+    """Returns the names of all user topics. Raises CannotAsk, Refused."""
     answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=False))
     return SendFacts(sorted({one.topic for _, found in answers for one in found}))
 
 
 async def find_brokers(visit: Visit) -> NewTopicFacts:
-    """Returns the addresses of the brokers that can have the topic. Raises CannotAsk."""
+    """Returns the addresses of the brokers on which the topic can be created. Raises CannotAsk."""
     return NewTopicFacts([broker.address for broker in (await visit.session()).brokers])
 
 
-def send_deed(world: World) -> Deed:
-    """Returns the form that sends a message; the world gives it its id and time."""
+def send_action(world: World) -> Action:
+    """Returns the action that sends a message. `world` provides its id and time."""
 
     async def send(visit: Visit) -> str:
-        """Stores the message of the form. Raises Refused for one that brokers refuse, CannotAsk."""
+        """Sends the message of the form. Raises Refused for an invalid message, CannotAsk."""
         properties = [line.strip() for line in visit.query.get("properties", "").splitlines() if line.strip()]
         body = visit.query.get("body", "").replace("\r\n", "\n").encode()
         try:
@@ -61,16 +61,18 @@ def send_deed(world: World) -> Deed:
         address, sent = await send_message(await visit.session(), message, world)
         return f"sent: {sent.message_id} to {sent.topic}, queue {sent.queue_id} at {sent.queue_offset} (broker {address})"
 
-    return Deed("/send/message", send, lambda visit: url("/topic/tail", topic=visit.word("topic")), form_at=lambda visit: "/send")
+    return Action(
+        "/send/message", send, lambda visit: url("/topic/tail", topic=visit.word("topic")), form_at=lambda visit: "/send"
+    )
 
 
 async def create(visit: Visit) -> str:
-    """Creates the topic of the form at one broker, or at all of them. Raises Refused if one has it already, CannotAsk."""
+    """Creates the topic of the form on one broker or on all brokers. Raises Refused if a broker already has it, CannotAsk."""
     topic, address, session = visit.word("topic"), visit.word("broker"), await visit.session()
     if not is_number(visit.word("queues")):
-        raise Refused("the number of queues is a whole number")
+        raise Refused("the number of queues must be a whole number")
     if address:
-        session = Session([the_broker_at(session, address)])
+        session = Session([broker_at(session, address)])
     queues = int(visit.word("queues"))
     await create_topic(session, topic, queues)
     return f"created: the topic {topic} with {queues} queues at {', '.join(broker.address for broker in session.brokers)}"
@@ -80,6 +82,6 @@ SCREENS: Final = (
     Screen("/send", "Send a message", "send.html", find_topics_to_send_to, refresh_s=None),
     Screen("/topics/new", "Create a topic", "new_topic.html", find_brokers, refresh_s=None),
 )
-CREATE_DEED: Final = Deed(
+CREATE_ACTION: Final = Action(
     "/topics/create", create, lambda visit: url("/topic", topic=visit.word("topic")), form_at=lambda visit: "/topics/new"
 )

@@ -1,4 +1,4 @@
-"""Topics with their messages, one topic queue by queue, and its newest messages as they arrive."""
+"""Topics, the queues of a topic, and its newest messages."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class QueueRow(NamedTuple):
 
 
 class TopicFacts(NamedTuple):
-    """Converts one topic."""
+    """The queues and consumer groups of a topic."""
 
     topic: str
     queues: list[QueueRow]
     groups: list[tuple[str, str]]
-    """The consumer groups that consume it or have done so, each with its broker."""
+    """Brokers and consumer groups that consume the topic or have consumed it."""
 
 
 class TailFacts(NamedTuple):
@@ -46,11 +46,11 @@ class TailFacts(NamedTuple):
 
     topic: str
     rows: list[tuple[str, MessageContent]]
-    most: int = _NEWEST
+    max_rows: int = _NEWEST
 
 
 async def find_topics(visit: Visit) -> TopicsFacts:
-    """Returns the topics of programs, or all topics. Raises CannotAsk, Refused."""
+    """Returns the user topics, or all topics. Raises CannotAsk, Refused."""
     every_one = visit.word("all") == "yes"
     answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=every_one))
     return TopicsFacts([(broker.address, one) for broker, found in answers for one in found], every_one)
@@ -62,7 +62,7 @@ async def find_topic(visit: Visit) -> TopicFacts:
     answers = await (await visit.session()).ask_each(lambda broker: _queues(broker, topic))
     queues = [row for _, rows in answers for row in rows]
     if not queues:
-        raise Refused(f"there is no topic {topic}")
+        raise Refused(f"topic not found: {topic}")
     groups = await (await visit.session()).ask_each(lambda broker: groups_of_topic(broker, topic))
     return TopicFacts(topic, queues, [(broker.address, group) for broker, found in groups for group in found])
 

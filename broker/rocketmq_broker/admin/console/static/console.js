@@ -1,11 +1,11 @@
 "use strict";
-// The server draws a part of the page again and sends it whole at first, then the lines that changed; this puts it in place.
-// Without scripts the page stands still.
+// Updates the live part of the page: the server sends the whole part first, then the changed lines.
+// Without scripts the page is not updated.
 
 const part = document.querySelector("[data-live]");
 if (part) follow(part);
 
-// On a phone the screens' names are one long line: show the one that is open.
+// On a phone the navigation is one long line: scroll to the current screen.
 document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 function follow(part) {
@@ -45,7 +45,7 @@ function put(part, html) {
   const fresh = document.createElement("template");
   fresh.innerHTML = html;
   const focused = document.activeElement && part.contains(document.activeElement) ? document.activeElement.id : "";
-  // A form keeps what somebody has typed; details stay open.
+  // Keep what the visitor has typed into a form, and keep open details open.
   for (const form of fresh.content.querySelectorAll("[data-keep]")) {
     const kept = document.getElementById(form.id);
     if (kept) form.replaceWith(kept);

@@ -1,1 +1,1 @@
-"""The console's words in the visitor's language: a catalogue for each language but English, and the switch between them."""
+"""Translates the console: a catalogue for each language except English, and the switch between languages."""

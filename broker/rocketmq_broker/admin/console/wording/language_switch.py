@@ -1,4 +1,4 @@
-"""The switch between languages: `?lang=zh` on any page, remembered in a cookie."""
+"""Switches the language by `?lang=zh` on any page, and stores the choice in a cookie."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _COOKIE_AGE_S: Final = 365 * 24 * 3600
 
 
 def language_of(request: Request) -> str:
-    """Returns the language that the visitor has chosen; English until then."""
+    """Returns the language that the visitor has chosen; by default English."""
     chosen = request.cookies.get(_COOKIE, ENGLISH)
     return chosen if chosen in LANGUAGES else ENGLISH
 
 
 def in_other_languages(request: Request, page: URL) -> list[tuple[str, str, str]]:
-    """Returns each other language with its name, and the address of the page that switches to it."""
+    """Returns each other language with its name and the address of the page in that language."""
     query = page.remove_query_params(PARAMETER).query
-    path = "" if page.path == request.url.path else page.path  # a visitor's own path may begin with another host
+    path = "" if page.path == request.url.path else page.path  # the path of a request may begin with another host
     return [
         (language, name, f"{path}?{query}&{PARAMETER}={language}" if query else f"{path}?{PARAMETER}={language}")
         for language, name in LANGUAGES.items()
@@ -34,13 +34,13 @@ def in_other_languages(request: Request, page: URL) -> list[tuple[str, str, str]
 
 
 class LanguageSwitch:
-    """Answers a page's request that names a language: sets the cookie, and sends the visitor to the page without the name."""
+    """Middleware that handles requests with a language: sets the cookie and redirects to the page without the parameter."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes on all other requests, also those that name a language the console does not have."""
+        """Forwards all other requests, including those with an unknown language."""
         language = _language_named_by(scope)
         if language is None:
             await self._app(scope, receive, send)

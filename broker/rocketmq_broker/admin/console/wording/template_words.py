@@ -1,8 +1,8 @@
-"""Finds the words of a template's source, and puts those of another language in their place.
+"""Finds the texts in a template's source and replaces them with their translations.
 
-A run of words goes from one block of the page, or one statement of the template, to the next. In a catalogue `{0}` stands for an
-expression within the run and `<1>` for a tag within a line, counted together. The words of some attributes are runs as well. What
-stands in `<pre>` is no word.
+A text (called a run) extends from one block element or template statement to the next. In a catalogue `{0}` stands for an
+expression within the run and `<1>` for an inline tag, numbered together. The values of some attributes are runs, too. The
+content of `<pre>` is not translated.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _WORDY_ATTRIBUTE: Final = re.compile(
 _PLACE: Final = re.compile(r"[{<](\d+)[}>]")
 
 Piece: TypeAlias = tuple[str, str]
-"""Its kind (edge, expression, tag or text), and its source."""
+"""The kind of a piece (edge, expression, tag or text), and its source."""
 
 
 def words_of(source: str) -> list[str]:
-    """Returns the runs of words in a template's source, as a catalogue names them."""
+    """Returns the runs in a template's source, as keys of a catalogue."""
     found: list[str] = []
 
     def note(run: str) -> None:
@@ -38,7 +38,7 @@ def words_of(source: str) -> list[str]:
 
 
 def with_words(source: str, translate: Callable[[str], str | None]) -> str:
-    """Returns the source with the translation of each run of words. `translate` returns None where the run is to stay."""
+    """Returns the source with each run translated. `translate` returns None to keep a run."""
     return "".join(_translated(source, translate))
 
 
@@ -64,7 +64,7 @@ def _translated_run(run: list[Piece], translate: Callable[[str], str | None]) ->
     while end > begin and _is_margin(run[end - 1]):
         end -= 1
     yield from (text for _, text in run[:begin])
-    yield _said(run[begin:end], translate)
+    yield _translated_text(run[begin:end], translate)
     yield from (text for _, text in run[end:])
 
 
@@ -73,7 +73,7 @@ def _is_margin(piece: Piece) -> bool:
     return kind == "tag" or text.isspace()
 
 
-def _said(run: list[Piece], translate: Callable[[str], str | None]) -> str:
+def _translated_text(run: list[Piece], translate: Callable[[str], str | None]) -> str:
     source = "".join(text for _, text in run)
     if not any(kind == "text" and re.search(r"[A-Za-z]", text) for kind, text in run):
         return source
@@ -92,6 +92,6 @@ def _with_attributes(tag: str, translate: Callable[[str], str | None]) -> str:
     def translated(attribute: re.Match[str]) -> str:
         pieces = [(str(found.lastgroup), found[0]) for found in _PIECE.finditer(attribute["value"])]
         is_plain = all(kind in {"text", "expression"} for kind, _ in pieces)
-        return f'{attribute["name"]}="{_said(pieces, translate) if is_plain else attribute["value"]}"'
+        return f'{attribute["name"]}="{_translated_text(pieces, translate) if is_plain else attribute["value"]}"'
 
     return _WORDY_ATTRIBUTE.sub(translated, tag)

@@ -1,4 +1,4 @@
-"""The words of one language: those of templates, which are loaded in it, and those that the console's programs say."""
+"""The catalogue of a language: translations of the texts in templates and of sentences produced by code."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from rocketmq_broker.admin.console.wording.template_words import with_words
 
 ENGLISH: Final = "en"
 LANGUAGES: Final[Mapping[str, str]] = {ENGLISH: "English", "zh": "中文"}
-"""Each language, and its own name for itself."""
+"""The languages with their native names."""
 _PLACE: Final = re.compile(r"\\\{(\d+)\\\}")
 
 
 class Words:
-    """A catalogue, from English. English itself has none, and each word stays as it is."""
+    """A catalogue of translations from English. It is empty for English."""
 
     def __init__(self, templates: Mapping[str, str], sentences: Mapping[str, str]) -> None:
-        """`templates` has the runs of words that templates have; `sentences` what programs say, with `{0}` for what differs."""
+        """`templates` are the runs in templates. `sentences` are sentences produced by code, with `{0}` for variable parts."""
         self.templates = templates
         self._sentences = sentences
         self._patterns = [(_pattern(english), translation) for english, translation in sentences.items() if "{0}" in english]
 
     @classmethod
     def of(cls, language: str, folders: Iterable[Path]) -> Words:
-        """Returns the words in LANGUAGE.json of all these folders. Where they differ the first folder counts."""
+        """Returns the combined catalogue of LANGUAGE.json in all folders. Earlier folders take precedence."""
         templates: dict[str, str] = {}
         sentences: dict[str, str] = {}
         for file in (folder / f"{language}.json" for folder in folders):
@@ -39,27 +39,27 @@ class Words:
                 sentences = {**catalogue["sentences"], **sentences}
         return cls(templates, sentences)
 
-    def told(self, said: object) -> object:
-        """Returns a sentence of a program in this language; what the catalogue lacks stays as it is."""
-        if not isinstance(said, str):
-            return said
-        if said in self._sentences:
-            return self._sentences[said]
+    def translated(self, sentence: object) -> object:
+        """Returns the translation of a sentence; the sentence itself if it is not in the catalogue."""
+        if not isinstance(sentence, str):
+            return sentence
+        if sentence in self._sentences:
+            return self._sentences[sentence]
         for pattern, translation in self._patterns:
-            if found := pattern.fullmatch(said):
+            if found := pattern.fullmatch(sentence):
                 return translation.format(*found.groups())
-        return said
+        return sentence
 
 
 class TemplatesInWords(BaseLoader):
-    """Loads the templates of another loader in the words of a language. A run of words without translation stays English."""
+    """Loads the templates of another loader in a language. A run without a translation stays English."""
 
     def __init__(self, loader: BaseLoader, words: Words) -> None:
         self._loader = loader
         self._words = words
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
-        """Returns the source in this language."""
+        """Returns the translated source."""
         source, filename, uptodate = self._loader.get_source(environment, template)
         return with_words(source, self._words.templates.get), filename, uptodate
 

@@ -1,11 +1,11 @@
-"""Makes both tables."""
+"""Creates both tables."""
 
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Makes `rocketmq_transactions` and `rocketmq_consumed`."""
+    """Creates `rocketmq_transactions` and `rocketmq_consumed`."""
 
     initial = True
 

@@ -1,4 +1,4 @@
-"""Builds a transaction's timeline from its evidence. Pure: it names missing records instead of guessing."""
+"""Builds a transaction's timeline from its evidence. Missing records are reported, not guessed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from rocketmq_broker.message.record import host_text
 from rocketmq_broker.protocol.bodies import CheckBackInfo
 
 
-def tell(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timeline:
-    """Returns the timeline of a transaction. `witnessed` holds the events of other programs, each with its time."""
+def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timeline:
+    """Returns the timeline of a transaction. `witnessed` are events of other programs, each with its time."""
     half = evidence.halves[0]
-    before, after = _parted(witnessed, _first_step_after_the_producer(evidence))
+    before, after = _split(witnessed, _first_step_after_the_producer(evidence))
     return Timeline(
         transaction_id=evidence.transaction_id,
         keys=(half.get_property(props.KEYS) or "").split(),
@@ -48,7 +48,7 @@ def tell(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timelin
 
 
 def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
-    """Returns the time of the broker's first action on the half message; None if there was none, or its time is unknown."""
+    """Returns the time of the broker's first action on the half message; None if there was none or its time is unknown."""
     known = evidence.info.check_backs if evidence.info is not None else []
     times = [check_back.asked_ms for check_back in known]
     times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
@@ -57,8 +57,8 @@ def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
     return min(times, default=None)
 
 
-def _parted(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event], list[Event]]:
-    """Splits events into those up to that time, and the rest, each in the order of time."""
+def _split(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event], list[Event]]:
+    """Splits events into those up to the time and the rest, each sorted by time."""
     witnessed = sorted(witnessed, key=lambda event: event.at_ms or 0)
     before = [event for event in witnessed if at_ms is None or (event.at_ms or 0) <= at_ms]
     return before, [event for event in witnessed if event not in before]
@@ -73,7 +73,7 @@ def _state(evidence: TimelineEvidence) -> str:
 
 
 def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Iterator[Event]:
-    """Yields the half message, the producer's events before the next step, and the half message's copies."""
+    """Yields the half message, the producer's events before the broker's next action, and the copies of the half message."""
     first, *copies = evidence.halves
     producer, host = _producer(evidence), host_text(first.born_host)
     what = f"half message of {producer} at {host} stored at commit log offset {first.commit_log_offset}: no consumer sees it"
@@ -81,20 +81,20 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
     yield from before
     if _checks(evidence) and not any(_explains(event, producer) for event in before):
         what = (
-            "no decision arrived before the first check-back: the local transaction still ran, or it answered UNKNOWN, "
+            "no decision arrived before the first check-back: the local transaction was still running, or it answered UNKNOWN, "
             "or its decision was lost, or the producer had ended"
         )
         yield Event(None, what, NOT_ON_RECORD, Arrow(producer, BROKER, "no decision", is_lost=True))
     for copy in copies:
         checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
-        what = f"half message written anew at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
-        yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written anew"))
+        what = f"half message written again at {copy.commit_log_offset}, {_count(checks, 'check-back')} counted"
+        yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written again"))
 
 
 def _explains(event: Event, producer: str) -> bool:
-    """Returns whether a witness saw why no decision arrived, which makes a guess unnecessary.
+    """Returns whether a witnessed event explains why no decision arrived.
 
-    That is what befell the producer itself, what it sent to the broker, or an answer that it never got.
+    Such an event is an event of the producer itself, a message to the broker, or a lost answer to the producer.
     """
     arrow = event.arrow
     if arrow is None:
@@ -108,7 +108,7 @@ def _check_backs(evidence: TimelineEvidence) -> Iterator[Event]:
     producer = _producer(evidence)
     missing = _checks(evidence) - len(known)
     if missing > 0:
-        what = f"{_count(missing, 'check-back')}: when, whom the broker asked and what was answered"
+        what = f"{_count(missing, 'check-back')}: times, producers and answers"
         yield Event(None, what, NOT_ON_RECORD, Arrow(BROKER, producer, _count(missing, "check-back")))
     for number, check_back in enumerate(known, start=max(0, missing) + 1):
         what = f"check-back {number}: the broker asks the producer at {check_back.producer}"
@@ -131,25 +131,25 @@ def _end(evidence: TimelineEvidence) -> Iterator[Event]:
         checks = record.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
         yield Event(
             record.store_timestamp,
-            f"discarded after {_count(checks, 'check-back')}: rocketmq-admin resume brings it back",
+            f"discarded after {_count(checks, 'check-back')}: rocketmq-admin resume resumes its check-backs",
             COMMIT_LOG,
             Arrow(BROKER, BROKER, "discarded"),
         )
     info = evidence.info
     if info is None:
         if not evidence.committed and not evidence.discarded:
-            yield Event(None, "whether it is pending or rolled back: this broker does not tell", NOT_ON_RECORD)
+            yield Event(None, "whether it is pending or rolled back: this broker does not report it", NOT_ON_RECORD)
     elif info.state == "rolled back":
         when = info.decided_ms or _answered_ms(info.check_backs, "ROLLBACK")
         what = f"ROLLBACK{_by(evidence, 'ROLLBACK')}: no consumer will see the message"
         arrow = _decision_arrow(evidence, "ROLLBACK", "rolled back")
         yield Event(when, what if when is not None else f"{what}; the time is not on record", COMMIT_LOG, arrow)
     elif info.state == "pending":
-        yield Event(None, "pending: nobody has decided yet", BROKER_MEMORY)
+        yield Event(None, "pending: no decision yet", BROKER_MEMORY)
 
 
 def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> Arrow:
-    """Returns the arrow of a decision. A check-back's answer has its own arrow: then only the effect is drawn."""
+    """Returns the arrow of a decision. If the answer to a check-back has its own arrow, only the effect is drawn."""
     if _reason(evidence):
         return Arrow(OPERATOR, BROKER, f"{decision} by hand")
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
@@ -158,7 +158,7 @@ def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> A
 
 
 def _by(evidence: TimelineEvidence, decision: str) -> str:
-    """Names the author of a decision, if it is on record."""
+    """Returns a text that names the author of a decision if it is on record."""
     if reason := _reason(evidence):
         return f" by hand ({reason})"
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
@@ -172,15 +172,18 @@ def _deliveries(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[
     for consumption in evidence.consumptions:
         arrow = Arrow(BROKER, consumption.group, "message")
         if consumption.is_consumed:
-            what = f"delivered to {consumption.group}: its offset has passed the message; the time is not on record"
+            what = f"delivered to {consumption.group}: its offset is after the message; the time is not on record"
             yield Event(None, what, CONSUMER_OFFSETS, arrow)
         elif _works_on_it(consumption.group, after):
             yield Event(
-                None, f"delivered to {consumption.group}, as its next step shows; the time is not on record", NOT_ON_RECORD, arrow
+                None,
+                f"delivered to {consumption.group}, according to its next step; the time is not on record",
+                NOT_ON_RECORD,
+                arrow,
             )
     for group in evidence.groups:
         for record in group.redeliveries:
-            what = f"redelivery {record.reconsume_times} to {group.group}: it could not consume the message before"
+            what = f"redelivery {record.reconsume_times} to {group.group}: the attempt before failed"
             arrow = Arrow(BROKER, group.group, f"redelivery {record.reconsume_times}")
             yield Event(record.store_timestamp, what, COMMIT_LOG, arrow)
         for record in group.dead_letters:
@@ -193,19 +196,19 @@ def _deliveries(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[
 
 
 def _not_consumed(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[Event]:
-    """Yields what consumer groups have not acknowledged by now: the end of the timeline."""
+    """Yields an event for each consumer group that has not consumed the message, for the end of the timeline."""
     for consumption in evidence.consumptions:
         if consumption.is_consumed:
             continue
         if _works_on_it(consumption.group, after):
-            what = f"{consumption.group} has not acknowledged it yet: its offset at the broker has not passed the message"
+            what = f"{consumption.group} has not acknowledged it yet: its offset at the broker is not after the message"
         else:
-            what = f"not consumed by {consumption.group} yet: its offset at the broker has not passed the message"
+            what = f"not consumed by {consumption.group} yet: its offset at the broker is not after the message"
         yield Event(None, what, CONSUMER_OFFSETS)
 
 
 def _works_on_it(group: str, after: Sequence[Event]) -> bool:
-    """Returns whether a witness saw the group do something with the message."""
+    """Returns whether the group is the sender of a witnessed event."""
     return any(event.arrow is not None and event.arrow.sender == group for event in after)
 
 
@@ -214,7 +217,7 @@ def _count(count: int | str, noun: str) -> str:
 
 
 def _checks(evidence: TimelineEvidence) -> int:
-    """Returns the number of check-backs to producers."""
+    """Returns the number of check-backs that the broker has sent."""
     if evidence.info is not None and evidence.info.checks is not None:
         return evidence.info.checks
     counts = [

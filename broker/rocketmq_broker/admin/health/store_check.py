@@ -1,6 +1,6 @@
-"""The check of a store on this machine's disk: its user, its damage, and the effect of the broker's next start.
+"""Checks a store on this machine's disk: which process uses it, damage, and what the broker's next start will repair.
 
-It writes nothing, and takes no lock: it opens the store over files in memory (MemoryFiles).
+It writes nothing and takes no lock: changes go to an overlay in memory (MemoryFiles).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
-from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.store import (
     ConsumerOffsets,
@@ -37,33 +37,33 @@ _FLOCK: Final = struct.Struct("hhqqi")
 """struct flock of Linux: type, whence, start, length, process id."""
 _MAX_NAMED: Final = 20
 _FULL_PERCENT: Final = 90
-"""diskSpaceWarningLevelRatio, which only broker.conf may say otherwise."""
-_BACKUP: Final = "Keep a copy of the store before the broker starts."
+"""The default of diskSpaceWarningLevelRatio; the store does not contain the configured value."""
+_BACKUP: Final = "Copy the store before starting the broker."
 
 
 def examine_store(root: Path, now_ms: int) -> list[HealthFinding]:
-    """Examines the store under `root` (storePathRootDir)."""
+    """Returns findings about the store in `root` (storePathRootDir)."""
     subject = f"store {root}"
     if not (root / "commitlog").is_dir():
-        what_to_do = "Name the folder that broker.conf calls storePathRootDir; it has a folder commitlog in it."
-        return [wrong(subject, "There is no store.", what_to_do)]
+        what_to_do = "Give the storePathRootDir of broker.conf: a folder that contains a folder commitlog."
+        return [wrong(subject, "Store not found.", what_to_do)]
     try:
         return [*_disk(subject, root), *_tables(subject, root), *_log(subject, root, now_ms)]
     except OSError as error:
-        return [wrong(subject, f"It cannot be read: {error}.", "Run this as the user that the broker runs as.")]
+        return [wrong(subject, f"It cannot be read: {error}.", "Run this command as the broker's user.")]
 
 
 def _log(subject: str, root: Path, now_ms: int) -> Iterator[HealthFinding]:
     process_id = user_of(root / "lock")
     if process_id is not None:
-        yield fine(subject, f"A broker uses it (process {process_id}): its commit log can be looked at when that has stopped.")
+        yield fine(subject, f"A broker is using it (process {process_id}): stop the broker to check the commit log.")
         return
     config = store_config(root)
     try:
-        next_start = _opened(config, _over_the_disk())
-        everything = _opened(config, _without_notes(root))
+        next_start = _opened(config, _disk_overlay())
+        everything = _opened(config, _without_checkpoints(root))
     except (StoreError, OSError) as error:
-        yield wrong(subject, f"A broker would not start on it: {error}.", f"{_BACKUP} See what the message names.")
+        yield wrong(subject, f"A broker cannot start on it: {error}.", f"{_BACKUP} Check the file that the message names.")
         return
     yield _stopped(subject, next_start)
     yield _whole_log(subject, config, everything, now_ms)
@@ -74,23 +74,23 @@ def _log(subject: str, root: Path, now_ms: int) -> Iterator[HealthFinding]:
     known = {action for action in everything.actions if "damaged" in action}
     for action in next_start.actions:
         if action not in known and not action.startswith("the last broker did not stop"):
-            yield fine(subject, f"The next start mends: {action}.")
+            yield fine(subject, f"The next start repairs: {action}.")
 
 
 def _opened(config: StoreConfig, files: FileSystem) -> RecoveryReport:
-    """Opens the store and returns its recovery report. Nothing reaches the disk. Leaves out the index: the log rebuilds it."""
+    """Opens the store in memory and returns its recovery report. Skips the index, which can be rebuilt from the log."""
     for name in files.list(config.index_directory):
         files.unlink(config.index_directory / name)
     return MessageStore.open(config, files).recovery
 
 
-def _over_the_disk() -> MemoryFiles:
+def _disk_overlay() -> MemoryFiles:
     return MemoryFiles(OsFileSystem())
 
 
-def _without_notes(root: Path) -> MemoryFiles:
-    """Hides the notes on how far the store is intact, so that opening it reads the whole commit log."""
-    files = _over_the_disk()
+def _without_checkpoints(root: Path) -> MemoryFiles:
+    """Returns the files without their checkpoints, so that opening the store reads the whole commit log."""
+    files = _disk_overlay()
     for name in ("checkpoint", "progress.json"):
         if files.size(root / name) is not None:
             files.unlink(root / name)
@@ -100,9 +100,9 @@ def _without_notes(root: Path) -> MemoryFiles:
 
 def _stopped(subject: str, report: RecoveryReport) -> HealthFinding:
     if report.was_stopped_cleanly:
-        return fine(subject, "Its last broker stopped cleanly.")
+        return fine(subject, "The last broker stopped cleanly.")
     return fine(
-        subject, "Its last broker did not stop cleanly: it was killed, or the machine went down. The next start recovers it."
+        subject, "The last broker did not stop cleanly: it was killed, or the machine failed. The next start recovers the store."
     )
 
 
@@ -117,13 +117,13 @@ def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms
 def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[HealthFinding]:
     for offset, length in damaged[:_MAX_NAMED]:
         what = f"{length} bytes of the commit log at offset {offset} are damaged: the messages in them are lost."
-        yield wrong(subject, what, f"The broker passes over them. {_BACKUP} Look after the disk: rocketmq-admin cannot mend it.")
+        yield wrong(subject, what, f"The broker skips them. {_BACKUP} Check the disk: rocketmq-admin cannot repair it.")
     if len(damaged) > _MAX_NAMED:
-        yield wrong(subject, f"{len(damaged) - _MAX_NAMED} more stretches are damaged.", _BACKUP)
+        yield wrong(subject, f"{len(damaged) - _MAX_NAMED} more ranges are damaged.", _BACKUP)
 
 
 def _tables(subject: str, root: Path) -> Iterator[HealthFinding]:
-    directory, files = root / "config", _over_the_disk()
+    directory, files = root / "config", _disk_overlay()
     for table in (
         TopicConfigs(directory, files),
         SubscriptionGroups(directory, files),
@@ -133,26 +133,26 @@ def _tables(subject: str, root: Path) -> Iterator[HealthFinding]:
         try:
             table.load()
         except DamagedStore as error:
-            what_to_do = "Put back a copy of the file, or move it and its .bak away: the broker then begins it anew."
-            yield wrong(subject, f"A broker would not start on it: {error}.", what_to_do)
+            what_to_do = "Restore a copy of the file, or move it and its .bak away: the broker then creates a new one."
+            yield wrong(subject, f"A broker cannot start on it: {error}.", what_to_do)
         else:
             if table.complaint is not None:
-                yield wrong(subject, f"{table.complaint}.", "The broker goes on with that; look after the disk.")
+                yield wrong(subject, f"{table.complaint}.", "The broker continues with it; check the disk.")
 
 
 def _disk(subject: str, root: Path) -> Iterator[HealthFinding]:
     percent = OsFileSystem().used_ratio(root) * 100
     if percent < _FULL_PERCENT:
-        yield fine(subject, f"Its disk is {percent:.0f} % full; above {_FULL_PERCENT} % a broker would refuse messages.")
+        yield fine(subject, f"Its disk is {percent:.0f} % full; above {_FULL_PERCENT} % a broker refuses messages.")
     else:
         yield wrong(subject, f"Its disk is {percent:.0f} % full: a broker refuses new messages.", "Free space on it.")
     mode = stat.S_IMODE(root.stat().st_mode)
     if mode & 0o077:
-        yield wrong(subject, f"Other users of this machine may look into it (mode {mode:o}).", f"chmod 700 {root}")
+        yield wrong(subject, f"Other users of this machine can read it (mode {mode:o}).", f"chmod 700 {root}")
 
 
 def user_of(lock: Path) -> int | None:
-    """Returns the process that holds the lock on the file, or None. Takes no lock."""
+    """Returns the id of the process that holds the lock on the file; None if it is not locked. Takes no lock."""
     try:
         file = open_regular(lock, os.O_RDONLY)
     except FileNotFoundError:
@@ -166,7 +166,7 @@ def user_of(lock: Path) -> int | None:
 
 
 def store_config(root: Path) -> StoreConfig:
-    """Derives the store's settings from its files. Uses RocketMQ's defaults for the others."""
+    """Returns settings derived from the store's files, and RocketMQ's defaults for the others."""
     usual = StoreConfig(root=root, store_host=host_bytes("127.0.0.1", 0))
     queues = next((folder for folder in sorted(root.glob("consumequeue/*/*")) if _segments(folder)), None)
     return StoreConfig(
@@ -179,7 +179,7 @@ def store_config(root: Path) -> StoreConfig:
 
 
 def _file_size(folder: Path) -> int:
-    """Returns the length of each file of the folder: the distance of two names, or the only file's length."""
+    """Returns the size of the folder's files: the distance between two names, or the size of the only file."""
     starts = _segments(folder)
     if len(starts) > 1:
         return starts[1] - starts[0]

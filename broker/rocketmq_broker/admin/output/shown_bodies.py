@@ -1,4 +1,4 @@
-"""A body for a reader: JSON with line breaks, text as it is, or bytes in hex. Only blanks between JSON's tokens change."""
+"""Formats a message body: JSON with line breaks, text unchanged, other bytes in hex."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 
 _MAX_JSON_LENGTH: Final = 64 * 1024
-"""Longer JSON is shown as it is."""
+"""Longer JSON is shown without line breaks."""
 _MAX_TEXT_LENGTH: Final = 64 * 1024
 _BYTES_ON_A_LINE: Final = 16
 _MAX_HEX_BYTES: Final = 1024
@@ -16,7 +16,7 @@ _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 class ShownBody(NamedTuple):
-    """A body as a text of several lines."""
+    """A body as text with several lines."""
 
     kind: str
     """`JSON`, `text` or `hex`."""
@@ -24,7 +24,7 @@ class ShownBody(NamedTuple):
 
 
 def shown_body(text: str | None, in_base64: str) -> ShownBody:
-    """Returns the body for a reader. `text` is None for a body that is no text in UTF-8."""
+    """Returns the formatted body. `text` is None for a body that is not UTF-8 text."""
     if text is None:
         return ShownBody("hex", _hex(base64.b64decode(in_base64)))
     if is_json(text):
@@ -34,7 +34,7 @@ def shown_body(text: str | None, in_base64: str) -> ShownBody:
 
 
 def is_json(text: str) -> bool:
-    """Returns whether the text is a JSON object or array of a length that is shown with line breaks."""
+    """Returns whether the text is a JSON object or array short enough to be shown with line breaks."""
     if len(text) > _MAX_JSON_LENGTH or not text.lstrip().startswith(("{", "[")):
         return False
     try:
@@ -45,7 +45,7 @@ def is_json(text: str) -> bool:
 
 
 def _indented(text: str) -> str:
-    """Breaks lines between the tokens. The tokens stay as they are: numbers keep their digits, doubled names stay doubled."""
+    """Adds line breaks between the tokens. The tokens do not change: numbers keep their digits, duplicate names are kept."""
     depth, parts = 0, [""]
     tokens = _TOKENS.findall(text)
     for index, token in enumerate(tokens):

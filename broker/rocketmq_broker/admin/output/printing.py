@@ -1,4 +1,4 @@
-"""Tables for people, JSON for programs."""
+"""Prints tables, texts and JSON."""
 
 from __future__ import annotations
 
@@ -18,49 +18,49 @@ from rocketmq_broker.message.text.printable import printable
 S = TypeVar("S", bound=msgspec.Struct)
 
 WIDTH_OF_NO_TERMINAL: Final = 250
-"""Columns, where the output goes into a file or a pipe."""
+"""The width of tables in a file or a pipe."""
 
 
-def say(text: str) -> None:
-    """Prints a line to standard output, and flushes it. Only this module prints: it makes foreign texts printable."""
+def echo(text: str) -> None:
+    """Prints a line to standard output and flushes it. Only this module prints, because it escapes unprintable characters."""
     print(printable(text), flush=True)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Prints a line to standard error."""
     print(printable(text), file=sys.stderr)
 
 
 def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
-    """Prints an array with an object for each row; `broker` is the address of the row's broker."""
+    """Prints a JSON array with an object for each row. The field `broker` is the address of the row's broker."""
     print_objects([_with_broker(address, row) for address, row in rows])
 
 
 def print_objects(objects: Sequence[object]) -> None:
-    """Prints an array of objects that msgspec can encode."""
+    """Prints a JSON array of objects that msgspec can encode."""
     formatted = msgspec.json.format(msgspec.json.encode(objects), indent=2).decode()
     print("\n".join(_json_escaped(line) for line in formatted.split("\n")))
 
 
 def print_json_line(address: str, row: msgspec.Struct) -> None:
-    """Prints one object on one line, and flushes it: for a listing without an end."""
+    """Prints one JSON object on one line and flushes it."""
     print(_json_escaped(msgspec.json.encode(_with_broker(address, row)).decode()), flush=True)
 
 
 def print_listing(
     rows: Sequence[tuple[str, S]], print_rows: Callable[[Sequence[tuple[str, S]]], None], *, as_json: bool, nothing: str
 ) -> None:
-    """Prints the rows as JSON or with `print_rows`; prints the sentence `nothing` if there are none."""
+    """Prints the rows as JSON or with `print_rows`. Prints `nothing` if there are no rows."""
     if as_json:
         print_json(rows)
     elif rows:
         print_rows(rows)
     else:
-        say(nothing)
+        echo(nothing)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Prints a row a line: a broker's address and cells. Shows a column for the broker if there are several."""
+    """Prints one row per line. Adds a column for the broker's address if there are several brokers."""
     has_broker_column = len({address for address, _ in rows}) > 1
     table = Table(box=None, pad_edge=False)
     for column in (*(["broker"] if has_broker_column else []), *columns):
@@ -71,7 +71,7 @@ def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Prints a name and its value on each line. Omits empty values."""
+    """Prints names with their values, one per line. Omits empty values."""
     grid = Table.grid(padding=(0, 2))
     for name, value in facts:
         if value:
@@ -81,7 +81,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def time_text(ms: int | None) -> str:
-    """Formats a time in local time; empty for None."""
+    """Returns a time as local time; an empty string for None."""
     if ms is None:
         return ""
     try:
@@ -95,7 +95,7 @@ def _with_broker(address: str, row: msgspec.Struct) -> dict[str, object]:
 
 
 def _json_escaped(line: str) -> str:
-    """Escapes characters of a JSON line that cannot be printed; they occur only within strings."""
+    """Escapes unprintable characters in a line of JSON, where they occur only within strings."""
     if line.isprintable():
         return line
     return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in line)

@@ -1,17 +1,17 @@
-"""Prints transactions."""
+"""Prints tables of transactions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from rocketmq_broker.admin.asking.discarded import DiscardedMessage
-from rocketmq_broker.admin.telling.durations import duration_text
-from rocketmq_broker.admin.telling.printing import print_facts, print_table, time_text
+from rocketmq_broker.admin.output.durations import duration_text
+from rocketmq_broker.admin.output.printing import print_facts, print_table, time_text
 from rocketmq_broker.protocol.bodies import TransactionInfo
 
 
 def print_pending(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """Prints pending transactions, one a line."""
+    """Prints pending transactions, one per line."""
     print_table(
         ("age", "checks", "next check", "producer group", "online", "topic", "keys", "transaction id", "half offset"),
         [(address, _pending_cells(info)) for address, info in rows],
@@ -19,7 +19,7 @@ def print_pending(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
 
 
 def print_discarded(rows: Sequence[tuple[str, DiscardedMessage]], now_ms: int) -> None:
-    """Prints discarded messages, one a line."""
+    """Prints discarded messages, one per line."""
     print_table(
         ("discarded", "checks", "producer group", "topic", "keys", "transaction id", "message id", "since then"),
         [(address, _discarded_cells(message, now_ms)) for address, message in rows],
@@ -27,7 +27,7 @@ def print_discarded(rows: Sequence[tuple[str, DiscardedMessage]], now_ms: int) -
 
 
 def print_decided(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """Prints decisions with a reason, one a line."""
+    """Prints decisions with their reasons, one per line."""
     print_table(
         ("decided at", "outcome", "reason", "producer group", "topic", "keys", "transaction id", "half offset"),
         [(address, _decided_cells(info)) for address, info in rows],
@@ -35,7 +35,7 @@ def print_decided(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
 
 
 def print_transactions(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """Prints all known facts of each transaction, one below the other."""
+    """Prints all facts of each transaction."""
     for address, info in rows:
         print_facts(_facts(address, info))
 
@@ -113,7 +113,7 @@ def _next_check(info: TransactionInfo) -> str:
     if info.next_check_in_ms is None:
         return ""
     if info.answer_owed_ms is not None:
-        return f"answer owed for {duration_text(info.answer_owed_ms)}"
+        return f"waiting for an answer for {duration_text(info.answer_owed_ms)}"
     wait = f"in {duration_text(info.next_check_in_ms)}"
     is_last = info.check_max is not None and (info.checks or 0) >= info.check_max
     return f"discarded {wait}" if is_last else wait
@@ -122,4 +122,4 @@ def _next_check(info: TransactionInfo) -> str:
 def _online(info: TransactionInfo) -> str:
     if info.is_producer_online is None:
         return ""
-    return " (online)" if info.is_producer_online else " (nobody online)"
+    return " (online)" if info.is_producer_online else " (none online)"

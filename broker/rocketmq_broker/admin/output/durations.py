@@ -1,4 +1,4 @@
-"""Durations in a form for people."""
+"""Parses and formats durations."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 
 
 def parse_duration_ms(text: str) -> int:
-    """Parses `90s`, `5m`, `1h30m` or `2d` into milliseconds; a bare number counts seconds. Raises ValueError."""
+    """Returns the milliseconds of a duration such as `90s`, `1h30m` or `2d`; a number alone means seconds. Raises ValueError."""
     compact = text.replace(" ", "")
     if len(compact) > _MAX_TEXT_LENGTH:
-        raise ValueError(f"{len(text)} characters are no duration: 90s, 5m, 1h30m or 2d are")
+        raise ValueError(f"duration too long: {len(text)} characters, at most {_MAX_TEXT_LENGTH}")
     if compact.isascii() and compact.isdigit():
         compact += "s"
     parts = _PART.findall(compact)
     if not parts or "".join(number + unit for number, unit in parts) != compact:
-        raise ValueError(f"{text!r} is no duration: 90s, 5m, 1h30m or 2d are")
+        raise ValueError(f"invalid duration {text!r}: expected, for example, 90s, 5m, 1h30m or 2d")
     duration_ms = sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
     if duration_ms > MAX_MS:
-        raise ValueError(f"{text!r} is longer than 100 years")
+        raise ValueError(f"duration {text!r} too long: at most 100 years")
     return duration_ms
 
 
 def duration_text(duration_ms: int) -> str:
-    """Formats a duration in its two largest units: `850 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`."""
+    """Returns a duration in its two largest units, for example `850 ms`, `12 s`, `3 m 20 s` or `2 d 4 h`."""
     if duration_ms < 1000:
         return f"{duration_ms} ms"
     seconds = duration_ms // 1000
@@ -38,6 +38,6 @@ def duration_text(duration_ms: int) -> str:
 
 
 def since_text(span_ms: int) -> str:
-    """Formats the time since another moment: `+2,000 ms`, and from 100 s `+7 m 40 s`."""
+    """Returns a signed time difference: `+2,000 ms` below 100 s, `+7 m 40 s` above."""
     sign, span_ms = ("+", span_ms) if span_ms >= 0 else ("-", -span_ms)
     return f"{sign}{span_ms:,} ms" if span_ms < _TO_THE_MILLISECOND_MS else f"{sign}{duration_text(span_ms)}"

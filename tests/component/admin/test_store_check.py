@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.admin.health.finding import HealthFinding
-from rocketmq_broker.admin.health.store_look import examine_store, store_config
+from rocketmq_broker.admin.health.store_check import examine_store, store_config
 from rocketmq_broker.client import Message
 from rocketmq_broker.testing import RocketMQ
 
@@ -65,7 +65,7 @@ def said(findings: list[HealthFinding]) -> str:
 def test_a_store_that_was_stopped_is_whole(store: Path) -> None:
     findings = looked_at(store)
     assert not wrongs(findings)
-    assert "Its last broker stopped cleanly." in said(findings)
+    assert "The last broker stopped cleanly." in said(findings)
     assert "Its commit log has 12 intact records up to offset" in said(findings)
     assert "in 2 files" in said(findings) or "in 3 files" in said(findings)
 
@@ -113,7 +113,7 @@ def test_a_torn_end_is_told_as_what_the_next_start_mends(store: Path) -> None:
     (store / "abort").touch()
     findings = looked_at(store)
     assert not wrongs(findings)
-    assert f"The next start mends: the commit log had a torn tail: everything after {end} was cut off." in said(findings)
+    assert f"The next start repairs: the commit log had a torn tail: everything after {end} was cut off." in said(findings)
 
 
 def test_damage_of_the_last_record_is_wrong_if_it_was_whole_once(store: Path) -> None:
@@ -137,10 +137,10 @@ def damage_topics(root: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
-        (cut_out_a_segment, "A broker would not start on it: "),
-        (damage_topics, "A broker would not start on it: "),
+        (cut_out_a_segment, "A broker cannot start on it: "),
+        (damage_topics, "A broker cannot start on it: "),
         (lambda root: (root / "config" / "topics.json").write_text("{"), "its backup was read"),
-        (lambda root: root.chmod(0o755), "Other users of this machine may look into it (mode 755)"),
+        (lambda root: root.chmod(0o755), "Other users of this machine can read it (mode 755)"),
     ],
 )
 def test_what_a_broker_could_not_go_on_with_is_wrong(store: Path, damage: Callable[[Path], None], sentence: str) -> None:
@@ -152,7 +152,7 @@ def test_what_a_broker_could_not_go_on_with_is_wrong(store: Path, damage: Callab
 
 def test_a_folder_without_a_store_is_wrong(tmp_path: Path) -> None:
     (finding,) = examine_store(tmp_path, NOW_MS)
-    assert (finding.is_wrong, finding.what) == (True, "There is no store.")
+    assert (finding.is_wrong, finding.what) == (True, "Store not found.")
 
 
 HOLD = (
@@ -167,8 +167,8 @@ def test_a_store_in_use_is_told_with_its_process_and_is_not_locked(store: Path) 
         assert holder.stdout.readline() == "locked\n"
         findings = looked_at(store)
         holder.communicate("end\n", timeout=60)
-    assert f"A broker uses it (process {holder.pid})" in said(findings)
-    assert "Its last broker" in said(looked_at(store)), "nobody uses it any more"
+    assert f"A broker is using it (process {holder.pid})" in said(findings)
+    assert "The last broker" in said(looked_at(store)), "nobody uses it any more"
 
 
 def test_the_command_prints_it_even_where_no_broker_runs(store: Path) -> None:
@@ -202,4 +202,4 @@ def test_what_is_no_file_under_a_files_name_keeps_nobody_waiting(store: Path, ki
     path.unlink(missing_ok=True)
     KINDS[kind](path)
     found = wrongs(examine_store(store, NOW_MS))
-    assert any("broker would not start on it" in what or "cannot be read" in what for what in found)
+    assert any("broker cannot start on it" in what or "cannot be read" in what for what in found)

@@ -1,4 +1,4 @@
-"""The bytes of a record, field by field: name, position and value of each (`rocketmq_broker.message.record` draws the layout)."""
+"""Splits a record into fields with their names, positions and values. See `rocketmq_broker.message.record` for the layout."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _IPV6_HOST: Final = 20
 
 
 class MarkedField(NamedTuple):
-    """One field of a record."""
+    """A field of a record."""
 
     name: str
-    """The field's name in RocketMQ's sources."""
+    """The field's name in RocketMQ's source code."""
     begin: int
     """The position of its first byte in the record."""
     data: bytes
     value: str
-    """The meaning of the bytes, for people."""
+    """The decoded value."""
 
 
 def marked_fields(record: bytes) -> list[MarkedField]:
-    """Returns all fields of one record, in their order; together they cover all its bytes. Raises CorruptRecord."""
+    """Returns all fields of one record in order. Together they cover all its bytes. Raises CorruptRecord."""
     head, _, topic_at, properties_at = read_fields(record)
     topic_length, properties_length = properties_at - 2 - topic_at, len(record) - properties_at
     fields, begin = [], 0

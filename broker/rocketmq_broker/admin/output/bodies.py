@@ -1,4 +1,4 @@
-"""The body of a message, for tables and for JSON."""
+"""Decodes the bodies of messages for output."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from rocketmq_broker.message.record import Record, to_message
 
 
 class ReadBody(NamedTuple):
-    """A body, uncompressed if possible."""
+    """A message body, uncompressed if possible."""
 
     text: str | None
-    """None if it is no text in UTF-8."""
+    """The body as text; None if it is not UTF-8 text."""
     in_base64: str
     problem: str | None
-    """Why it cannot be uncompressed."""
+    """Why the body cannot be uncompressed; None if it can."""
 
 
 def read_body(record: Record) -> ReadBody:
-    """Reads the body of a record."""
+    """Returns the body of a record."""
     body, problem = record.body, None
     try:
         body = to_message(record).body

@@ -1,0 +1,43 @@
+"""The action of a form of the console, requested by POST with the CSRF token of a page of this console."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.visit import Visit
+
+
+class RefusedForm(NamedTuple):
+    """A rejected form, whose fields keep their values."""
+
+    path: str
+    fields: Mapping[str, str]
+
+    def kept(self, path: str, name: str, otherwise: object = "", /, **where: str) -> object:
+        """Returns a field's value if the form at `path` with the field values `where` was rejected; otherwise `otherwise`."""
+        if path != self.path or any(self.fields.get(field) != value for field, value in where.items()):
+            return otherwise
+        return self.fields.get(name, "")
+
+
+NOT_REFUSED: Final = RefusedForm("", {})
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action of a form that changes a broker's data."""
+
+    path: str
+    do: Callable[[Visit], Awaitable[str]]
+    """Performs the action. Returns a sentence that describes the result. Raises AdminError."""
+    back_to: Callable[[Visit], str]
+    """Returns the address of the page to show afterwards."""
+    shows_result: bool = True
+    """Whether that page shows the sentence. False if the page itself shows the progress."""
+    form_at: Callable[[Visit], str] | None = None
+    """Returns the address of the page with the form, to show again with its fields filled in if the form is rejected.
+
+    None: the page of `back_to`.
+    """

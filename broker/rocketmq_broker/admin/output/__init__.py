@@ -1,0 +1,1 @@
+"""Formats and prints results as tables, JSON and text."""

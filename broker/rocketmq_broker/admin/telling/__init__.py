@@ -1,1 +1,0 @@
-"""Prints answers as tables, as JSON and as text."""
