@@ -18,7 +18,7 @@ from demo.up.chapters import chapter_title, find_chapter
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion, SparkInstallation
 from demo.up.shop import Shop
-from rocketmq_broker.admin.console import Action, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
+from rocketmq_broker.admin.console import Extension, FormAction, Screen, Section, TransactionFacts, Visit, find_transactions, url
 from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.timeline.event import Event
 
@@ -104,12 +104,14 @@ def extension(
             Screen("/second-opinion", "Second opinion", "second_opinion.html", application.find_opinion),
         ),
         actions=(
-            Action("/orders/place", shop.place, shop.after_order, form_at=lambda visit: "/"),
-            Action("/orders/pay", shop.pay, shop.after_order),
-            Action("/scenarios/start", application.start, application.newest_run, shows_result=False, form_at=_form_of_scenarios),
-            Action("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
-            Action("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
-            Action("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
+            FormAction("/orders/place", shop.place, shop.after_order, form_at=lambda visit: "/"),
+            FormAction("/orders/pay", shop.pay, shop.after_order),
+            FormAction(
+                "/scenarios/start", application.start, application.newest_run, shows_result=False, form_at=_form_of_scenarios
+            ),
+            FormAction("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
+            FormAction("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
+            FormAction("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
         ),
         templates=TEMPLATES,
         witnesses=(application.witness,),

@@ -3,8 +3,8 @@
 `create_console` is the entry point. An `Extension` adds further screens.
 """
 
-from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.application import Extension, create_console
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import Section, url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens.search import Finder, SearchHit
@@ -14,10 +14,10 @@ from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSett
 from rocketmq_broker.admin.console.visit import Visit
 
 __all__ = [
-    "Action",
     "ConsoleSettings",
     "Extension",
     "Finder",
+    "FormAction",
     "Screen",
     "SearchHit",
     "Section",

@@ -16,8 +16,8 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from rocketmq_broker.admin.console import login
-from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.brokers import Brokers
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.guard import Guard
 from rocketmq_broker.admin.console.live import Streams
 from rocketmq_broker.admin.console.pages import Pages, Section
@@ -47,7 +47,7 @@ class Extension:
     """Navigation entries, shown before those of the console."""
     screens: Sequence[Screen] = ()
     """A screen at `/` becomes the home page. The overview then moves to `/overview`."""
-    actions: Sequence[Action] = ()
+    actions: Sequence[FormAction] = ()
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()
     """Additional sources of events of transactions."""

@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from rocketmq_broker.admin.console.action import NOT_REFUSED, Action, RefusedForm
 from rocketmq_broker.admin.console.brokers import Brokers
+from rocketmq_broker.admin.console.form_action import NOT_REFUSED, FormAction, RefusedForm
 from rocketmq_broker.admin.console.guard import SECURITY_HEADERS
 from rocketmq_broker.admin.console.live import Streams
 from rocketmq_broker.admin.console.pages import Pages
@@ -55,7 +55,7 @@ class ConsoleRoutes:
                 routes.append(Route(live_path(screen), self._stream_of(screen), methods=["GET"]))
         return routes
 
-    def action_routes(self, actions: Iterable[Action]) -> list[Route]:
+    def action_routes(self, actions: Iterable[FormAction]) -> list[Route]:
         """Returns a route for each action, for POST only. The pages with the forms are screens."""
         return [Route(action.path, self._handler_of(action), methods=["POST"]) for action in actions]
 
@@ -106,7 +106,7 @@ class ConsoleRoutes:
             csrf=request.session.get("csrf", ""), kept=NOT_REFUSED.kept,
         )  # fmt: skip
 
-    def _handler_of(self, action: Action) -> Any:
+    def _handler_of(self, action: FormAction) -> Any:
         async def do(request: Request) -> Response:
             form = {name: str(value) for name, value in (await request.form()).items()}
             has_valid_token = has_token(request, form.pop("csrf", ""))
@@ -125,7 +125,7 @@ class ConsoleRoutes:
 
         return do
 
-    async def _refused(self, request: Request, action: Action, visit: Visit, status: int, refusal: str) -> Response:
+    async def _refused(self, request: Request, action: FormAction, visit: Visit, status: int, refusal: str) -> Response:
         """Renders the page with the rejected form. If that fails, renders a page that can submit the form again."""
         address, form = URL((action.form_at or action.back_to)(visit)), RefusedForm(action.path, visit.query)
         screen = self._screens[address.path]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from rocketmq_broker.admin.console.action import Action
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import Section
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
@@ -65,7 +65,7 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequenc
     ]
 
 
-def own_actions(world: World) -> list[Action]:
+def own_actions(world: World) -> list[FormAction]:
     """Returns the console's own actions."""
     of_parked = (*discarded.ACTIONS, *dead_letters.ACTIONS)
     return [*transaction.ACTIONS, *of_parked, sending.send_action(world), sending.CREATE_ACTION, resetting.ACTION]

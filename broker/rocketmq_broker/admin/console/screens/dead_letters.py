@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.requests import BrokerRequests
-from rocketmq_broker.admin.console.action import Action
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens.transaction import Witness
@@ -117,4 +117,4 @@ SCREENS: Final = (
     Screen("/dead-letters", "Dead letters", "dead_letter_groups.html", find_groups, refresh_s=3.0),
     Screen("/dead-letters/group", "Dead letters", "dead_letters.html", find_letters, refresh_s=3.0),
 )
-ACTIONS: Final = (Action("/dead-letter/retry", retry, _back), Action("/dead-letter/dismiss", dismiss, _back))
+ACTIONS: Final = (FormAction("/dead-letter/retry", retry, _back), FormAction("/dead-letter/dismiss", dismiss, _back))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.discarded import DiscardedMessage, newest_discarded
-from rocketmq_broker.admin.console.action import Action
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.decisions import resume
@@ -35,4 +35,4 @@ async def check_again(visit: Visit) -> str:
 
 
 SCREEN: Final = Screen("/discarded", "Discarded transactions", "discarded.html", find, refresh_s=2.0)
-ACTIONS: Final = (Action("/discarded/resume", check_again, lambda visit: "/discarded"),)
+ACTIONS: Final = (FormAction("/discarded/resume", check_again, lambda visit: "/discarded"),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.console.action import Action
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
@@ -122,4 +122,4 @@ def _form_at(visit: Visit) -> str:
     return url("/group/reset", **{name: visit.word(name) for name in ("group", "topic", "to", "time")})
 
 
-ACTION: Final = Action("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")), form_at=_form_at)
+ACTION: Final = FormAction("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")), form_at=_form_at)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.brokers import broker_at
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
@@ -47,7 +47,7 @@ async def find_brokers(visit: Visit) -> NewTopicFacts:
     return NewTopicFacts([broker.address for broker in (await visit.session()).brokers])
 
 
-def send_action(world: World) -> Action:
+def send_action(world: World) -> FormAction:
     """Returns the action that sends a message. `world` provides its id and time."""
 
     async def send(visit: Visit) -> str:
@@ -61,7 +61,7 @@ def send_action(world: World) -> Action:
         address, sent = await send_message(await visit.session(), message, world)
         return f"sent: {sent.message_id} to {sent.topic}, queue {sent.queue_id} at {sent.queue_offset} (broker {address})"
 
-    return Action(
+    return FormAction(
         "/send/message", send, lambda visit: url("/topic/tail", topic=visit.word("topic")), form_at=lambda visit: "/send"
     )
 
@@ -82,6 +82,6 @@ SCREENS: Final = (
     Screen("/send", "Send a message", "send.html", find_topics_to_send_to, refresh_s=None),
     Screen("/topics/new", "Create a topic", "new_topic.html", find_brokers, refresh_s=None),
 )
-CREATE_ACTION: Final = Action(
+CREATE_ACTION: Final = FormAction(
     "/topics/create", create, lambda visit: url("/topic", topic=visit.word("topic")), form_at=lambda visit: "/topics/new"
 )

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin import decisions
-from rocketmq_broker.admin.console.action import Action
 from rocketmq_broker.admin.console.brokers import broker_at
 from rocketmq_broker.admin.console.drawing.sequence import Diagram, sequence_diagram
+from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
@@ -124,4 +124,4 @@ async def decide(visit: Visit) -> str:
     return f"{info.state}: the transaction at half offset {info.half_offset} of {info.producer_group}; reason: {info.reason}"
 
 
-ACTIONS: Final = (Action("/transaction/decide", decide, lambda visit: url("/transaction", word=visit.word("back"))),)
+ACTIONS: Final = (FormAction("/transaction/decide", decide, lambda visit: url("/transaction", word=visit.word("back"))),)

@@ -26,7 +26,7 @@ NOT_REFUSED: Final = RefusedForm("", {})
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class FormAction:
     """An action of a form that changes a broker's data."""
 
     path: str
