@@ -37,7 +37,7 @@ def trace_database(engine: Engine) -> None:
     """Records a span for each SQL statement, with its text but without its values."""
     from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor
 
-    # The package requires SQLAlchemy < 2.1, but works with 2.1: see tests/e2e/test_traces.py.
+    # The package requires SQLAlchemy < 2.1, but works with 2.1: see tests/e2e/test_whole_shop.py.
     SQLAlchemyInstrumentor().instrument(engine=engine, skip_dep_check=True)
 
 
