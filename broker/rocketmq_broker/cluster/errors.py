@@ -1,4 +1,4 @@
-"""The error of a cluster."""
+"""The error for a cluster that cannot be started."""
 
 
 class ClusterMistake(Exception):

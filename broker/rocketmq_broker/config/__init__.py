@@ -1,4 +1,4 @@
-"""The broker's settings, under RocketMQ's own names, read from broker.conf."""
+"""The broker's settings, read from broker.conf with RocketMQ's property names."""
 
 from rocketmq_broker.config.errors import ConfigError
 from rocketmq_broker.config.settings import BrokerSettings, LoadedSettings, load_settings

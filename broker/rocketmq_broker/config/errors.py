@@ -1,4 +1,4 @@
-"""The error of broker.conf."""
+"""The error for an invalid broker.conf."""
 
 
 class ConfigError(Exception):

@@ -246,7 +246,7 @@ def _refuse_empty_range(low: Operand, high: Operand, token: Token) -> None:
 def _whole_number(token: Token) -> Literal:
     digits = token.text.rstrip("lL")
     if len(digits) > _MAX_LONG_LENGTH or int(digits) > _MAX_LONG:
-        raise IllegalExpression(f"{token} is greater than {_MAX_LONG}")
+        raise IllegalExpression(f"number too large: {token}, at most {_MAX_LONG}")
     number = int(digits)
     return Literal(Kind.INTEGER if number <= _MAX_INTEGER else Kind.LONG, number)
 
@@ -254,7 +254,7 @@ def _whole_number(token: Token) -> Literal:
 def _decimal_fraction(token: Token) -> Literal:
     number = float(token.text)
     if math.isinf(number):
-        raise IllegalExpression(f"{token} is greater than {sys.float_info.max}")
+        raise IllegalExpression(f"number too large: {token}, at most {sys.float_info.max}")
     if number == 0:
         raise IllegalExpression(f"{token}: RocketMQ does not accept a fraction that is zero: use 0")
     return Literal(Kind.DOUBLE, number)

@@ -140,7 +140,7 @@ accounts = st.builds(
 
 
 @given(st.lists(accounts, max_size=4, unique_by=lambda account: account.access_key), st.integers(0, 2**40))
-def test_a_file_written_anew_says_the_same(some: list[Account], counter: int) -> None:
+def test_a_file_written_again_has_the_same_accounts(some: list[Account], counter: int) -> None:
     acl = PlainAcl(global_white_addresses=("10.0.0.*",), accounts=tuple(some), counter=counter, timestamp_ms=5)
     assert parse_plain_acl(plain_acl_text(acl)) == acl
 

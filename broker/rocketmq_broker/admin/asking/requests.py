@@ -124,7 +124,7 @@ class BrokerRequests:
             return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
 
     async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        """Returns messages from a queue offset on, and the next offset to pull. A missing queue or topic has no messages."""
+        """Returns messages starting at a queue offset, and the next offset to pull. A missing queue or topic has no messages."""
         header = PullMessageRequestHeader(
             consumer_group=TOOLS_GROUP,
             topic=topic,

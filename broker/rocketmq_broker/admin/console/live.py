@@ -37,10 +37,10 @@ class Streams:
         """Starts the event stream of a live page. Returns None if the maximum number of live pages is reached."""
         if self.is_full:
             return None
-        parts = self.of(draw, every_s)
+        parts = self.events(draw, every_s)
         return _with_first(await anext(parts), parts)
 
-    async def of(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
+    async def events(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
         """Yields an event with the current part, then events with its changes."""
         self._open += 1
         try:

@@ -153,7 +153,9 @@ def _discarded(subject: str, parked: ParkedCounts) -> HealthFinding:
     if not count:
         return fine(subject, "It has no discarded messages that need an operator.")
     what = f"{count} discarded message{_s(count)} of {', '.join(sorted(parked.discarded))} need an operator."
-    return wrong(subject, what, "List them with rocketmq-admin discarded, and resume their check-backs with resume.")
+    return wrong(
+        subject, what, "List them with rocketmq-admin discarded, then use rocketmq-admin resume."
+    )
 
 
 def _dead_letters(subject: str, parked: ParkedCounts) -> HealthFinding:

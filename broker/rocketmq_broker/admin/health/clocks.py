@@ -14,7 +14,7 @@ from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.output.numbers import is_number
 
 _MAX_MS: Final = 5_000
-"""Producers set the born time of a message, and brokers check back 6 s after it."""
+"""The maximum difference that counts as healthy. Brokers check back 6 s after the born time that the producer set."""
 _RUNTIME: Final = re.compile(r"\[ ([\d,]+) days, (\d+) hours, (\d+) minutes, (\d+) seconds \]")
 _RESOLUTION_MS: Final = 1_000
 

@@ -203,7 +203,7 @@ class TestResettingAGroup:
     @pytest.mark.parametrize(
         ("fields", "sentence"),
         [
-            ({}, "A reset cannot be undone"),
+            ({}, "Confirm the reset: it cannot be undone"),
             ({"is_sure": "yes", "to": "elsewhere"}, "Choose a target"),
             ({"is_sure": "yes", "to": "time", "time": "soon"}, "Invalid time 'soon': expected, for example, 2026-01-31T12:00"),
             ({"is_sure": "yes", "to": "time", "time": "1969-12-31T00:00"}, "1969-12-31T00:00 is before 1970"),

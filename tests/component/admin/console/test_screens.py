@@ -107,7 +107,7 @@ def test_a_person_decides_a_pending_transaction_by_hand_and_the_reason_is_kept(r
     ("fields", "sentence"),
     [
         ({"decision": "COMMIT", "is_sure": "yes"}, "The reason is empty"),
-        ({"decision": "COMMIT", "reason": "paid"}, "A decision cannot be undone: confirm it"),
+        ({"decision": "COMMIT", "reason": "paid"}, "Confirm the decision: it cannot be undone"),
         ({"reason": "paid", "is_sure": "yes"}, "Choose COMMIT or ROLLBACK"),
     ],
 )

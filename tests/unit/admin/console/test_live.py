@@ -19,7 +19,7 @@ async def test_a_part_is_sent_at_once_and_again_only_when_it_changed() -> None:
     async def draw() -> str:
         return next(parts)
 
-    stream = streams.of(draw, every_s=0.001)
+    stream = streams.events(draw, every_s=0.001)
     assert [await anext(stream), await anext(stream)] == [server_sent_event("part", "one"), server_sent_event("part", "two")]
     await stream.aclose()
 
@@ -30,7 +30,7 @@ async def test_streams_end_with_the_console_and_are_bounded() -> None:
     async def draw() -> str:
         return "one"
 
-    stream = streams.of(draw, every_s=60)
+    stream = streams.events(draw, every_s=60)
     assert not streams.is_full
     await anext(stream)
     assert streams.is_full

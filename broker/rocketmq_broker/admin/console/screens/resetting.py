@@ -80,7 +80,7 @@ async def do_reset(visit: Visit) -> str:
     """Resets the group at each broker where it has offsets. Raises Refused, CannotAsk."""
     group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
     if visit.word("is_sure") != "yes":
-        raise Refused("a reset cannot be undone: confirm that messages may be redelivered and skipped")
+        raise Refused("confirm the reset: it cannot be undone")
     done = await (await visit.session()).ask_each(lambda broker: reset(broker, group, topic, time_ms))
     plans = [plan for _, plan in done if plan is not None]
     if not plans:

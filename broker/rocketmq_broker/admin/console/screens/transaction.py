@@ -115,9 +115,9 @@ async def decide(visit: Visit) -> str:
     if decision not in ("COMMIT", "ROLLBACK"):
         raise Refused("choose COMMIT or ROLLBACK")
     if not reason:
-        raise Refused("the reason is empty: enter one, it is stored with the decision")
+        raise Refused("the reason is empty: enter a reason, which is stored with the decision")
     if visit.word("is_sure") != "yes":
-        raise Refused("a decision cannot be undone: confirm it")
+        raise Refused("confirm the decision: it cannot be undone")
     broker = broker_at(await visit.session(), visit.word("broker"))
     is_commit = decision == "COMMIT"
     _, info = await decisions.decide(Session([broker]), visit.word("name"), commit=is_commit, reason=reason)
