@@ -44,7 +44,7 @@ def race(
     renew_docs: Annotated[bool, typer.Option("--renew-docs", help="writes docs/race.json and docs/race.svg")] = False,
     processes: Annotated[int | None, typer.Option(min=1, help="cells side by side; as many as processors")] = None,
 ) -> None:
-    """Races the ways to tell another database, under faults, and prints how many orders went wrong."""
+    """Race the ways to notify another service under faults, and print how many orders went wrong."""
     console = Console()
     if renew_docs:
         output, draw = _DOCS / "race.json", _DOCS / "race.svg"

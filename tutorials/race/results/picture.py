@@ -37,7 +37,7 @@ def picture(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequenc
     shown = f"width='{width * _SHOWN_LARGER:.0f}' height='{height * _SHOWN_LARGER:.0f}'"
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' {shown} role='img' {_FONT}>",
-        f"<title>Ways to tell another database under faults, {orders} orders a cell, seed {seed}</title>",
+        f"<title>Ways to notify another service under faults, {orders} orders a cell, seed {seed}</title>",
         f"<rect width='{width}' height='{height}' fill='#ffffff'/>",
         *_heads(faults),
         *_rows(ways, titles(ways, figures), faults, {(one.way, one.fault): one for one in figures}, width - _LEFT),
