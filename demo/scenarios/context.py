@@ -23,7 +23,7 @@ from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.ledger import Ledgers
 from demo.system import System
 from demo.up.keeper import Keeper
-from rocketmq_broker.admin.asking.figures import consume_stats
+from rocketmq_broker.admin.broker_requests.figures import consume_stats
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.session import Session, Target, opened_session

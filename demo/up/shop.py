@@ -21,7 +21,7 @@ from demo.scenarios.scenario import Scenario, ScenarioRun
 from demo.system import System
 from demo.up.chapters import Chapter, first_chapters
 from demo.up.keeper import Health, Keeper
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.console import SearchHit, Visit, url
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
 from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
 from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, done, done_before, failed
-from rocketmq_broker.admin.asking.discarded import discarded_with_id
+from rocketmq_broker.admin.broker_requests.discarded import discarded_with_id
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.dead_letters.treating import retry
 from rocketmq_broker.admin.errors import AdminError, CannotAsk

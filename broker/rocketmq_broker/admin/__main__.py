@@ -21,7 +21,7 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.admin import decisions
-from rocketmq_broker.admin.asking.discarded import DiscardedMessage, newest_discarded
+from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage, newest_discarded
 from rocketmq_broker.admin.console_command import console
 from rocketmq_broker.admin.dead_letters.commands import app as dead_letters
 from rocketmq_broker.admin.errors import Refused

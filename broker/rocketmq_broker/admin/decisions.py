@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.asking.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption
-from rocketmq_broker.admin.asking.requests import BrokerRequests, is_stored_at
+from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage, discarded_with_id, read_discarded, with_resumption
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import topics

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from rocketmq_broker.admin.asking.brokers import find_brokers
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import find_brokers
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk
 from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.client.instance.access import open_remoting

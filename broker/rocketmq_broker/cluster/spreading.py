@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from rocketmq_broker.admin.asking.requests import BrokerRequests, understood
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.cluster.known_topics import is_user_topic
 from rocketmq_broker.message import topics
@@ -57,7 +57,7 @@ class TopicSpreading:
 
 async def _topics_at_name_server(name_server: BrokerRequests) -> set[str]:
     answer = await name_server.ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, None)
-    with understood(name_server.address):
+    with decoding_answer_of(name_server.address):
         return set(TopicList.decode(answer.body).topic_list)
 
 
@@ -78,7 +78,7 @@ async def _create_everywhere(names: Sequence[str], brokers: Sequence[str]) -> li
 async def _topics_at(address: str) -> dict[str, TopicConfig]:
     async with opened_session(Target(broker_addr=address)) as session:
         answer = await session.brokers[0].ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
-    with understood(address):
+    with decoding_answer_of(address):
         return TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
 
 

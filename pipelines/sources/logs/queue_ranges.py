@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mappi
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from rocketmq_broker.admin.asking.figures import consume_stats
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import consume_stats
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message import topics

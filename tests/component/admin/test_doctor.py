@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from rocketmq_broker import __version__
 from rocketmq_broker.admin.__main__ import app
-from rocketmq_broker.admin.asking.brokers import BrokerAddress
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress
 from rocketmq_broker.admin.health import commands
 from rocketmq_broker.admin.health.reach import announced, is_loopback
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt

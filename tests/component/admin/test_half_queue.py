@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.admin.timeline.half_queue import UndecidedHalf, UndecidedHalves, undecided_halves

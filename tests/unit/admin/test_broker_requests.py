@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rocketmq_broker.admin.asking.queue_pages import pages
-from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
+from rocketmq_broker.admin.broker_requests.queue_pages import pages
+from rocketmq_broker.admin.broker_requests.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.ids import parse_offset_message_id

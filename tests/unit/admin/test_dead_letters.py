@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from rocketmq_broker.admin.asking.queue_pages import pages
+from rocketmq_broker.admin.broker_requests.queue_pages import pages
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.finding import dead_letters_of, find_dead_letters, groups_with_dead_letters
 from rocketmq_broker.admin.dead_letters.printing import print_contents, print_groups, print_letters

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from rocketmq_broker.admin.asking.discarded import newest_discarded
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.discarded import newest_discarded
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.decisions import decide, resume
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
 from rocketmq_broker.admin.session import Session

@@ -8,8 +8,8 @@ import pytest
 import typer
 
 from rocketmq_broker.admin import running, session
-from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
 from rocketmq_broker.admin.running import CANNOT_ASK, REFUSED
 from rocketmq_broker.admin.session import Session, Target

@@ -11,9 +11,9 @@ from typing import ClassVar, Final, Self
 
 from demo.ports import free_ports
 from demo.processes import Process, Processes, ProcessFailed
-from rocketmq_broker.admin.asking.brokers import masters_of
-from rocketmq_broker.admin.asking.figures import consume_stats
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import masters_of
+from rocketmq_broker.admin.broker_requests.figures import consume_stats
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.message.record import records_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.client.errors import IllegalConfiguration

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from rocketmq_broker.admin.asking.figures import runtime_info
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import runtime_info
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.console.drawing.chart import Chart, Point, chart
 from rocketmq_broker.admin.errors import AdminError, NotSupported

@@ -9,7 +9,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.dead_letters.content import content_of
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.dead_letters.finding import FoundLetter, dead_letters_of, find_dead_letters, groups_with_dead_letters

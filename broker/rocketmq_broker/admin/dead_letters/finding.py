@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from rocketmq_broker.admin.asking.queue_pages import pages
-from rocketmq_broker.admin.asking.requests import BrokerRequests, is_stored_at
+from rocketmq_broker.admin.broker_requests.queue_pages import pages
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, read_dead_letter
 from rocketmq_broker.admin.dead_letters.treatments import latest_treatments
 from rocketmq_broker.admin.errors import NotSupported, Refused

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.dead_letters.dead_letter import DeadLetter, Treated
 from rocketmq_broker.admin.errors import NotSupported
 from rocketmq_broker.message import topics

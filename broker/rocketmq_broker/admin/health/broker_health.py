@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.brokers import BrokerAddress
-from rocketmq_broker.admin.asking.figures import runtime_info, settings
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress
+from rocketmq_broker.admin.broker_requests.figures import runtime_info, settings
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
 from rocketmq_broker.admin.health.advice import about_connection, about_refusal
 from rocketmq_broker.admin.health.clocks import clock
@@ -153,9 +153,7 @@ def _discarded(subject: str, parked: ParkedCounts) -> HealthFinding:
     if not count:
         return fine(subject, "It has no discarded messages that need an operator.")
     what = f"{count} discarded message{_s(count)} of {', '.join(sorted(parked.discarded))} need an operator."
-    return wrong(
-        subject, what, "List them with rocketmq-admin discarded, then use rocketmq-admin resume."
-    )
+    return wrong(subject, what, "List them with rocketmq-admin discarded, then use rocketmq-admin resume.")
 
 
 def _dead_letters(subject: str, parked: ParkedCounts) -> HealthFinding:

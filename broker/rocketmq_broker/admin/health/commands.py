@@ -11,8 +11,8 @@ from typing import Annotated, Final
 import typer
 
 from rocketmq_broker import __version__
-from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, find_brokers
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.advice import unused_tls
 from rocketmq_broker.admin.health.broker_health import examine_broker, subject_of

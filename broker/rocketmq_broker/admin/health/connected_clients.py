@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketmq_broker.admin.asking.figures import all_producers, consumer_groups, consumers
-from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import all_producers, consumer_groups, consumers
+from rocketmq_broker.admin.broker_requests.requests import TOOLS_GROUP, BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.health.versions import ProgramVersion, clients_found

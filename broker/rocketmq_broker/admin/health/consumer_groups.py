@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rocketmq_broker.admin.asking.figures import consumer_groups
-from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import consumer_groups
+from rocketmq_broker.admin.broker_requests.requests import TOOLS_GROUP, BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.output.durations import duration_text

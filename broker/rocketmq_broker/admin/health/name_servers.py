@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rocketmq_broker.admin.asking.brokers import BrokerAddress, masters_of
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress, masters_of
 from rocketmq_broker.admin.errors import CannotAsk
 from rocketmq_broker.admin.health.advice import about_connection
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from rocketmq_broker.admin.asking.brokers import BrokerAddress
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress
 from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from rocketmq_broker.admin.asking.figures import consume_stats, groups_of_topic
-from rocketmq_broker.admin.asking.requests import BrokerRequests, is_stored_at
+from rocketmq_broker.admin.broker_requests.figures import consume_stats, groups_of_topic
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.admin.session import Session

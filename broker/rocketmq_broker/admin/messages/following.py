@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
-from rocketmq_broker.admin.asking.figures import topic_stats
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import topic_stats
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.admin.output.printing import print_error

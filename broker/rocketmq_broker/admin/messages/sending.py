@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.client.errors import MessageRefused

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from rocketmq_broker.admin.asking.figures import consume_stats, consumer_groups, consumers
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import consume_stats, consumer_groups, consumers
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies import OffsetWrapper, PopProgress
 

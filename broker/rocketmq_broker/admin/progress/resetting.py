@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.figures import consume_stats, consumers, topic_stats
-from rocketmq_broker.admin.asking.requests import BrokerRequests, understood
+from rocketmq_broker.admin.broker_requests.figures import consume_stats, consumers, topic_stats
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.bodies import TopicOffset
@@ -108,5 +108,5 @@ async def _move(broker: BrokerRequests, queue: MessageQueue, present: int, exten
 async def _offset_at(broker: BrokerRequests, queue: MessageQueue, time_ms: int) -> int:
     header = SearchOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, timestamp=time_ms)
     answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return answer.decode_header(SearchOffsetResponseHeader).offset

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.admin.asking.figures import system_topics, topic_stats
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import system_topics, topic_stats
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import IllegalMessage, topics

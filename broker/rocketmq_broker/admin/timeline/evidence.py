@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rocketmq_broker.admin.asking.figures import groups_of_topic
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.figures import groups_of_topic
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.decisions import half_offset_of
 from rocketmq_broker.admin.errors import NotSupported
 from rocketmq_broker.admin.messages.content import content_of

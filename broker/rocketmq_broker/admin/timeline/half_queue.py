@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.queue_pages import pages
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.queue_pages import pages
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.timeline.evidence import is_committed
 from rocketmq_broker.message import properties as props

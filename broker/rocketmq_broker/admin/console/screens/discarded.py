@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.discarded import DiscardedMessage, newest_discarded
+from rocketmq_broker.admin.broker_requests.discarded import DiscardedMessage, newest_discarded
 from rocketmq_broker.admin.console.form_action import FormAction
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.queue_pages import pages
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.queue_pages import pages
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.messages.content import MessageContent, content_of
 from rocketmq_broker.admin.messages.following import newest_messages

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.brokers import BrokerAddress
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.brokers import BrokerAddress
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.admin.console.drawing.chart import Chart
 from rocketmq_broker.admin.console.pages import Section, url
 from rocketmq_broker.admin.console.sampling import Sampler

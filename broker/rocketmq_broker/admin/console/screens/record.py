@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.asking.requests import understood
+from rocketmq_broker.admin.broker_requests.requests import decoding_answer_of
 from rocketmq_broker.admin.console.brokers import broker_at
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
@@ -49,7 +49,7 @@ async def find(visit: Visit) -> RecordFacts:
     """Returns the record at a commit log offset. Raises Refused if there is none, CannotAsk."""
     broker, offset = broker_at(await visit.session(), visit.word("broker")), visit.number("offset", 0)
     data = await broker.view_bytes(offset)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         fields = [(field, index % MARKS) for index, field in enumerate(marked_fields(data))]
     lines = list(_lines(fields, min(len(data), _MAX_LINES * _BYTES_ON_A_LINE)))
     return RecordFacts(broker.address, offset, len(data), fields, lines, len(data) > _MAX_LINES * _BYTES_ON_A_LINE)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from rocketmq_broker.admin.asking.queue_pages import pages
-from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.broker_requests.queue_pages import pages
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import offset_message_id

@@ -86,7 +86,7 @@ class BrokerRequests:
     async def count_parked(self) -> ParkedCounts:
         """Returns the numbers of untreated dead letters and discarded messages."""
         answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             return ParkedCounts.decode(answer.body)
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
@@ -105,13 +105,13 @@ class BrokerRequests:
         """Stores a message. Returns its position."""
         stored = ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE
         answer = await self.ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             return answer.decode_header(SendMessageResponseHeader)
 
     async def topics(self) -> dict[str, int]:
         """Returns the number of read queues of each topic of the broker."""
         answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
 
@@ -119,7 +119,7 @@ class BrokerRequests:
         """Returns the queue offset of the first message, and the offset after the last message."""
         first = await self.ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
         end = await self.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             first_offset = max(0, first.decode_header(GetMinOffsetResponseHeader).offset)
             return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
 
@@ -147,7 +147,7 @@ class BrokerRequests:
         )
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             return [], queue_offset
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             next_offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
 
@@ -155,13 +155,13 @@ class BrokerRequests:
         """Returns the messages of a topic, also of a system topic, with this key or unique id."""
         header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
         answer = await self.ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
 
     async def view(self, commit_log_offset: int) -> Record:
         """Returns the message at a commit log offset, of any topic."""
         data = await self.view_bytes(commit_log_offset)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             return decode_record(data)
 
     async def view_bytes(self, commit_log_offset: int) -> bytes:
@@ -171,12 +171,12 @@ class BrokerRequests:
 
     async def _transactions(self, code: AdminRequestCode, header: CommandHeader) -> TransactionList:
         answer = await self.ask(code, header)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             return TransactionList.decode(answer.body)
 
     async def _marks(self, code: AdminRequestCode, header: CommandHeader) -> list[MarkInfo]:
         answer = await self.ask(code, header)
-        with understood(self.address):
+        with decoding_answer_of(self.address):
             return MarkList.decode(answer.body).marks
 
     def _one(self, entries: list[T]) -> T:
@@ -206,7 +206,7 @@ def is_stored_at(message_id: MessageId, address: str) -> bool:
 
 
 @contextmanager
-def understood(address: str) -> Iterator[None]:
+def decoding_answer_of(address: str) -> Iterator[None]:
     """Raises CannotAsk if the block fails to decode an answer of the broker at the address."""
     try:
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketmq_broker.admin.asking.requests import BrokerRequests, understood
+from rocketmq_broker.admin.broker_requests.requests import BrokerRequests, decoding_answer_of
 from rocketmq_broker.protocol.bodies import (
     ClientConnection,
     ConsumerConnection,
@@ -33,35 +33,35 @@ async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | N
     answer = await broker.ask(RequestCode.GET_TOPIC_STATS_INFO, header, ResponseCode.TOPIC_NOT_EXIST)
     if answer.code == ResponseCode.TOPIC_NOT_EXIST:
         return None
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return TopicStatsTable.decode(answer.body)
 
 
 async def system_topics(broker: BrokerRequests) -> frozenset[str]:
     """Returns the broker's system topics. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, None)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return frozenset(TopicList.decode(answer.body).topic_list)
 
 
 async def consumer_groups(broker: BrokerRequests) -> list[str]:
     """Returns all consumer groups of the broker, sorted. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return sorted(SubscriptionGroupWrapper.decode(answer.body).subscription_group_table)
 
 
 async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
     """Returns the offsets of a group in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return ConsumeStats.decode(answer.body)
 
 
 async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
     """Returns the groups that consume a topic now or have consumed it. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, QueryTopicConsumeByWhoRequestHeader(topic=topic))
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return sorted(GroupList.decode(answer.body).group_list)
 
 
@@ -71,7 +71,7 @@ async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
     answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, header, ResponseCode.CONSUMER_NOT_ONLINE)
     if answer.code == ResponseCode.CONSUMER_NOT_ONLINE:
         return ConsumerConnection()
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return ConsumerConnection.decode(answer.body)
 
 
@@ -81,26 +81,26 @@ async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection
     answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, header, ResponseCode.SYSTEM_ERROR)
     if answer.code == ResponseCode.SYSTEM_ERROR:
         return []  # RocketMQ's answer if no member of the group is online
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return ProducerConnection.decode(answer.body).connection_set
 
 
 async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
     """Returns the online producers by group. Raises CannotAsk, Refused; NotSupported for Apache's brokers before 4.9.5."""
     answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return ProducerTableInfo.decode(answer.body).data
 
 
 async def runtime_info(broker: BrokerRequests) -> dict[str, str]:
     """Returns the broker's runtime statistics by the names that mqadmin prints. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO, None)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return KVTable.decode(answer.body).table
 
 
 async def settings(broker: BrokerRequests) -> dict[str, str]:
     """Returns the broker's settings by the property names of broker.conf. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_CONFIG, None)
-    with understood(broker.address):
+    with decoding_answer_of(broker.address):
         return parse_properties(answer.body.decode())
