@@ -252,7 +252,7 @@ class WrittenBatches:
             self._batches.pop()
 
     def overdue(self, began_before_s: float) -> tuple[int, float | None]:
-        """Returns the end of the last batch that began before that time, or -1, and the start of the next batch, or None."""
+        """Returns the end of the last batch that began by that time, or -1, and the start time of the next batch, or None."""
         position = -1
         for batch in self._batches:
             if batch.began_s > began_before_s:

@@ -33,7 +33,7 @@ from rocketmq_broker.server.ports import Durability
 MAX_ACKS: Final = 1000
 """The limit of messages that one BATCH_ACK_MESSAGE acknowledges. Each of them costs a record."""
 _AT_THE_END: Final = 1
-"""ConsumeInitMode.MAX."""
+"""RocketMQ's ConsumeInitMode.MAX: a new group begins at the end of its queues."""
 
 
 class PopProcessor:
