@@ -1,1 +1,1 @@
-"""Step-by-step chapters whose every block runs in the tests."""
+"""Step-by-step chapters. The tests run every code block."""

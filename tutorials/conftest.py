@@ -1,4 +1,4 @@
-"""Turns each block of each chapter into a test: ```bash blocks run, and a ```text block is the output of the one before."""
+"""Turns the chapters' blocks into tests: ```bash blocks run, and a ```text block is the expected output of the block before."""
 
 import os
 import shutil
@@ -16,15 +16,15 @@ from tests.one_at_a_time import one_at_a_time
 from tests.side_by_side import needs_the_place
 from tutorials.shell import Shell, compare_output, run_block
 
-exempt_loopback_from_proxies(os.environ)  # chapters ask this machine by curl
+exempt_loopback_from_proxies(os.environ)  # chapters use curl on loopback addresses
 
 CHECKOUT: Final = Path(__file__).parent.parent
 MAX_S: Final = 1200
-"""The time limit of a block: a chapter's first one waits while the compose demo has the ports."""
+"""The time limit of a block. A chapter's first block may have to wait for the ports of the compose demo."""
 
 
 def start_shell(namespace: dict[str, Any]) -> None:
-    """Starts a shell in the checkout, before a chapter's first block."""
+    """Starts a shell in the checkout before a chapter's first block."""
     namespace["held"] = ExitStack()
     namespace["shell"] = Shell(CHECKOUT)
 
@@ -43,7 +43,7 @@ def end_shell(namespace: dict[str, Any]) -> None:
 
 
 def chapters(*, sharing: bool) -> Sybil:
-    """Returns the chapters that share the place, one at a time, or those that do not."""
+    """Returns the tests of the chapters that share ports and folders, or of those that do not."""
     found = (path for path in CHECKOUT.glob("tutorials/*/README.md") if needs_the_place(path) is sharing)
     return Sybil(
         parsers=[CodeBlockParser("bash", run_block), CodeBlockParser("text", compare_output)],
@@ -58,7 +58,7 @@ pytest_collect_file = SybilCollection((chapters(sharing=True), chapters(sharing=
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives chapters' blocks more time than other tests, and marks those that need fixed ports before -m chooses."""
+    """Extends the time limit of the chapters' blocks, and marks the blocks that need fixed ports."""
     for item in items:
         if item.path.name == "README.md":
             item.add_marker(pytest.mark.timeout(MAX_S))

@@ -1,7 +1,7 @@
-"""Keeps the code in chapters true: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is that file, or its part NAME.
+"""Updates code blocks in chapters: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is this file or its part NAME.
 
-A patch is shown as a whole, in a ```diff block. `python -m tutorials.pages` updates these blocks; a test fails if one differs
-from its file.
+A ```diff block shows a whole patch. `python -m tutorials.pages` updates these blocks. A test fails if a block differs from its
+file.
 """
 
 import ast
@@ -18,21 +18,21 @@ _BLOCK: Final = re.compile(
 
 
 class PageError(Exception):
-    """A page names a file, or a part of it, that does not exist."""
+    """A page refers to a file, or to a part of it, that does not exist."""
 
 
 def chapters() -> list[Path]:
-    """Returns the pages of all chapters. A folder that is a Python package is no chapter: it is a program, or another course."""
+    """Returns the pages of all chapters. Folders that are Python packages are programs or other courses."""
     return sorted(page for page in FOLDER.glob("*/README.md") if not (page.parent / "__init__.py").exists())
 
 
 def with_code(page: Path) -> str:
-    """Returns the page's text with each block from its file. Raises PageError."""
+    """Returns the page's text with updated blocks. Raises PageError."""
 
     def written(block: re.Match[str]) -> str:
         source, name = page.parent / block["file"], block["name"]
         if not source.is_file():
-            raise PageError(f"{page}: there is no {block['file']} beside it")
+            raise PageError(f"{page}: no file {block['file']} in its folder")
         head = f"<!-- {block['file']}{f' {name}' if name else ''} -->"
         return f"{head}\n```{block['language']}\n{_part(source, name).strip()}\n```\n"
 
@@ -48,7 +48,7 @@ def _part(source: Path, name: str | None) -> str:
             decorators = getattr(node, "decorator_list", [])
             first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
-    raise PageError(f"{source} has nothing that is called {name}")
+    raise PageError(f"{source} does not define {name}")
 
 
 def main() -> None:

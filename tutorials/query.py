@@ -13,7 +13,7 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 
 def query(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)], statement: str) -> None:
-    """Runs one SELECT; opens the database for reading only."""
+    """Runs a SELECT statement. Opens the database read-only."""
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
     try:
         found = connection.execute(statement)

@@ -1,4 +1,4 @@
-"""Runs the blocks of a chapter as a reader would: one shell, block after block, with its output compared."""
+"""Runs a chapter's blocks in one shell, as a reader would, and compares the output."""
 
 import doctest
 import os
@@ -14,15 +14,15 @@ from sybil import Example
 
 BLOCK_TIMEOUT_S: Final = 180.0
 LAST_WORDS_S: Final = 3.0
-"""The time for the shell and its children to end after SIGTERM."""
+"""Time limit for the shell and its children to end after SIGTERM."""
 _DONE: Final = "__block_done__"
 
 
 class Shell:
-    """One bash for a whole chapter; its background processes end with it."""
+    """A bash process for a whole chapter. Its background processes end with it."""
 
     def __init__(self, folder: Path) -> None:
-        """Starts in `folder`, without the reader's own settings of the services."""
+        """Starts bash in `folder`, without the services' environment variables."""
         settings = ("NAMESRV_ADDR", "ORDER_DATABASE_URL", "CREDIT_DATABASE_URL", "REDIS_URL", "FAILPOINTS")
         self._process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
@@ -38,7 +38,7 @@ class Shell:
         threading.Thread(target=self._read, daemon=True).start()
 
     def run(self, block: str) -> str:
-        """Runs a block and returns its output. Raises AssertionError if its last command fails, or it does not end."""
+        """Runs a block and returns its output. Raises AssertionError if its last command fails or the block does not end."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{block}\necho {_DONE} $?\n")
         self._process.stdin.flush()
@@ -48,7 +48,7 @@ class Shell:
             try:
                 line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
-                raise AssertionError(f"no end after {BLOCK_TIMEOUT_S:.0f} s:\n{block}\nprinted:\n{''.join(printed)}") from None
+                raise AssertionError(f"timed out after {BLOCK_TIMEOUT_S:.0f} s:\n{block}\nprinted:\n{''.join(printed)}") from None
             before, done, status = line.partition(_DONE)
             printed.append(before)
             if done:
@@ -69,7 +69,7 @@ class Shell:
         self._process.wait()
 
     def _has_members(self) -> bool:
-        """Returns whether the shell or a child still runs."""
+        """Returns whether the shell or one of its children still runs."""
         self._process.poll()  # an ended shell counts until its exit code is read
         try:
             os.killpg(self._process.pid, 0)
@@ -89,7 +89,7 @@ def run_block(example: Example) -> None:
 
 
 def compare_output(example: Example) -> str | None:
-    """Compares a ```text block with the output of the block before it; `...` stands for anything."""
+    """Compares a ```text block with the output of the block before it. `...` matches anything."""
     printed, expected = example.namespace["output"].strip() + "\n", example.parsed.strip() + "\n"
     if doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
         return None

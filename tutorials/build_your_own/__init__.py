@@ -1,1 +1,1 @@
-"""Build your own transactional broker, in any language, in twelve stages; a tester shows your progress."""
+"""A course in twelve stages: build your own transactional broker, in any language. A tester shows your progress."""

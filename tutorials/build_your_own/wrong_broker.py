@@ -1,6 +1,6 @@
-"""Twelve wrong brokers, each with one mistake of beginners, and each fails at exactly its stage.
+"""Twelve wrong brokers. Each has one typical mistake, and fails at exactly one stage.
 
-`python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs one: the solution with one part spoiled.
+`python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs one: the solution with one part replaced.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tutorials.build_your_own.solution.transactions import Pending, Transactions
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake, and the stage that finds it."""
+    """A mistake with the stage that detects it."""
 
     stage: int
     make: Callable[[], None]
-    """Spoils the solution in this process."""
+    """Builds the mistake into the solution of this process."""
 
 
 def takes_frames_in_one_piece_alone() -> None:
-    """Takes each read of the socket for whole frames."""
+    """Treats each read of the socket as whole frames."""
 
     def feed(self: FrameReader, data: bytes) -> list[Command]:
         commands = []
@@ -59,7 +59,7 @@ def counts_over_all_queues() -> None:
 
 
 def goes_on_too_far() -> None:
-    """Counts the requested messages in nextBeginOffset, not the found ones."""
+    """Adds the number of requested messages to nextBeginOffset instead of the number of found ones."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -92,7 +92,7 @@ def hashes_without_a_sign() -> None:
 
 
 def reads_uncommitted() -> None:
-    """Returns pending half messages of a queue, too, by a pull at its end."""
+    """Also returns the queue's pending half messages to a pull at its end."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -131,7 +131,7 @@ def rolls_back_in_memory() -> None:
 
 
 def asks_about_the_half_topic() -> None:
-    """Shows the stored message in a check-back, not the producer's."""
+    """Sends the half message as stored in a check-back instead of the producer's message."""
 
     def as_sent(half: Record, checks: int) -> Record:
         sent = right(half, checks)
@@ -152,7 +152,7 @@ def asks_once_more() -> None:
 
 
 def goes_on_behind_the_torn_record() -> None:
-    """Takes the last byte that is not zero for the end of the log after a restart."""
+    """Treats the last byte that is not zero as the end of the log after a restart."""
 
     def cut_torn_tail(self: CommitLog) -> None:
         self.end = len(self.read(0, self.file_size).rstrip(b"\0"))

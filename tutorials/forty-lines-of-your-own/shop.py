@@ -26,7 +26,7 @@ class Orders:
 
 
 async def credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Consumes messages, and prints the credits."""
+    """Prints a credit for each message."""
     print("credit for", *[message.text for message in messages])
     return ConsumeStatus.CONSUME_SUCCESS
 

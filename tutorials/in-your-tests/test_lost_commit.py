@@ -1,4 +1,4 @@
-"""A lost COMMIT, in milliseconds."""
+"""A test of a lost COMMIT that takes milliseconds."""
 
 import sqlite3
 
@@ -7,7 +7,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Orders:
-    """The tested listener: it stores orders, and later knows which it stored."""
+    """The tested listener: stores orders, and answers check-backs from the stored orders."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)

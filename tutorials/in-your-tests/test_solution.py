@@ -1,4 +1,4 @@
-"""The exercise's solution: a half message whose answer is lost leaves no order, and no message."""
+"""The exercise's solution: a half message whose answer is lost leaves neither order nor message."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The exercise's solution: whatever is killed, whenever, a customer who insists has one order and one credit."""
+"""The exercise's solution: a customer who repeats the request has one order and one credit after every kill."""
 
 import pytest
 

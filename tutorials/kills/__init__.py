@@ -1,4 +1,4 @@
-"""Kills one process at one moment of an order's life, and shows what is on disk, and who finishes the order.
+"""Kills a process while an order is placed, and shows what is on disk then and what completes the order.
 
-The program of the chapter tutorials/kill-everything: `python -m tutorials.kills MOMENT VICTIM`.
+This is the program of the chapter tutorials/kill-everything: `python -m tutorials.kills MOMENT VICTIM`.
 """

@@ -1,4 +1,4 @@
-"""`python -m tutorials.kills MOMENT VICTIM` plays one cell; without them it plays all, and prints the table."""
+"""`python -m tutorials.kills MOMENT VICTIM` plays one cell. Without arguments it plays all cells and prints a table."""
 
 from typing import Annotated
 
@@ -17,11 +17,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def kill(
-    moment: Annotated[Moment | None, typer.Argument(help="where the order's life stands still; without it: everywhere")] = None,
-    victim: Annotated[Victim | None, typer.Argument(help="what is killed there; without it: each in turn")] = None,
+    moment: Annotated[Moment | None, typer.Argument(help="moment of the kill; default: all")] = None,
+    victim: Annotated[Victim | None, typer.Argument(help="what is killed; default: all in turn")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of broker.conf; may be repeated")] = None,
 ) -> None:
-    """Kills something while an order is placed; says what is on disk then, and who finishes the order."""
+    """Kills a process while an order is placed, and prints what is on disk then and what completes the order."""
     wanted = dict(_setting(text) for text in settings or [])
     moments, victims = [moment] if moment else list(Moment), [victim] if victim else list(Victim)
     try:
@@ -29,19 +29,19 @@ def kill(
     except ConfigError as error:
         raise typer.BadParameter(str(error), param_hint="--set") from None
     if len(outcomes) == 1:
-        print(told(outcomes[0]))
+        print(cell_text(outcomes[0]))
     else:
         Console(width=170).print(table(outcomes))
     raise typer.Exit(0 if all(outcome.is_consistent for outcome in outcomes) else 1)
 
 
-def told(outcome: Outcome) -> str:
-    """Formats one cell in full."""
+def cell_text(outcome: Outcome) -> str:
+    """Returns the lines about one cell."""
     return "\n".join(
         [
             f"killed: {outcome.victim.value}, at the moment: {outcome.moment.value}",
             f"on disk then: {_listed(outcome)}",
-            f"the customer hears: {outcome.heard or 'nothing'}",
+            f"the customer gets: {outcome.heard or 'nothing'}",
             f"finished by: {outcome.finished_by}",
             f"in the end: orders {outcome.orders}, credits {outcome.credits}",
             outcome.story,
@@ -51,7 +51,7 @@ def told(outcome: Outcome) -> str:
 
 def table(outcomes: list[Outcome]) -> Table:
     """Returns a table with a row for each cell."""
-    made = Table("moment", "killed", "on disk then", "hears", "finished by", "orders", "credits", box=MARKDOWN)
+    made = Table("moment", "killed", "on disk then", "answer", "finished by", "orders", "credits", box=MARKDOWN)
     for one in outcomes:
         on_disk = _listed(one).replace("half message", "half").replace("op message", "op")
         made.add_row(
@@ -68,7 +68,7 @@ def _listed(outcome: Outcome) -> str:
 def _setting(text: str) -> tuple[str, str]:
     name, is_one, value = text.partition("=")
     if not is_one:
-        raise typer.BadParameter(f"{text!r} is no NAME=VALUE", param_hint="--set")
+        raise typer.BadParameter(f"expected NAME=VALUE, not {text!r}", param_hint="--set")
     return name, value
 
 

@@ -1,13 +1,13 @@
-"""The cells of the table: a moment in the life of an order, and a victim to kill then."""
+"""The cells of the table: a moment while an order is placed, and what is killed then."""
 
 from enum import Enum
 
 
 class Moment(Enum):
-    """A moment at which an order's life stops. The process in brackets waits there."""
+    """A moment at which a process is halted. The process is named in brackets."""
 
     ASKED = "asked"
-    """The customer's request has come; nothing is sent (order service)."""
+    """The request has arrived, and nothing has been sent (order service)."""
     HALF = "half"
     """The broker has stored the half message; the local transaction has not begun (order service)."""
     STORED = "stored"
@@ -19,15 +19,15 @@ class Moment(Enum):
 
 
 class Victim(Enum):
-    """The victim: it is killed, and started again five seconds later."""
+    """What is killed and restarted five seconds later."""
 
     ORDER_SERVICE = "order-service"
     BROKER = "broker"
     CREDIT_SERVICE = "credit-service"
     EVERYTHING = "everything"
-    """All three, by kill -9."""
+    """All three processes, with kill -9."""
     POWER = "power"
-    """All three processes, and the broker's unsynced data."""
+    """All three processes, and the broker's data that was not flushed."""
     DISK = "disk"
     """Nothing is killed: the broker's disk is full for a minute."""
 

@@ -1,4 +1,4 @@
-"""The chapter's credit service: a consumer whose ledger takes each order once."""
+"""The chapter's credit service: a consumer whose ledger stores one credit per order."""
 
 import asyncio
 import sqlite3
@@ -12,10 +12,10 @@ from tutorials.kills.order_service import TOPIC
 
 
 class CreditService:
-    """One life of the credit service."""
+    """The credit service between a start and its end."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_delivery: Callable[[], None]) -> None:
-        """Creates a life of the service without starting it. `note_delivery` is called with each message."""
+        """Creates the service without starting it. `note_delivery` is called for each message."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.execute("CREATE TABLE IF NOT EXISTS credits (order_id TEXT PRIMARY KEY, thing TEXT NOT NULL)")
@@ -32,7 +32,7 @@ class CreditService:
         await self._consumer.start()
 
     async def end(self) -> None:
-        """Releases what the system takes from an ended process."""
+        """Releases what the operating system releases when a process ends."""
         self.is_dead = True
         await self._consumer.shutdown(timeout_s=0.5)
         self.database.close()

@@ -1,4 +1,4 @@
-"""The moment at which an order's life stops, until a process is killed or may go on."""
+"""Halts a process at one moment until it is killed or released."""
 
 import asyncio
 
@@ -6,20 +6,20 @@ from tutorials.kills.cells import Moment
 
 
 class Halt:
-    """Stops the first process that reaches one moment, and no later one."""
+    """Halts the first process that reaches a moment."""
 
     def __init__(self, moment: Moment) -> None:
-        """Starts with no process at the moment."""
+        """`moment` is the moment at which a process is halted."""
         self.reached = asyncio.Event()
         self._moment = moment
         self._over = asyncio.Event()
 
     async def at(self, moment: Moment) -> None:
-        """Waits here if this is the moment. Call it in the process that reaches one."""
+        """Waits if this is the chosen moment. The process that reaches a moment calls it."""
         if moment is self._moment and not self.reached.is_set():
             self.reached.set()
             await self._over.wait()
 
     def go_on(self) -> None:
-        """Lets the waiting process go on."""
+        """Releases the halted process."""
         self._over.set()

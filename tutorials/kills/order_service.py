@@ -1,4 +1,4 @@
-"""The chapter's order service: one order, one SQLite file, and a listener that answers from it."""
+"""The chapter's order service: a SQLite database, and a listener that answers from it."""
 
 import sqlite3
 from collections.abc import Callable
@@ -25,10 +25,10 @@ _SCHEMA: Final = """
 
 
 class OrderService:
-    """One life of the order service. The next one is another object: only the file survives."""
+    """The order service between a start and its end. A restart creates a new object: only the file survives."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_check: Callable[[str], None]) -> None:
-        """Creates a life of the service without starting it. `note_check` is called with each answer to a check-back."""
+        """Creates the service without starting it. `note_check` is called with each answer to a check-back."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.executescript(_SCHEMA)
@@ -41,7 +41,7 @@ class OrderService:
         await self._producer.start()
 
     async def place(self, order_id: str, thing: str) -> str:
-        """Places an order, and returns the customer's answer. Raises ProcessDied."""
+        """Places an order and returns the answer to the customer. Raises ProcessDied."""
         await self._pass(Moment.ASKED)
         try:
             sent = await self._producer.send_message_in_transaction(Message.of(TOPIC, thing, keys=[order_id]), thing)
@@ -50,7 +50,7 @@ class OrderService:
         return _ANSWERS[sent.local_transaction_state]
 
     async def execute_local_transaction(self, message: Message, thing: object) -> LocalTransactionState:
-        """Stores order and transaction row by one local commit."""
+        """Stores order and transaction row with one local commit."""
         await self._pass(Moment.HALF)
         self.database.execute("BEGIN IMMEDIATE")
         try:
@@ -64,7 +64,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the database; writes the barrier first if there is no row."""
+        """Answers from the database. Writes the barrier first if the row is missing."""
         barrier = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"
         self.database.execute(barrier, (message.transaction_id,))
         query = "SELECT state FROM transactions WHERE transaction_id = ?"
@@ -74,7 +74,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE if is_stored else LocalTransactionState.ROLLBACK_MESSAGE
 
     async def end(self) -> None:
-        """Releases what the system takes from an ended process: connections, tasks, files."""
+        """Releases what the operating system releases when a process ends: connections, tasks, files."""
         self.is_dead = True
         await self._producer.shutdown()
         self.database.close()

@@ -1,4 +1,4 @@
-"""Plays one cell in its own event loop, in the time of the test double: minutes take milliseconds."""
+"""Plays one cell in its own event loop and in virtual time: minutes take milliseconds."""
 
 import asyncio
 import tempfile
@@ -19,9 +19,9 @@ ORDER_ID: Final = "order-1"
 THING: Final = "a book"
 DOWN_S: Final = 5
 FULL_S: Final = 60
-"""The time for which a process is down, or the disk full."""
+"""How long a process is down or the disk is full."""
 QUIET_MINUTES: Final = 3
-"""Longer than a check-back or a redelivery takes to come."""
+"""Longer than the time until a check-back or a redelivery."""
 MAX_REQUESTS: Final = 10
 
 
@@ -32,31 +32,31 @@ class Outcome:
     moment: Moment
     victim: Victim
     on_disk: list[str]
-    """Just after the kill."""
+    """What is on disk just after the kill."""
     heard: str | None
-    """The customer's answer; None without one."""
+    """The answer to the customer, or None."""
     notebook: Notebook
     orders: int
     credits: int
     story: str
-    """The broker's events, each with its time."""
+    """The broker's events with their times."""
 
     @property
     def is_consistent(self) -> bool:
-        """True if there is a credit for the order, and none without it."""
+        """True if there are as many credits as orders."""
         return self.orders == self.credits
 
     @property
     def finished_by(self) -> str:
-        """The part of the system that finished the order."""
-        told = [f"check-back: {answer}, by order service {life}" for life, answer in self.notebook.checks[-1:]]
+        """What completed the order."""
+        causes = [f"check-back: {answer}, by order service {life}" for life, answer in self.notebook.checks[-1:]]
         deliveries = self.notebook.deliveries
         if len(deliveries) > 1:
-            told.append(f"redelivery to credit service {deliveries[-1]}")
+            causes.append(f"redelivery to credit service {deliveries[-1]}")
         elif deliveries[-1:] not in ([], [1]):
-            told.append(f"delivery to credit service {deliveries[-1]}")
-        nobody = "nobody: nothing had begun" if not self.orders else "nobody: it went on" if self.credits else "nobody at all"
-        return "; ".join(told) or nobody
+            causes.append(f"delivery to credit service {deliveries[-1]}")
+        without = "nothing had begun" if not self.orders else "no recovery needed" if self.credits else "not finished"
+        return "; ".join(causes) or without
 
 
 def play(
@@ -67,7 +67,7 @@ def play(
     insists: bool = False,
     order_service: Callable[..., OrderService] = OrderService,
 ) -> Outcome:
-    """Returns the cell's outcome; always the same. A customer who `insists` repeats the request until the order is placed."""
+    """Plays a cell and returns its outcome, the same each time. With `insists` the customer repeats a failed request."""
     with tempfile.TemporaryDirectory(prefix="kill-everything-") as folder, silence():
         return asyncio.run(_play(moment, victim, Path(folder), settings or {}, insists, order_service))
 
@@ -87,14 +87,14 @@ async def _play(
         asking = asyncio.create_task(shop.orders.place(ORDER_ID, THING))
         await halt.reached.wait()
         if moment in (Moment.DELIVERED, Moment.CREDITED):
-            await asking  # COMMIT is at the broker, so the customer has the answer
+            await asking  # the broker has the COMMIT, so the customer has the answer
         await shop.kill(victim)
         on_disk = shop.on_disk()
         halt.go_on()
         heard = await _heard(asking, has_died=victim.has_order_service)
-        await shop.bury()
+        await shop.close_dead_connections()
         await asyncio.sleep(FULL_S if victim is Victim.DISK else DOWN_S)
-        await shop.raise_the_dead(victim)
+        await shop.restart(victim)
         if insists:
             heard = await _insist(shop, heard)
         await rocketmq.advance(minutes=QUIET_MINUTES)
@@ -104,7 +104,7 @@ async def _play(
 
 
 async def _heard(asking: asyncio.Task[str], *, has_died: bool) -> str | None:
-    """Returns the answer to the customer. A dead process sends none, even if the client's last word was UNKNOWN."""
+    """Returns the answer to the customer. A killed process sends none, even if its client returned UNKNOWN."""
     is_answered = asking.done() or not has_died
     try:
         answer = await asking

@@ -1,4 +1,4 @@
-"""The shop of one cell: order service, broker and credit service, their data on disk, and their restarts."""
+"""The shop of one cell: order service, broker and credit service, with their data on disk."""
 
 import sqlite3
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from tutorials.kills.halt import Halt
 from tutorials.kills.order_service import TOPIC, OrderService
 
 _KINDS: Final = {topics.HALF_TOPIC: "half message", TOPIC: "message", topics.OP_HALF_TOPIC: "op message"}
-"""The kind of a record in the commit log, by its topic."""
+"""The kinds of records in the commit log, by topic."""
 
 
 @dataclass(slots=True)
 class Notebook:
-    """The notes of an observer outside the processes."""
+    """Records events outside the processes, so that they survive a kill."""
 
     checks: list[tuple[int, str]] = field(default_factory=list)
-    """Which life of the order service answered a check-back, and what."""
+    """The answers to check-backs, each with the number of the order service's start."""
     deliveries: list[int] = field(default_factory=list)
-    """Which life of the credit service got the message."""
+    """For each delivery, the number of the credit service's start."""
 
 
 class Shop:
-    """Three processes, each in its first life, and the files that survive them."""
+    """Three processes, and the files that survive them."""
 
     def __init__(
         self, rocketmq: RocketMQ, folder: Path, halt: Halt, order_service: Callable[..., OrderService] = OrderService
     ) -> None:
-        """Only the broker runs yet."""
+        """Expects a running broker. `begin` starts the services."""
         self.notebook = Notebook()
         self._rocketmq = rocketmq
         self._namesrv_addr = rocketmq.namesrv_addr
@@ -45,14 +45,14 @@ class Shop:
         self._order_lives = self._credit_lives = 0
 
     async def begin(self) -> None:
-        """Starts the other processes; all three run on return."""
+        """Starts the two services."""
         operator = await self._rocketmq.producer("operator")
         await operator.create_topic(TOPIC)
         await self._begin_orders()
         await self._begin_credits()
 
     async def kill(self, victim: Victim) -> None:
-        """Kills the victim's processes. A process at the halt is dead at once, and learns so when it goes on."""
+        """Kills the victim's processes. A halted process is dead at once, and raises ProcessDied when it is released."""
         if victim is Victim.DISK:
             self._rocketmq.fill_disk()
         if victim.has_broker:
@@ -60,15 +60,15 @@ class Shop:
         self.orders.is_dead |= victim.has_order_service
         self.credits.is_dead |= victim.has_credit_service
 
-    async def bury(self) -> None:
-        """Ends the connections of dead processes: the broker sees that they are gone."""
+    async def close_dead_connections(self) -> None:
+        """Closes the connections of killed processes."""
         if self.orders.is_dead:
             await self.orders.end()
         if self.credits.is_dead:
             await self.credits.end()
 
-    async def raise_the_dead(self, victim: Victim) -> None:
-        """Starts dead processes again, and frees a full disk."""
+    async def restart(self, victim: Victim) -> None:
+        """Restarts killed processes, and frees a full disk."""
         if victim is Victim.DISK:
             self._rocketmq.free_disk()
         if not self._rocketmq.is_running:
@@ -79,12 +79,12 @@ class Shop:
             await self._begin_credits()
 
     async def end(self) -> None:
-        """Ends both services."""
+        """Stops both services."""
         await self.orders.end()
         await self.credits.end()
 
     def on_disk(self) -> list[str]:
-        """Returns the records on the broker's disk and in both databases, in the order of their writing."""
+        """Returns the records on the broker's disk and in both databases, in the order in which they were written."""
         topics = [record.topic.decode() for record in records_of(self._rocketmq.commit_log())]
         records = [_KINDS[topic] for topic in topics if topic in _KINDS]
         rows = ["order"] * self.count_orders() + ["credit"] * self.count_credits()

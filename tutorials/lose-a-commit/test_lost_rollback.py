@@ -1,4 +1,4 @@
-"""The exercise's solution: a ROLLBACK is lost, and nobody but the broker has to wait for it."""
+"""The exercise's solution: a ROLLBACK is lost, and only the broker waits for it."""
 
 from pathlib import Path
 

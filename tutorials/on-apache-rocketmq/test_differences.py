@@ -1,4 +1,4 @@
-"""The differences of Apache's broker, and what a program must cope with because of them."""
+"""Tests of the differences of Apache's broker that a program has to handle."""
 
 import asyncio
 
@@ -30,7 +30,7 @@ def order() -> Message:
 
 
 async def delivered_after_a_late_commit(rocketmq: RocketMQ) -> int:
-    """Sends COMMIT after a check-back during the local transaction. Returns how many messages consumers see."""
+    """Sends a COMMIT after a check-back during the local transaction. Returns how many messages consumers receive."""
     producer = await rocketmq.transaction_producer("shop", Shop(seconds=10))
     await producer.send_message_in_transaction(order())
     await rocketmq.advance(minutes=5)
@@ -47,7 +47,7 @@ async def test_on_apaches_broker_it_delivers_twice(rocketmq: RocketMQ) -> None:
 
 
 async def state_after_an_hour_without_producers(rocketmq: RocketMQ) -> list[str]:
-    """Stops the only producer with its transaction undecided. Returns the states after an hour."""
+    """Stops the only producer while its transaction is undecided. Returns the transaction's states after an hour."""
     producer = await rocketmq.transaction_producer("shop", Shop(executed=UNKNOWN))
     await producer.send_message_in_transaction(order())
     await producer.shutdown()

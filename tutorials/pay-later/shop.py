@@ -1,4 +1,4 @@
-"""The real order service's listener, payment and SQLite database, on a broker whose time belongs to the test."""
+"""The order service's listener, payment and SQLite database, with a broker in virtual time."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ BEGIN_MS = 1_800_000_000_000
 
 
 class Shop:
-    """A shop for orders that are paid later. Order service and broker have one clock: the test's."""
+    """A shop for orders that are paid later. Order service and broker share the test's clock."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, deadline_minutes: float = DEADLINE_MINUTES) -> None:
         self.rocketmq = rocketmq
@@ -39,7 +39,7 @@ class Shop:
         self.producer: SyncClient = self.rocketmq.transaction_producer("order_service", self.listeners())
 
     def close(self) -> None:
-        """Stops the producer: nobody answers check-backs."""
+        """Stops the producer, so that check-backs are not answered."""
         self.producer.shutdown()
 
     def listeners(self) -> TransactionListeners:
@@ -50,7 +50,7 @@ class Shop:
         self.producer.send_message_in_transaction(message, attempt)
 
     def order(self) -> str:
-        """Places an order that is to be paid later; returns its id."""
+        """Places an order that will be paid later, and returns its id."""
         items = (Item("book", 1, 2599),)
         placed = self.placing.place(customer="ada", items=items, currency="EUR", idempotency_key=None, is_paid_later=True)
         return placed.order.order_id
@@ -59,12 +59,12 @@ class Shop:
         self.paying.pay(order_id)
 
     def state(self, order_id: str) -> str:
-        """Returns the state in the order's row."""
+        """Returns the order's state in the database."""
         order = self.store.find_order(order_id)
         assert order is not None
         return order.state.value
 
     def checks(self, order_id: str) -> int:
-        """Returns how often the broker has checked a pending order."""
+        """Returns the number of check-backs about a pending order."""
         (transaction,) = self.rocketmq.pending(order_id)
         return transaction.checks

@@ -54,7 +54,7 @@ def test_an_order_that_was_paid_in_time_is_delivered_although_the_service_is_awa
     shop.pay(order_id)
     shop.close()
     rocketmq.advance(hours=2)
-    assert shop.checks(order_id) == 2  # nobody was online, so nothing was counted
+    assert shop.checks(order_id) == 2  # no producer was online, so no check-back was counted
     shop.open()
     rocketmq.advance(minutes=2)
     rocketmq.committed(order_id)

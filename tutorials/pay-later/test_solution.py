@@ -1,4 +1,4 @@
-"""The exercise's solution: half an hour to pay needs a broker that asks for longer than half an hour."""
+"""The exercise's solution: with half an hour to pay, the broker must send check-backs for longer than half an hour."""
 
 import runpy
 from collections.abc import Iterator, Mapping

@@ -29,20 +29,22 @@ _DOCS = Path(__file__).parents[2] / "docs"
 
 @app.command()
 def race(
-    cell: Annotated[list[str] | None, typer.Option(help="WAY/FAULT, WAY or /FAULT; may be repeated. Without it: all")] = None,
+    cell: Annotated[list[str] | None, typer.Option(help="WAY/FAULT, WAY or /FAULT; may be repeated; default: all")] = None,
     orders: Annotated[int, typer.Option(min=1, help="orders in each cell")] = 1000,
     apache: Annotated[
-        int, typer.Option(min=0, help="orders in each cell on Apache's broker, where time is real; with 0 none is played")
+        int, typer.Option(min=0, help="orders in each cell on Apache's broker, in real time; 0 omits these cells")
     ] = 0,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same figures")] = 1,
-    add: Annotated[Path | None, typer.Option(help="a Python file with further ways", exists=True, dir_okay=False)] = None,
+    seed: Annotated[int, typer.Option(help="seed; the same seed gives the same figures")] = 1,
+    add: Annotated[Path | None, typer.Option(help="Python file with further ways", exists=True, dir_okay=False)] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="a file for the figures, as JSON; figures of Apache's broker stay in it until new ones come"),
+        typer.Option(help="JSON file for the figures; keeps its figures of Apache's broker until new ones exist"),
     ] = None,
-    draw: Annotated[Path | None, typer.Option(help="a file for the picture, an SVG; only of all cells")] = None,
-    renew_docs: Annotated[bool, typer.Option("--renew-docs", help="writes docs/race.json and docs/race.svg")] = False,
-    processes: Annotated[int | None, typer.Option(min=1, help="cells side by side; as many as processors")] = None,
+    draw: Annotated[Path | None, typer.Option(help="SVG file for the picture; requires all cells")] = None,
+    renew_docs: Annotated[bool, typer.Option("--renew-docs", help="write docs/race.json and docs/race.svg")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="number of cells played at the same time; default: number of CPUs")
+    ] = None,
 ) -> None:
     """Race the ways to notify another service under faults, and print how many orders went wrong."""
     console = Console()
@@ -50,11 +52,11 @@ def race(
         output, draw = _DOCS / "race.json", _DOCS / "race.svg"
     ways, wanted = _entries(cell or [], add, orders, apache)
     if draw is not None and cell:
-        raise typer.BadParameter("a picture shows all cells: leave --cell out, or --draw")
+        raise typer.BadParameter("--draw requires all cells: omit --cell or --draw")
     try:
         figures = _played(console, wanted, seed, add, processes)
     except (BrokerCannotRun, WayHangs) as error:
-        console.print(f"the race ends: {error}", style="red", markup=False)
+        console.print(f"the race failed: {error}", style="red", markup=False)
         raise typer.Exit(1) from None
     if cell:
         console.print(*tables_of_cells(figures, console.width))
@@ -79,10 +81,10 @@ def _write(console: Console, file: Path, text: str) -> None:
 
 
 def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) -> tuple[Sequence[type[Way]], list[Wanted]]:
-    """Returns the competing ways, and the cells to play, in the order of the table. Raises BadParameter."""
+    """Returns the ways and the cells to play, in the order of the table. Raises BadParameter."""
     in_real_time = {way.name for way in WAYS_ON_APACHE}
     if apache == 0 and (named := in_real_time & {text.partition("/")[0] for text in cell}):
-        raise typer.BadParameter(f"{named.pop()} is played in real time: say with how many orders, such as --apache 50")
+        raise typer.BadParameter(f"{named.pop()} is played in real time: set the number of orders, such as --apache 50")
     try:
         ways = ways_with(add, on_apache=apache > 0)
         found = cells(ways, cell)
@@ -95,7 +97,7 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
 
 
 def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
-    """Plays the wanted cells, says how far it is, and returns their figures in order. Raises BrokerCannotRun, WayHangs."""
+    """Plays the wanted cells, shows the progress, and returns the figures in order. Raises BrokerCannotRun, WayHangs."""
     columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     figures = []
     with Progress(*columns, console=console, transient=True) as progress:
@@ -111,7 +113,7 @@ def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | N
 
 
 def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence[type[Way]], list[Figures]]:
-    """Adds the ways on Apache's broker that were not played now, if an earlier run left all their figures in the file."""
+    """Adds the ways on Apache's broker that were not played, if the file has all their figures of an earlier run."""
     figures = []
     for way in WAYS_ON_APACHE:
         earlier = kept(output, way.name)
@@ -122,5 +124,5 @@ def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence
 
 
 if __name__ == "__main__":
-    with until_interrupted("Stopped: nothing is written."):
+    with until_interrupted("Stopped: nothing was written."):
         app()

@@ -1,7 +1,7 @@
-"""The credit process, the same for each way: it writes each received order into the credit database.
+"""The credit process, which is the same for all ways: it writes each received order to the credit database.
 
-It keeps two ledgers. `credits` takes one credit for each order: its consumer is idempotent. `credits_without_key` takes every
-message. So one run shows the effect of a way on a consumer with a unique key, and on one without.
+It has two ledgers. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a credit for
+every message. So one run shows the effect of a way on a consumer with a unique key and on one without.
 """
 
 import asyncio
@@ -11,19 +11,19 @@ from collections.abc import Coroutine
 from typing import Any
 
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
+from tutorials.race.environment import Environment
 from tutorials.race.faults import Fault
 from tutorials.race.order import CONSUMER_GROUP, TOPIC
-from tutorials.race.stage import Stage
 
 
 class Credits:
-    """One life of the credit process."""
+    """The credit process between a start and its end."""
 
-    def __init__(self, stage: Stage) -> None:
-        """Creates a life of the process that does not consume yet."""
-        self.stage = stage
+    def __init__(self, environment: Environment) -> None:
+        """Creates a process that does not consume yet."""
+        self.environment = environment
         self.is_dead = False
-        self._ledger = sqlite3.connect(stage.credit_file, isolation_level=None)
+        self._ledger = sqlite3.connect(environment.credit_file, isolation_level=None)
         self._ledger.executescript(
             """PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;
             CREATE TABLE IF NOT EXISTS credits (order_id TEXT PRIMARY KEY, points INTEGER NOT NULL, at_s REAL NOT NULL);
@@ -35,7 +35,9 @@ class Credits:
     async def consume_topic(self) -> None:
         """Consumes the messages of all orders."""
         consumer = PushConsumer(
-            CONSUMER_GROUP, namesrv_addr=self.stage.namesrv_addr, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+            CONSUMER_GROUP,
+            namesrv_addr=self.environment.namesrv_addr,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         )
         consumer.subscribe(TOPIC)
         consumer.register_message_listener(self._listen)
@@ -43,28 +45,28 @@ class Credits:
         self._consumer = consumer
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs the work in the background, until the process ends."""
+        """Runs the work in the background until the process ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
 
     async def credit(self, body: str) -> None:
-        """Writes the credit to both ledgers before it returns. Does not return if the process dies."""
+        """Writes the credit to both ledgers. Does not return if the process dies."""
         order = json.loads(body)
         row = (order["order_id"], order["total_cents"] // 100)
         self._ledger.execute("BEGIN IMMEDIATE")
-        self._ledger.execute("INSERT OR IGNORE INTO credits VALUES (?, ?, ?)", (*row, self.stage.now_s))
+        self._ledger.execute("INSERT OR IGNORE INTO credits VALUES (?, ?, ?)", (*row, self.environment.now_s))
         self._ledger.execute("INSERT INTO credits_without_key VALUES (?, ?)", row)
         self._ledger.execute("COMMIT")
         await self.may_die(order["order_id"])
 
     async def may_die(self, point: str) -> None:
-        """Lets the consumer die here, if the plan says so: then no later work is done."""
-        if self.is_dead or self.stage.plan.strikes(Fault.CONSUMER_DIES, point):
+        """Ends the process at this point if the fault plan says so."""
+        if self.is_dead or self.environment.plan.strikes(Fault.CONSUMER_DIES, point):
             self.is_dead = True
             await asyncio.Event().wait()
 
     async def end(self) -> None:
-        """Releases what the system takes from an ended process."""
+        """Releases what the operating system releases when a process ends."""
         self.is_dead = True
         for task in self._tasks:
             task.cancel()
@@ -74,7 +76,7 @@ class Credits:
         self.close()
 
     def close(self) -> None:
-        """Closes the ledger; uncommitted rows are lost."""
+        """Closes the ledger. Uncommitted rows are lost."""
         self._ledger.close()
 
     async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

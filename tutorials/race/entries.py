@@ -1,4 +1,4 @@
-"""The competitors: the ways of this folder, and those of an added file."""
+"""Finds the ways of the race and those in an added file."""
 
 import importlib.util
 import inspect
@@ -11,32 +11,32 @@ from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 
 class NoSuchEntry(Exception):
-    """A way, a fault or a file of ways that does not exist; the text lists the existing ones."""
+    """An unknown way or fault, or an unusable file of ways. The text lists the known ones."""
 
 
 def ways_with(file: Path | None, *, on_apache: bool = False) -> tuple[type[Way], ...]:
-    """Returns the ways of the race, with those on Apache's broker on request, and those of the file. Raises NoSuchEntry."""
+    """Returns the ways of the race and of the file, and with `on_apache` those on Apache's broker. Raises NoSuchEntry."""
     return (*WAYS, *(WAYS_ON_APACHE if on_apache else ()), *(_ways_in(file) if file is not None else ()))
 
 
 def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
-    """Returns the way of that name. Raises NoSuchEntry."""
+    """Returns the way with this name. Raises NoSuchEntry."""
     for way in ways:
         if way.name == name:
             return way
-    raise NoSuchEntry(f"no way is called {name!r}; there are {', '.join(way.name for way in ways)}")
+    raise NoSuchEntry(f"unknown way {name!r}; choose from {', '.join(way.name for way in ways)}")
 
 
 def find_fault(name: str) -> Fault:
-    """Returns the fault of that name. Raises NoSuchEntry."""
+    """Returns the fault with this name. Raises NoSuchEntry."""
     try:
         return Fault(name)
     except ValueError:
-        raise NoSuchEntry(f"no fault is called {name!r}; there are {', '.join(fault.value for fault in Fault)}") from None
+        raise NoSuchEntry(f"unknown fault {name!r}; choose from {', '.join(fault.value for fault in Fault)}") from None
 
 
 def cells(ways: Sequence[type[Way]], wanted: Sequence[str]) -> list[tuple[type[Way], Fault]]:
-    """Returns the wanted cells, each as WAY/FAULT, WAY alone or /FAULT alone; all without any. Raises NoSuchEntry."""
+    """Returns the cells that match WAY/FAULT, WAY or /FAULT, or all cells if `wanted` is empty. Raises NoSuchEntry."""
     found: dict[tuple[type[Way], Fault], None] = {}
     for text in wanted or ["/"]:
         way, _, fault = text.partition("/")
@@ -49,7 +49,7 @@ def cells(ways: Sequence[type[Way]], wanted: Sequence[str]) -> list[tuple[type[W
 def _ways_in(file: Path) -> list[type[Way]]:
     spec = importlib.util.spec_from_file_location(f"race_entry_{file.stem}", file)
     if spec is None or spec.loader is None or not file.is_file():
-        raise NoSuchEntry(f"{file} is no Python file")
+        raise NoSuchEntry(f"{file} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found = [
@@ -58,8 +58,8 @@ def _ways_in(file: Path) -> list[type[Way]]:
         if inspect.isclass(value) and issubclass(value, Way) and value.__module__ == module.__name__ and hasattr(value, "name")
     ]
     if not found:
-        raise NoSuchEntry(f"{file} has no class that is a Way with a name")
+        raise NoSuchEntry(f"{file} has no subclass of Way with a name")
     taken = {way.name for way in found} & {way.name for way in (*WAYS, *WAYS_ON_APACHE)}
     if taken:
-        raise NoSuchEntry(f"{file}: the race has a way called {taken.pop()!r} already")
+        raise NoSuchEntry(f"{file}: the name {taken.pop()!r} is already used by another way")
     return found

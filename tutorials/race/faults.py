@@ -1,4 +1,4 @@
-"""The faults, and the places where each strikes: a plan that depends only on the seed, and so is the same for each way."""
+"""The faults, and a plan of where each strikes. The plan depends only on the seed, so it is the same for all ways."""
 
 import random
 from collections import Counter
@@ -6,9 +6,9 @@ from enum import Enum
 from typing import Final
 
 ONE_IN: Final = 5
-"""A fault strikes one point in so many."""
+"""A fault strikes one in this many points."""
 BLOCK: Final = 10
-"""The broker is down for so many orders."""
+"""Number of orders for which the broker is down."""
 
 
 class Fault(Enum):
@@ -28,12 +28,12 @@ class Fault(Enum):
 
     @property
     def title(self) -> str:
-        """The title for people."""
+        """The fault's title."""
         return _TITLES[self]
 
     @property
     def heading(self) -> str:
-        """The heading of a column, in a few words."""
+        """The short title for a column's heading."""
         return _HEADINGS.get(self) or self.value.replace("-", " ")
 
 
@@ -54,12 +54,12 @@ _HEADINGS: Final = {Fault.COMMIT_LOST: "COMMIT lost", Fault.REDIS_EMPTIED: "Redi
 
 
 class FaultPlan:
-    """Decides at each point of a run whether the cell's fault strikes there."""
+    """Decides at each point of a run whether the cell's fault strikes."""
 
     def __init__(self, seed: int, fault: Fault, slow_commit_s: tuple[float, float]) -> None:
-        """Plans with the same seed and fault decide alike.
+        """Plans with the same seed and fault make the same decisions.
 
-        `slow_commit_s` is the least and the greatest time of a slow local transaction.
+        `slow_commit_s` has the shortest and the longest time of a slow local transaction.
         """
         self.fault = fault
         self.struck = 0
@@ -70,7 +70,7 @@ class FaultPlan:
         self._is_over = False
 
     def strikes(self, fault: Fault, point: str) -> bool:
-        """Returns whether the fault strikes now; a second visit of a point gets another answer."""
+        """Returns whether the fault strikes at this point. A second call for the same point decides again."""
         if fault is not self.fault or self._is_over:
             return False
         self._visits[point] += 1
@@ -79,16 +79,16 @@ class FaultPlan:
         return does_strike
 
     def is_broker_down(self, number: int) -> bool:
-        """Returns whether the broker is down while the order with that number is placed."""
+        """Returns whether the broker is down while the order with this number is placed."""
         block = f"block {number // BLOCK}"
         return self.fault is Fault.BROKER_DOWN and self._chance(block).random() < 1 / ONE_IN
 
     def delay_s(self, point: str) -> float:
-        """Returns the extra time of the local transaction at that point."""
+        """Returns the extra time of the local transaction at this point."""
         return self._chance(f"{point}/delay").uniform(*self._slow_commit_s) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
 
     def is_before_commit(self, point: str) -> bool:
-        """Returns whether the death of everything comes before the database commit, or after it."""
+        """Returns whether all processes die before the database commit. Otherwise they die after it."""
         return self._chance(f"{point}/when").random() < 0.5
 
     def end(self) -> None:

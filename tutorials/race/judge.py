@@ -1,4 +1,4 @@
-"""The judge: compares the two databases, and does not know the ways."""
+"""The judge: compares the two databases, independently of the way."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -20,20 +20,20 @@ class Verdict:
     """The result of comparing the databases."""
 
     stored: int
-    """Orders that the order database has."""
+    """Number of orders in the order database."""
     missing: int
-    """Orders without their credit."""
+    """Number of orders without a credit."""
     phantom: int
-    """Credits for orders that do not exist."""
+    """Number of credits without an order."""
     doubled: int
-    """Orders that a consumer without a unique key credited more than once."""
+    """Number of orders that a consumer without a unique key credited more than once."""
     latencies_ms: tuple[float, ...]
-    """From the customer's request to the credit, for each order that has one, in ascending order."""
+    """Times from request to credit of the credited orders, in ascending order."""
     stored_numbers: frozenset[int]
 
 
 def judge(order_file: Path, credit_file: Path, requested_at_s: Mapping[str, float]) -> Verdict:
-    """Judges; `requested_at_s` is the time of each order's request."""
+    """Compares the databases. `requested_at_s` has the time of each order's request."""
     with closing(sqlite3.connect(f"{order_file.as_uri()}?mode=ro", uri=True)) as connection:
         connection.execute("ATTACH ? AS credit", (f"{credit_file.as_uri()}?mode=ro",))
         stored, missing, phantom, doubled = (

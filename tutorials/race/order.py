@@ -1,4 +1,4 @@
-"""An order, and its message."""
+"""An order and its message."""
 
 import json
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from rocketmq_broker.client import Message
 
 TOPIC: Final = "orders"
 CONSUMER_GROUP: Final = "credits"
-"""The credit side's."""
+"""The consumer group of the credit process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,15 +16,15 @@ class Order:
     """A customer's order."""
 
     number: int
-    """The first is 0."""
+    """The order's number, counted from 0."""
     total_cents: int
 
     @property
     def order_id(self) -> str:
-        """The key of its row, of its message and of its credit."""
+        """The order's id, which is the key of its row, its message and its credit."""
         return f"order-{self.number:06}"
 
     def message(self) -> Message:
-        """Returns the message for the credit side."""
+        """Returns the message about the order."""
         body = json.dumps({"order_id": self.order_id, "total_cents": self.total_cents})
         return Message.of(TOPIC, body, keys=[self.order_id])

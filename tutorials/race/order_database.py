@@ -1,4 +1,4 @@
-"""The order database: a SQLite file, and the faults that strike at a process's commits to it."""
+"""The order database: a SQLite file, with the faults that strike at its commits."""
 
 import asyncio
 import sqlite3
@@ -11,56 +11,56 @@ from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.order import Order
 
 COMMIT_TAKES_S: Final = 0.002
-"""The time of a database commit. The network takes none."""
+"""Duration of a database commit. The network has no delay."""
 _SCHEMA: Final = "CREATE TABLE orders (order_id TEXT PRIMARY KEY, number INTEGER NOT NULL, total_cents INTEGER NOT NULL);"
 
 
 class ProcessDied(BaseException):
-    """The process is dead: as by kill -9, no later line runs. No way catches it."""
+    """The process was killed. Ways must not catch it."""
 
 
 class DatabaseRefused(Exception):
-    """The database refused the transaction. Nothing is stored."""
+    """The database refused the transaction and stored nothing."""
 
 
 class Writing:
-    """One open transaction of the order database."""
+    """An open transaction of the order database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """The transaction has begun before."""
+        """`connection` has an open transaction."""
         self._connection = connection
         self.rows = 0
-        """The number of rows that it wrote."""
+        """Number of rows written."""
 
     def store(self, order: Order) -> None:
-        """Writes the order's row. Raises sqlite3.IntegrityError if it exists."""
+        """Inserts the order's row. Raises sqlite3.IntegrityError if it exists."""
         self.execute("INSERT INTO orders VALUES (?, ?, ?)", (order.order_id, order.number, order.total_cents))
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Runs a statement, and returns its rows."""
+        """Runs a statement and returns its rows."""
         cursor = self._connection.execute(statement, values)
         self.rows += max(0, cursor.rowcount)
         return cursor.fetchall()
 
 
 class OrderDatabase:
-    """One process's access to the order database."""
+    """A process's connections to the order database."""
 
     def __init__(self, path: Path, plan: FaultPlan, die: Callable[..., ProcessDied], must_live: Callable[[], None]) -> None:
-        """`die` marks the process as dead and returns what to raise; `must_live` raises ProcessDied in a dead process."""
+        """`die` marks the process as dead and returns the exception to raise. `must_live` raises ProcessDied in a dead one."""
         self._connection = _connect(path)
         self._reader = _connect(path)
-        """A connection of its own: on the other one it would see what an open transaction has not committed."""
+        """A separate connection, because the other one would see uncommitted rows of an open transaction."""
         self._plan = plan
         self._die = die
         self._must_live = must_live
         self._turn = asyncio.Lock()
         self.rows = 0
-        """The number of rows that its commits made durable."""
+        """Number of committed rows."""
 
     @staticmethod
     def create(path: Path, schema: str) -> None:
-        """Creates the file, with the orders' table and those of a way."""
+        """Creates the file with the table of orders and the way's tables."""
         with closing(_connect(path)) as connection:
             connection.executescript(_SCHEMA + schema)
 
@@ -71,9 +71,9 @@ class OrderDatabase:
 
     @asynccontextmanager
     async def writing(self, what: Order | str) -> AsyncIterator[Writing]:
-        """Opens a transaction: its rows are durable after the block. The order or work `what` determines the faults.
+        """Opens a transaction that commits at the end of the block. The order or work `what` determines the faults.
 
-        Raises DatabaseRefused where nothing was stored, and ProcessDied.
+        Raises DatabaseRefused if nothing was stored, and ProcessDied.
         """
         point = what.order_id if isinstance(what, Order) else what
         self._must_live()
@@ -98,13 +98,13 @@ class OrderDatabase:
             raise self._die(everything=kills_all)
 
     def close(self) -> None:
-        """Closes the file; uncommitted rows are lost."""
+        """Closes the file. Uncommitted rows are lost."""
         self._connection.close()
         self._reader.close()
 
     def _before_commit(self, point: str, kills_all: bool) -> None:
         if self._plan.strikes(Fault.DATABASE_REFUSES, point):
-            raise DatabaseRefused("the database does not take this transaction")
+            raise DatabaseRefused("the database refused the transaction")
         if self._plan.strikes(Fault.DIES_BEFORE_COMMIT, point):
             raise self._die()
         if kills_all and self._plan.is_before_commit(point):
@@ -113,6 +113,6 @@ class OrderDatabase:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    # Here processes die, but no machines: written data survives without a sync.
+    # Only processes die, not the machine: written data survives without a sync.
     connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")
     return connection

@@ -1,39 +1,39 @@
-"""The order process: the state of a way while it runs, which it loses when it dies."""
+"""The order process, whose state is lost when it dies."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from rocketmq_broker.client import Producer, TransactionListener, TransactionProducer
+from tutorials.race.environment import Environment
 from tutorials.race.order_database import OrderDatabase, ProcessDied
-from tutorials.race.stage import Stage
 
 P = TypeVar("P", bound=Producer)
 
 
 class Process:
-    """One life of the order process. The next one is another object: only the stage survives."""
+    """The order process between a start and its end. A restart creates a new object: only the environment survives."""
 
-    def __init__(self, stage: Stage) -> None:
-        """Creates a life of the process without clients and tasks."""
-        self.stage = stage
-        self.database = OrderDatabase(stage.order_file, stage.plan, self.die, self.must_live)
+    def __init__(self, environment: Environment) -> None:
+        """Creates a process without clients and tasks."""
+        self.environment = environment
+        self.database = OrderDatabase(environment.order_file, environment.plan, self.die, self.must_live)
         self.is_dead = False
         self.kills_everything = False
-        """Whether broker and consumer died with it."""
+        """True if broker and consumer died with it."""
         self._producers: list[Producer] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def producer(self, group: str) -> Producer:
         """Starts a producer that runs until the process ends."""
-        return await self._started(Producer(group, namesrv_addr=self.stage.namesrv_addr))
+        return await self._started(Producer(group, namesrv_addr=self.environment.namesrv_addr))
 
     async def transaction_producer(self, group: str, listener: TransactionListener) -> TransactionProducer:
-        """Starts a producer of transactional messages that runs until the process ends."""
-        return await self._started(TransactionProducer(group, listener, namesrv_addr=self.stage.namesrv_addr))
+        """Starts a transaction producer that runs until the process ends."""
+        return await self._started(TransactionProducer(group, listener, namesrv_addr=self.environment.namesrv_addr))
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs the work in the background, until the process ends."""
+        """Runs the work in the background until the process ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(_hear)
@@ -44,20 +44,20 @@ class Process:
             raise ProcessDied
 
     def die(self, *, everything: bool = False) -> ProcessDied:
-        """Marks the process as dead. Returns the error to raise."""
+        """Marks the process as dead, and returns the exception to raise."""
         self.is_dead = True
         self.kills_everything |= everything
         return ProcessDied()
 
     async def end(self) -> None:
-        """Releases what the system takes from an ended process: tasks, connections, files, memory."""
+        """Releases what the operating system releases when a process ends: tasks, connections, files, memory."""
         self.is_dead = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for producer in self._producers:
             await producer.shutdown()
-        self.stage.rows_written += self.database.rows
+        self.environment.rows_written += self.database.rows
         self.database.close()
 
     async def _started(self, producer: P) -> P:

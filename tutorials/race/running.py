@@ -1,4 +1,4 @@
-"""Plays many cells side by side, a process for each processor."""
+"""Plays many cells in parallel, in one process per CPU."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from tutorials.race.results.figures import Figures
 
 
 class WayHangs(Exception):
-    """A way waits in vain, so its cell has no end."""
+    """A way waits for something that does not happen, so its cell cannot end."""
 
 
 class Wanted(NamedTuple):
@@ -35,15 +35,15 @@ def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = 
             return asyncio.run(play(found, find_fault(fault), orders=orders, seed=seed, folder=Path(folder).resolve()))
         except NothingHappens:
             raise WayHangs(
-                f"{way}/{fault} has waited for an hour of its time, and nothing came. The next order is placed, and a broker "
-                "that is down comes back, only after `place` has returned: leave longer work to a task: `self.process.run(...)`"
+                f"{way}/{fault} hangs: it has waited for an hour of virtual time. The next order is placed, and a broker that is "
+                "down comes back, only after `place` has returned: run longer work in a task, `self.process.run(...)`"
             ) from None
 
 
 def play_cells(
     cells: Sequence[Wanted], *, seed: int, file: Path | None = None, processes: int | None = None
 ) -> Iterator[Figures]:
-    """Yields the figures of each cell, in the order of their ends. Raises BrokerCannotRun, WayHangs."""
+    """Yields the figures of each cell as it finishes. Raises BrokerCannotRun, WayHangs."""
     if len(cells) == 1:
         yield play_cell(*cells[0], seed, file)
         return
@@ -53,7 +53,7 @@ def play_cells(
         for ended in as_completed(playing):
             yield ended.result()
     finally:
-        pool.shutdown(cancel_futures=True)  # running cells end; no other begins
+        pool.shutdown(cancel_futures=True)  # running cells finish, and no others start
 
 
 def _leave_ctrl_c_to_the_parent() -> None:

@@ -1,1 +1,1 @@
-"""Recipes: small programs of their own, each in a folder to copy. `tutorials/recipes/README.md` lists them."""
+"""Recipes: small complete programs, each in a folder to copy. `tutorials/recipes/README.md` lists them."""

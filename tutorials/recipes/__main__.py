@@ -1,4 +1,4 @@
-"""`python -m tutorials.recipes RECIPE` runs one recipe, on the broker at NAMESRV_ADDR, or on a new one that ends with it."""
+"""`python -m tutorials.recipes RECIPE` runs a recipe with the broker at NAMESRV_ADDR, or with a temporary broker."""
 
 import json
 import os
@@ -17,22 +17,22 @@ RECIPES = sorted(page.parent.name for page in Path(__file__).parent.glob("*/READ
 
 @contextmanager
 def broker() -> Iterator[str]:
-    """Starts a broker in memory on free ports; yields the address of its name server."""
+    """Starts a broker in memory on free ports, and yields its name server's address."""
     command = [sys.executable, "-m", "rocketmq_broker", "--ephemeral"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line:
-                raise SystemExit("examples: the broker did not start; its own words are above")
+                raise SystemExit("recipes: the broker did not start; its output is above")
             yield json.loads(line)["namesrvAddr"]
         finally:
             process.terminate()
 
 
 def main(arguments: list[str]) -> None:
-    """Runs the recipe. Without NAMESRV_ADDR and DATABASE_URL, broker and database end with it."""
+    """Runs a recipe. Without NAMESRV_ADDR and DATABASE_URL it uses a temporary broker and database."""
     if len(arguments) != 1 or arguments[0] not in RECIPES:
-        raise SystemExit(f"examples: name one recipe, as in python -m tutorials.recipes {RECIPES[0]}: {', '.join(RECIPES)}")
+        raise SystemExit(f"recipes: expected one recipe, such as python -m tutorials.recipes {RECIPES[0]}: {', '.join(RECIPES)}")
     with TemporaryDirectory() as folder:
         os.environ.setdefault("DATABASE_URL", f"sqlite:///{folder}/recipe.db")
         if "NAMESRV_ADDR" in os.environ:
@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> None:
 
 
 def run(recipe: str) -> None:
-    """Runs the recipe's own program, as `python -m tutorials.recipes.RECIPE` does."""
+    """Runs a recipe like `python -m tutorials.recipes.RECIPE`."""
     runpy.run_module(f"tutorials.recipes.{recipe}", run_name="__main__", alter_sys=True)
 
 

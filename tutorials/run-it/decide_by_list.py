@@ -1,4 +1,4 @@
-"""The exercise's solution: decides hanging payments by the bank's list, and leaves payments unknown to the bank alone."""
+"""The exercise's solution: decides pending payments by the bank's list, and skips payments that the bank does not list."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ FLAGS = {"booked": "--commit", "not booked": "--rollback"}
 
 
 def decisions(pending: Iterable[Mapping[str, Any]], bank: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yields transaction id, key and flag of each pending payment whose outcome the bank knows."""
+    """Yields transaction id, key and flag of each pending payment in the bank's list."""
     for transaction in pending:
         (key,) = transaction["keys"]
         if (flag := FLAGS.get(bank.get(key, ""))) is not None:
@@ -21,7 +21,7 @@ def decisions(pending: Iterable[Mapping[str, Any]], bank: Mapping[str, str]) -> 
 
 
 def main(file: Path) -> None:
-    """Decides by a file with lines of key,outcome."""
+    """Decides payments by a file with lines of key,outcome."""
     with file.open(newline="") as lines:
         bank = dict(csv.reader(lines))
     command = [*ADMIN, "pending", "--group", "payment-service", "--older-than", "10m", "--json"]

@@ -1,4 +1,4 @@
-"""A payment service that sends a half message and never decides: it is switched off for good."""
+"""A retired payment service: sends a half message and never decides."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from rocketmq_broker.client import LocalTransactionState, Message, MessageExt, T
 
 
 class Payments:
-    """A listener without an answer: its database was switched off as well."""
+    """A listener that cannot answer, because its database is gone."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN

@@ -1,4 +1,4 @@
-"""The barrier is taken out of a copy of the order service, and a kept plan shows what comes of it. The exercises' solutions."""
+"""Plays a plan against a copy of the order service without the barrier. Also tests the exercises' solutions."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ sys.exit(bool(violations))
 
 @pytest.fixture
 def without_barrier(tmp_path: Path) -> Path:
-    """Returns a folder with a copy of the package `order_service` that lacks the barrier."""
+    """Returns a folder with a copy of the package `order_service` without the barrier."""
     shutil.copytree(CHECKOUT / "order_service", tmp_path / "order_service", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["git", "apply", "-C1", HERE / "without_barrier.patch"], cwd=tmp_path, check=True)
     return tmp_path
@@ -58,7 +58,7 @@ def late_orders() -> Plan:
 
 
 def locked_for(plan: Plan, seconds: float) -> Plan:
-    """Returns the plan with another length of the fault."""
+    """Returns the plan with another duration of the fault."""
 
     def changed(event: PlannedEvent) -> PlannedEvent:
         return replace(event, for_s=seconds) if event.what == "database.locked" else event

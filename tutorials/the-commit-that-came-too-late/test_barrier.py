@@ -1,4 +1,4 @@
-"""A local transaction that is slower than the check-back, with the barrier and without it."""
+"""Tests a local transaction that is slower than the check-back, with and without the barrier."""
 
 import asyncio
 import sqlite3
@@ -12,7 +12,7 @@ COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.R
 
 
 class SlowOrders:
-    """Takes 100 seconds for its local transaction: a slow payment provider, a process that hangs."""
+    """A listener whose local transaction takes 100 seconds, like a slow payment provider."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)
@@ -41,7 +41,7 @@ class SlowOrders:
 
 
 class OrdersWithBarrier(SlowOrders):
-    """Writes a row when a check-back finds none."""
+    """A listener that writes a row if a check-back finds none."""
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         marker = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"
@@ -50,7 +50,7 @@ class OrdersWithBarrier(SlowOrders):
 
 
 async def place(rocketmq: RocketMQ, orders: SlowOrders) -> int:
-    """Places one order, and returns how many messages the consumers see in the end."""
+    """Places one order and returns how many messages consumers received."""
     producer = await rocketmq.transaction_producer("shop", orders)
     await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]))
     await rocketmq.advance(minutes=3)

@@ -1,4 +1,4 @@
-"""A listener like the official samples': states in a map, and COMMIT for a transaction that is not in it."""
+"""A listener like the official samples': states in a map, and COMMIT for an unknown transaction."""
 
 import sqlite3
 
@@ -6,7 +6,7 @@ from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 
 
 class ForgetfulOrders:
-    """Keeps orders in a database, and the outcome of their transactions in memory."""
+    """Stores orders in a database, but the outcomes of their transactions in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self.database = database

@@ -1,4 +1,4 @@
-"""A restart makes a listener with its state in memory forget. One table mends it."""
+"""A listener with its state in memory loses it at a restart. One table repairs this."""
 
 import runpy
 import sqlite3
@@ -14,7 +14,7 @@ ForgetfulOrders: Any = runpy.run_path(str(Path(__file__).with_name("forgetful.py
 
 
 def mended(orders: type[Any]) -> type[Any]:
-    """Solves the exercise: the transaction row is stored with the order, and the listener keeps nothing in memory."""
+    """Solves the exercise: stores the transaction row with the order, and keeps no state in memory."""
 
     class MendedOrders(orders):  # type: ignore[misc]
         def __init__(self, database: sqlite3.Connection) -> None:
@@ -38,7 +38,7 @@ def mended(orders: type[Any]) -> type[Any]:
 
 
 async def restarted(rocketmq: RocketMQ, orders: type[Any], *, dies_before_the_order_is_stored: bool) -> sqlite3.Connection:
-    """Places an order in a process that dies, starts the next process, and lets the broker check back. Returns the database."""
+    """Places an order in a process that dies, starts another process, waits for the check-back, and returns the database."""
     database = sqlite3.connect(":memory:", isolation_level=None)
     first = orders(database)
     dying = await rocketmq.transaction_producer("shop", first)

@@ -1,4 +1,4 @@
-"""The shop with Apache's own client of RocketMQ 5: half message, check-back and barrier, and a consumer with receipt handles."""
+"""The shop with Apache's client for RocketMQ 5: half message, check-back and barrier, and a consumer with receipt handles."""
 
 import atexit
 import sqlite3
@@ -18,14 +18,14 @@ from rocketmq_broker.testing import SyncRocketMQ
 
 
 class Orders(TransactionChecker):  # type: ignore[misc]
-    """The order database, and the answers to check-backs. An order without a thing is one that was rolled back: the barrier."""
+    """The order database and the checker. An order without a thing was rolled back: it is the barrier."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.database.execute("CREATE TABLE orders (transaction_id TEXT PRIMARY KEY, thing TEXT)")
 
     def store(self, transaction_id: str, thing: str) -> None:
-        """The local transaction. Fails if a check-back came first."""
+        """Runs the local transaction. Fails if a check-back came first."""
         self.database.execute("INSERT INTO orders VALUES (?, ?)", (transaction_id, thing))
 
     def check(self, half: Message) -> TransactionResolution:
@@ -43,7 +43,7 @@ def message(thing: str) -> Message:
 
 
 def main() -> None:
-    """Sells a book without a COMMIT, and a lamp too late."""
+    """Sells a book without a COMMIT, and a lamp after its check-back."""
     rocketmq = SyncRocketMQ({"grpcServerPort": 0, "transactionTimeOut": 20_000})
     rocketmq.start()
     atexit.register(rocketmq.stop)  # after the clients, which send the broker their metrics as the program ends

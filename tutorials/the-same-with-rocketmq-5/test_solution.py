@@ -1,4 +1,4 @@
-"""The exercise's solution: an answer is lost, and Apache's client sends the half message again under the same id."""
+"""The exercise's solution: an answer is lost, and Apache's client sends the half message again with the same id."""
 
 import importlib.util
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Redelivery, and the purpose of a unique key."""
+"""Tests of redelivery, with and without a unique key."""
 
 import asyncio
 import sqlite3
@@ -9,7 +9,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Ledger:
-    """Two ledgers of the same consumer: one has a unique key, one has none."""
+    """Two ledgers of the same consumer, one with a unique key and one without."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)

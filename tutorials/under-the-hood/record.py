@@ -1,4 +1,4 @@
-"""The records of one transaction in the commit log, read from the bytes."""
+"""Reads the records of one transaction from the bytes of the commit log."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Undecided:
-    """Never decides."""
+    """A listener that never decides."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN
@@ -19,7 +19,7 @@ class Undecided:
 
 
 def records(commit_log: bytes) -> Iterator[Record]:
-    """Yields the records of a commit log of one segment: each begins with its size, and nothing follows the last one."""
+    """Yields the records of a commit log with one segment. Each record begins with its size."""
     position = 0
     while position + 4 <= len(commit_log) and (size := int.from_bytes(commit_log[position : position + 4], "big")):
         yield decode_record(commit_log[position : position + size])
@@ -27,7 +27,7 @@ def records(commit_log: bytes) -> Iterator[Record]:
 
 
 def shown(record: Record) -> str:
-    """Formats one record on one line."""
+    """Formats a record in one line."""
     properties = dict(pair.split("\1") for pair in record.properties.decode().split("\2") if pair)
     words = [f"at {record.commit_log_offset:4}", record.topic.decode(), f"queue {record.queue_id}, offset {record.queue_offset}"]
     words += [f"sysFlag {record.sys_flag}", f"body {record.body.decode()!r}"]
@@ -38,7 +38,7 @@ def shown(record: Record) -> str:
 
 
 async def main() -> None:
-    """Sends one message in a transaction, and lets the check-back decide it."""
+    """Sends a message in a transaction, which the check-back decides."""
     async with RocketMQ(seed=1) as rocketmq:
         producer = await rocketmq.transaction_producer("shop", Undecided())
         await producer.create_topic("orders")

@@ -1,4 +1,4 @@
-"""The exercise's solution: which transactions are pending, from the bytes of the commit log alone."""
+"""The exercise's solution: finds pending transactions from the bytes of the commit log."""
 
 import runpy
 from pathlib import Path
@@ -11,7 +11,7 @@ chapter = runpy.run_path(str(Path(__file__).with_name("record.py")))
 
 
 def pending_bodies(commit_log: bytes) -> list[bytes]:
-    """Returns the bodies of half messages that no op message names."""
+    """Returns the bodies of half messages without an op message."""
     halves: dict[int, bytes] = {}
     for record in chapter["records"](commit_log):
         if record.topic == topics.HALF_TOPIC.encode():

@@ -1,4 +1,4 @@
-"""The exercise's solution: a tenth way, which commits, and then sends until the broker has it."""
+"""The exercise's solution: a tenth way, which commits and then sends until the broker has the message."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from tutorials.race.way import Way
 
 
 class PatientSend(Way):
-    """Sends until the broker has the message, which is lost nevertheless if the process dies meanwhile."""
+    """Sends until the broker has the message. The message is lost if the process dies before."""
 
     name = "patient-send"
     title = "commit, then send until it works"

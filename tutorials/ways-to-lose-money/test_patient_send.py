@@ -1,4 +1,4 @@
-"""The exercise's solution races: patience helps against a broker that is down, and not against a death."""
+"""Plays the exercise's solution: patience helps if the broker is down, but not if the process dies."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Claims that articles repeat about transactional messages, each with a test that shows the truth."""
+"""Tests of claims that articles repeat about transactional messages."""
 
 import pytest
 
@@ -66,7 +66,7 @@ class DatabaseAway(Exception):
 
 
 class BookKeeper(Listener):
-    """Stores the order, but cannot reach its database when the broker asks."""
+    """A listener that stores the order, but cannot reach its database at the check-back."""
 
     def __init__(self, if_the_database_is_away: LocalTransactionState) -> None:
         super().__init__(UNKNOWN)
@@ -90,7 +90,7 @@ async def test_who_cannot_ask_the_database_must_not_answer_rollback(
 
 
 class AmbiguousCommit(Listener):
-    """Stores the order, but the answer to the database commit was lost: the driver raised."""
+    """A listener that stores the order, but loses the answer to the database commit: the driver raised."""
 
     def __init__(self, answer: LocalTransactionState) -> None:
         super().__init__(answer, COMMIT)  # later the database can be asked, and it has the order

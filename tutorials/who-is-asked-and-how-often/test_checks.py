@@ -1,4 +1,4 @@
-"""The choice of producers for check-backs, their number, and the end after the last one."""
+"""Tests which producers get check-backs, how many there are, and what follows the last one."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UN
 
 
 class Program:
-    """A program whose listener notes its check-backs."""
+    """A program whose listener records its check-backs."""
 
     def __init__(self, rocketmq: RocketMQ, answer: LocalTransactionState = UNKNOWN) -> None:
         self.rocketmq = rocketmq

@@ -1,4 +1,4 @@
-"""Accidents that befall the books of `make up`: statements that nobody should run, run on both databases."""
+"""Damages the books of `make up`: runs SQL statements that falsify both databases."""
 
 import sqlite3
 from contextlib import closing
@@ -13,7 +13,7 @@ ACCIDENTS = {
         ("credits.db", "DELETE FROM credits WHERE customer = 'bob'"),
         ("credits.db", "DELETE FROM balances WHERE customer = 'bob'"),
     ],
-    # Somebody "corrects" a price in both databases, and types two zeros too many.
+    # A clerk "corrects" a price in both databases, with two zeros too many.
     "carol": [
         ("orders.db", "UPDATE orders SET total_cents = 250000 WHERE customer = 'carol'"),
         ("orders.db", "UPDATE order_items SET price_cents = 250000 WHERE order_id IN (SELECT order_id FROM orders "
@@ -21,11 +21,11 @@ ACCIDENTS = {
         ("credits.db", "UPDATE credits SET amount_cents = 250000, points = 2500 WHERE customer = 'carol'"),
         ("credits.db", "UPDATE balances SET points = 2500 WHERE customer = 'carol'"),
     ],
-    # A script counts a bonus twice, in the table of balances alone.
+    # A script adds a bonus twice, only in the table of balances.
     "dave": [("credits.db", "UPDATE balances SET points = points + 1000 WHERE customer = 'dave'")],
     # The credit service was away for twenty minutes: erin's credit is that much younger than her order.
     "erin": [("credits.db", "UPDATE credits SET created_at_ms = created_at_ms + 1200000 WHERE customer = 'erin'")],
-    # A person looked at the message and at the receipt, and mends carol's rows.
+    # A clerk compares message and receipt, and corrects carol's rows.
     "mend-carol": [
         ("orders.db", "UPDATE orders SET total_cents = 2500 WHERE customer = 'carol'"),
         ("orders.db", "UPDATE order_items SET price_cents = 2500 WHERE order_id IN (SELECT order_id FROM orders "
@@ -37,12 +37,12 @@ ACCIDENTS = {
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="where orders.db and credits.db are")],
+    folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="folder with orders.db and credits.db")],
     names: Annotated[list[str], typer.Argument(help=", ".join(ACCIDENTS))],
 ) -> None:
-    """Makes the accidents with these names happen."""
+    """Runs the accidents with these names."""
     if unknown := set(names) - set(ACCIDENTS):
-        raise typer.BadParameter(f"there is no accident {', '.join(sorted(unknown))}; there are {', '.join(ACCIDENTS)}")
+        raise typer.BadParameter(f"unknown accident {', '.join(sorted(unknown))}; choose from {', '.join(ACCIDENTS)}")
     for name in names:
         for file, statement in ACCIDENTS[name]:
             with closing(sqlite3.connect(folder / file, timeout=30)) as database, database:

@@ -1,4 +1,4 @@
-"""The findings of one SQL join over both databases: missing credits, credits without an order, and different amounts."""
+"""Compares both databases with one SQL join: finds missing credits, credits without an order, and different amounts."""
 
 import sqlite3
 import sys
@@ -17,7 +17,7 @@ JOIN = """
 
 
 def differences(folder: Path) -> list[tuple[str, int | None, int | None]]:
-    """Returns customer, cents ordered, and cents credited."""
+    """Returns customer, cents ordered and cents credited of each difference."""
     with closing(sqlite3.connect(f"{(folder / 'orders.db').absolute().as_uri()}?mode=ro", uri=True)) as database:
         database.execute("ATTACH ? AS ledger", (f"{(folder / 'credits.db').absolute().as_uri()}?mode=ro",))
         return database.execute(JOIN).fetchall()

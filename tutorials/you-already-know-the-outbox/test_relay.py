@@ -1,4 +1,4 @@
-"""The faults that the relay survives, and those that its consumers must handle."""
+"""Tests of the faults that the relay survives and of those that its consumers must handle."""
 
 import runpy
 from pathlib import Path
@@ -36,7 +36,7 @@ async def test_a_relay_that_does_not_hear_the_answer_sends_twice(rocketmq: Rocke
 
 
 class Credits:
-    """A consumer that takes each order once: the exercise's solution."""
+    """The exercise's solution: a consumer that credits each order once."""
 
     def __init__(self) -> None:
         self.of_orders: dict[str, str] = {}

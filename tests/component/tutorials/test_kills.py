@@ -21,7 +21,7 @@ def test_a_cell_is_played_alike_each_time() -> None:
 
 
 def test_a_setting_that_is_none_is_refused_in_a_sentence() -> None:
-    for setting, reason in (("nonsense", "is no NAME=VALUE"), ("flushDiskType=NO", "Invalid enum value")):
+    for setting, reason in (("nonsense", "expected NAME=VALUE"), ("flushDiskType=NO", "Invalid enum value")):
         result = CliRunner().invoke(app, ["stored", "power", "--set", setting], env={"COLUMNS": "200"})
         assert result.exit_code == 2
         assert reason in result.output

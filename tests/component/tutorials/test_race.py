@@ -141,7 +141,7 @@ def test_the_command_prints_a_cell_and_writes_its_figures(tenth: Path, tmp_path:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("hop/none", "no way is called 'hop'; there are send-then-commit"), ("/rain", "no fault is called 'rain'; there are none")],
+    [("hop/none", "unknown way 'hop'; choose from send-then-commit"), ("/rain", "unknown fault 'rain'; choose from none")],
 )
 def test_a_cell_that_does_not_exist_is_an_error_that_says_which_there_are(text: str, words: str) -> None:
     with pytest.raises(NoSuchEntry, match=words):
@@ -150,7 +150,7 @@ def test_a_cell_that_does_not_exist_is_an_error_that_says_which_there_are(text: 
 
 def test_a_file_without_a_way_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("")
-    with pytest.raises(NoSuchEntry, match=r"empty\.py has no class that is a Way"):
+    with pytest.raises(NoSuchEntry, match=r"empty\.py has no subclass of Way"):
         ways_with(tmp_path / "empty.py")
 
 
@@ -161,8 +161,8 @@ def test_without_a_wish_all_cells_are_played() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--cell", "with-barrier-on-apache/none"], "real time: say with how many orders, such as --apache 50"),
-        (["--apache", "50"], "there is no java on the PATH"),
+        (["--cell", "with-barrier-on-apache/none"], "real time: set the number of orders, such as --apache 50"),
+        (["--apache", "50"], "java is not on PATH"),
     ],
 )
 def test_apaches_broker_races_only_where_it_is_asked_for_and_can_run(
@@ -179,7 +179,7 @@ def test_without_maven_the_race_says_which_jars_it_misses(monkeypatch: pytest.Mo
     java.touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("JARS", str(tmp_path / "jars"))
-    assert f"jars are not in {tmp_path}/jars/4.9.7, and there is no mvn" in (missing_for_apache("4.9.7") or "")
+    assert f"jars are not in {tmp_path}/jars/4.9.7, and mvn is not on PATH" in (missing_for_apache("4.9.7") or "")
     (tmp_path / "jars" / "4.9.7").mkdir(parents=True)
     assert missing_for_apache("4.9.7") is None
 

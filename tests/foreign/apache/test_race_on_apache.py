@@ -40,5 +40,5 @@ def test_a_broker_that_does_not_start_ends_the_race_with_what_it_said(tmp_path: 
         monkeypatch.setenv(name, value)
     ended = CliRunner().invoke(app, ["--cell", "with-barrier-on-apache/none", "--apache", "1"])
     assert ended.exit_code == 1
-    assert "the race ends: Apache RocketMQ 4.9.7 did not start" in ended.output
+    assert "the race failed: Apache RocketMQ 4.9.7 did not start" in ended.output
     assert "Maven Central cannot be reached" in ended.output

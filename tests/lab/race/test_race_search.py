@@ -5,40 +5,40 @@ import pytest
 from tutorials.race.entries import find_way
 from tutorials.race.searching.__main__ import table
 from tutorials.race.searching.drawing import PLACE, plan_of
-from tutorials.race.searching.finding import FoundHarm, Harm, SearchedWay, search_here
+from tutorials.race.searching.finding import Anomaly, FoundAnomaly, SearchedWay, search_here
 from tutorials.race.searching.world import play
 from tutorials.race.ways import WAYS
 
 SEEDS = range(1, 13)
 
 
-def harms(searched: SearchedWay) -> set[Harm]:
-    return {found.harm for found in searched.harms}
+def anomalies(searched: SearchedWay) -> set[Anomaly]:
+    return {found.anomaly for found in searched.anomalies}
 
 
 @pytest.mark.parametrize(
-    ("way", "harm"),
+    ("way", "anomaly"),
     [
-        ("send-then-commit", Harm.PHANTOM),
-        ("commit-then-send", Harm.MISSING),
-        ("send-inside", Harm.PHANTOM),
-        ("celery-delay", Harm.MISSING),
-        ("state-in-memory", Harm.PHANTOM),
-        ("without-barrier", Harm.MISSING),
+        ("send-then-commit", Anomaly.PHANTOM),
+        ("commit-then-send", Anomaly.MISSING),
+        ("send-inside", Anomaly.PHANTOM),
+        ("celery-delay", Anomaly.MISSING),
+        ("state-in-memory", Anomaly.PHANTOM),
+        ("without-barrier", Anomaly.MISSING),
     ],
 )
-def test_a_way_that_loses_is_found_within_a_dozen_worlds(way: str, harm: Harm) -> None:
-    assert harm in harms(search_here(find_way(WAYS, way), SEEDS, tries=1))
+def test_a_way_that_loses_is_found_within_a_dozen_worlds(way: str, anomaly: Anomaly) -> None:
+    assert anomaly in anomalies(search_here(find_way(WAYS, way), SEEDS, tries=1))
 
 
 @pytest.mark.parametrize("way", ["outbox-polled", "outbox-notified", "with-barrier"])
 def test_a_way_that_holds_loses_and_invents_nothing_in_the_same_worlds(way: str) -> None:
-    assert harms(search_here(find_way(WAYS, way), SEEDS, tries=1)) <= {Harm.DOUBLED}
+    assert anomalies(search_here(find_way(WAYS, way), SEEDS, tries=1)) <= {Anomaly.DOUBLED}
 
 
 def test_the_faults_that_are_enough_are_few_and_do_it_alone() -> None:
     way = find_way(WAYS, "celery-delay")
-    found = next(found for found in search_here(way, SEEDS).harms if found.harm is Harm.MISSING)
+    found = next(found for found in search_here(way, SEEDS).anomalies if found.anomaly is Anomaly.MISSING)
     assert len(found.enough) == 1
     assert found.enough[0].endswith(" redis")
 
@@ -51,6 +51,6 @@ def test_the_same_plan_gives_the_same_verdict_and_a_world_without_faults_holds()
 
 
 def test_the_table_says_what_was_found_and_what_never_was() -> None:
-    found = FoundHarm(Harm.MISSING, 4, 5, ("redis.down redis",))
+    found = FoundAnomaly(Anomaly.MISSING, 4, 5, ("redis.down redis",))
     told = table([SearchedWay("celery-delay", 20, (found,))])
     assert "| Celery delay() after commit | 20 | seed 4; 25 %; `redis.down redis` | never | never |" in told

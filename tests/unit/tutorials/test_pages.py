@@ -77,11 +77,11 @@ def test_the_introduction_in_chinese_has_the_same_path_and_minutes() -> None:
 def test_a_page_that_names_what_is_not_there_is_an_error(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text("<!-- shop.py -->\n```python\n```\n")
-    with pytest.raises(PageError, match=r"there is no shop\.py"):
+    with pytest.raises(PageError, match=r"no file shop\.py"):
         with_code(page)
     (tmp_path / "shop.py").write_text("x = 1\n")
     page.write_text("<!-- shop.py sell -->\n```python\n```\n")
-    with pytest.raises(PageError, match="nothing that is called sell"):
+    with pytest.raises(PageError, match="does not define sell"):
         with_code(page)
 
 

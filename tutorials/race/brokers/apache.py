@@ -1,4 +1,4 @@
-"""Apache's broker in a cell: real processes in real time, killed for real, behind a relay that loses frames."""
+"""Apache's broker in a cell: real processes in real time, behind a relay that can lose frames."""
 
 import asyncio
 import os
@@ -38,15 +38,15 @@ _SETTINGS: Final = {
     "CHECK_INTERVAL_MS": "2000",
     "CHECK_MAX": "450",
 }
-"""The time of checks is short, since it is real. A transaction is given up after a quarter of an hour, as by default."""
+"""Short check intervals, because time is real. A transaction is discarded after a quarter of an hour, as by default."""
 
 
 class ApacheBroker(RacedBroker):
-    """Apache RocketMQ started by tests/foreign/apache/peer: name server and broker, a JVM each. Faults strike the broker."""
+    """Apache RocketMQ, started by tests/foreign/apache/peer: name server and broker, each in its own JVM."""
 
     version: ClassVar = "4.9.7"
     slow_commit_s: ClassVar = (0.7, 4.7)
-    """A thirtieth of the default, as the check interval is."""
+    """A thirtieth of the default, like the check interval."""
 
     def __init__(self, seed: int, folder: Path) -> None:
         """Prepares the broker's folder and ports. The seed has no effect here."""
@@ -78,7 +78,7 @@ class ApacheBroker(RacedBroker):
         return self
 
     async def _registered(self) -> None:
-        """Waits until the name server knows the broker: RocketMQ 5 reports its start before it has registered."""
+        """Waits until the broker has registered: RocketMQ 5 reports its start before that."""
         remoting = RemotingClient()
         name_servers = NameServers((self.namesrv_addr,), remoting)
         try:
@@ -89,7 +89,7 @@ class ApacheBroker(RacedBroker):
             await remoting.close()
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops the relay, and kills the broker, whose store is no longer of use."""
+        """Stops the relay and kills the broker."""
         await self._detour.stop()
         self._entered.close()
 
@@ -108,12 +108,12 @@ class ApacheBroker(RacedBroker):
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
-        """Kills the broker by kill -9. The name server keeps running."""
+        """Kills the broker with SIGKILL. The name server keeps running."""
         self._is_running = False
         await self._run(self._peer("kill"))
 
     async def restart(self) -> None:
-        """Starts the killed broker again on its store, and waits until clients find it. Raises BrokerCannotRun."""
+        """Restarts the killed broker on its store, and waits until clients can find it. Raises BrokerCannotRun."""
         await self._run(self._restarting)
         await self._registered()
         self._is_running = True
@@ -127,7 +127,7 @@ class ApacheBroker(RacedBroker):
         self._detour.losses.decisions_to_lose += 1
 
     async def come_to_rest(self) -> None:
-        """Waits until the broker's own group has passed all half messages, and the consumers all messages."""
+        """Waits until the broker has settled all half messages and the consumers have consumed all messages."""
         remoting = RemotingClient()
         broker = BrokerRequests(remoting, f"127.0.0.1:{self._port}")
         end_s = self.now_s + MAX_REST_S
@@ -139,7 +139,7 @@ class ApacheBroker(RacedBroker):
             await remoting.close()
 
     def count_records(self) -> int:
-        """Counts the records of the first segment."""
+        """Returns the number of records in the first segment."""
         segment = self._home / "store" / "commitlog" / f"{0:020}"
         with segment.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as commit_log:
             return sum(1 for _ in records_of(commit_log))
@@ -148,7 +148,7 @@ class ApacheBroker(RacedBroker):
         return self._processes.add(f"peer-{verb}", [str(PEER), verb, str(self._home), *more], environment=environment)
 
     async def _run(self, peer: Process) -> None:
-        """Runs a command of `peer` to its end. Raises BrokerCannotRun."""
+        """Runs a command of `peer` and waits for its end. Raises BrokerCannotRun."""
         peer.spawn()
         try:
             code = await asyncio.to_thread(peer.wait, START_TIMEOUT_S)
@@ -159,32 +159,32 @@ class ApacheBroker(RacedBroker):
 
 
 class ApacheFiveBroker(ApacheBroker):
-    """RocketMQ 5 before 5.4.0, which writes its op messages together, up to 6 s late.
+    """RocketMQ 5 before 5.4.0, which writes op messages in batches, up to 6 s late.
 
-    Until then it also checks decided transactions, and delivers again if one is committed again (apache/rocketmq issue 10199;
-    TransactionalMessageServiceImpl).
+    Until then it also sends check-backs about decided transactions, and delivers the message of a second COMMIT (apache/rocketmq
+    issue 10199; TransactionalMessageServiceImpl).
     """
 
     version: ClassVar = "5.3.3"
 
 
 def missing_for_apache(version: str) -> str | None:
-    """Returns what this machine lacks to run Apache's broker, with the remedy; None if nothing."""
+    """Returns what is missing to run Apache's broker, with the remedy, or None."""
     if shutil.which("java") is None:
-        return "Apache's broker needs Java 17, and there is no java on the PATH: apt-get install openjdk-17-jre-headless"
+        return "Apache's broker needs Java 17, but java is not on PATH: apt-get install openjdk-17-jre-headless"
     jars = Path(os.environ.get("JARS") or Path.home() / ".cache" / "rocketmq-peer") / version
     if not jars.is_dir() and shutil.which("mvn") is None:
-        return f"Apache's jars are not in {jars}, and there is no mvn on the PATH to fetch them: apt-get install maven"
+        return f"Apache's jars are not in {jars}, and mvn is not on PATH to download them: apt-get install maven"
     return None
 
 
 async def _is_at_rest(broker: BrokerRequests) -> bool:
-    """Checks the half messages first: a decision stores its message before it settles the half message."""
+    """Returns whether nothing is pending. Checks half messages first: a decision stores its message before its op message."""
     return not await _lag(broker, TRANSACTION_CONSUMER_GROUP, HALF_TOPIC) and not await _lag(broker, CONSUMER_GROUP, TOPIC)
 
 
 async def _lag(broker: BrokerRequests, group: str, topic: str) -> int:
-    """Returns how many messages of the topic the group has not passed; 1 while the broker does not answer."""
+    """Returns the group's lag on the topic, or 1 while the broker does not answer."""
     try:
         stats = await consume_stats(broker, group, topic)
     except AdminError:

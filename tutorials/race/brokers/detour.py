@@ -1,4 +1,4 @@
-"""A detour for real connections to a broker: a relay that can lose frames."""
+"""A TCP relay to a broker that can lose frames."""
 
 import asyncio
 import contextlib
@@ -19,10 +19,10 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 class Detour:
-    """A TCP relay in front of a broker on this machine. The end of one side's connection ends the other side's."""
+    """A TCP relay to a local broker. When one side closes its connection, the relay closes the other."""
 
     def __init__(self, broker_port: int, losses: Losses) -> None:
-        """Does not listen yet."""
+        """`broker_port` is the port of the broker on 127.0.0.1."""
         self.losses = losses
         self._broker_port = broker_port
         self._connections: set[asyncio.Task[None]] = set()
@@ -33,7 +33,7 @@ class Detour:
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Ends all connections, and accepts no more."""
+        """Closes all connections and stops listening."""
         self._server.close()
         for connection in self._connections:
             connection.cancel()
@@ -67,22 +67,22 @@ class Detour:
 
 
 class DetourNetwork(TcpNetwork):
-    """The real network, with a detour for connections to one broker."""
+    """The real network, except that connections to one broker pass through the relay."""
 
     def __init__(self, broker_port: int, detour: Detour) -> None:
-        """The detour leads to the broker at that port."""
+        """`detour` relays to the broker at `broker_port`."""
         self._broker_port = broker_port
         self._detour = detour
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Connects, through the detour if the port is the broker's."""
+        """Connects, through the relay if the port is the broker's."""
         return await super().connect(new_protocol, host, self._detour.port if port == self._broker_port else port, tls)
 
 
 async def _pass_on(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arrives: Callable[[RemotingCommand], bool]
 ) -> None:
-    """Passes frames on until the connection ends."""
+    """Forwards frames until the connection ends."""
     while True:
         length = await reader.readexactly(_LENGTH.size)
         frame = length + await reader.readexactly(_LENGTH.unpack(length)[0])

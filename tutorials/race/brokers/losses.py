@@ -1,4 +1,4 @@
-"""The losses between clients and a broker: decides for each frame whether it arrives."""
+"""Decides which frames between clients and a broker are lost."""
 
 from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
@@ -6,32 +6,32 @@ from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 
 
 class Losses:
-    """The losses still to come, on any connection."""
+    """The pending losses of all connections."""
 
     def __init__(self) -> None:
-        """Starts without losses."""
+        """Creates an object without pending losses."""
         self.decisions_to_lose = 0
         self.answers_to_lose: set[str] = set()
-        """The orders of which the next message's answer is lost."""
+        """The orders for which the answer to the next message is lost."""
 
     def take_answer(self, message: RemotingCommand) -> bool:
-        """Returns whether to lose the answer to the message, and counts the loss. An order's message has its id in the body."""
+        """Returns whether to lose the answer to this message, and counts the loss. The message's body has the order id."""
         found = {order_id for order_id in self.answers_to_lose if order_id.encode() in message.body}
         self.answers_to_lose -= found
         return bool(found)
 
 
 class Line:
-    """One connection from a client to the broker."""
+    """A connection between a client and the broker."""
 
     def __init__(self, losses: Losses) -> None:
         """`losses` is shared by all connections."""
         self._losses = losses
         self._answers_to_lose: set[int] = set()
-        """The opaques of requests whose answers do not arrive."""
+        """The opaques of requests whose answers are lost."""
 
     def reaches_broker(self, command: RemotingCommand) -> bool:
-        """Returns whether the client's frame arrives. Chooses here, by its request, an answer that will be lost."""
+        """Returns whether the client's frame arrives. Also decides whether its answer will be lost."""
         if command.is_response:
             return True
         if command.code in SEND_REQUESTS and self._losses.take_answer(command):
@@ -50,7 +50,7 @@ class Line:
 
 
 def _decides(command: RemotingCommand) -> bool:
-    """Returns whether it is a COMMIT or a ROLLBACK; UNKNOWN decides nothing."""
+    """Returns whether the command is a COMMIT or a ROLLBACK."""
     if command.code != RequestCode.END_TRANSACTION:
         return False
     return command.decode_header(EndTransactionRequestHeader).commit_or_rollback != 0

@@ -1,4 +1,4 @@
-"""This project's broker in a cell: in the cell's event loop, in virtual time, the same for the same seed."""
+"""This project's broker in a cell, in the cell's event loop and in virtual time, deterministic for a seed."""
 
 import asyncio
 from pathlib import Path
@@ -10,17 +10,17 @@ from rocketmq_broker.testing import RocketMQ
 from tutorials.race.brokers.raced_broker import RacedBroker
 
 QUIET_MINUTES: Final = 5
-"""Longer than a redelivery, a relay or a check-back takes to come round."""
+"""Longer than the interval of redeliveries, of relays and of check-backs."""
 MAX_ROUNDS: Final = 20
 
 
 class OwnBroker(RacedBroker):
-    """`rocketmq_broker.testing.RocketMQ` with RocketMQ's own settings: the first check-back after 6 s, and checks every 60 s."""
+    """`rocketmq_broker.testing.RocketMQ` with RocketMQ's defaults: the first check-back after 6 s, then every 60 s."""
 
     slow_commit_s: ClassVar = (20.0, 140.0)
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """Prepares a broker with its store in memory."""
+        """Creates a broker with its store in memory."""
         self._rocketmq = RocketMQ(seed=seed)
 
     async def __aenter__(self) -> Self:
@@ -49,11 +49,11 @@ class OwnBroker(RacedBroker):
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
-        """Kills the broker and the name server as kill -9 does."""
+        """Kills the broker and the name server, like kill -9."""
         await self._rocketmq.crash()
 
     async def restart(self) -> None:
-        """Starts the killed broker again on its store."""
+        """Restarts the killed broker on its store."""
         await self._rocketmq.restart()
 
     def lose_answer_about(self, order_id: str) -> None:
@@ -65,7 +65,7 @@ class OwnBroker(RacedBroker):
         self._rocketmq.lose_next_decision()
 
     async def come_to_rest(self) -> None:
-        """Passes time until the commit log stops growing: a sender that is behind, such as a relay, lets it grow."""
+        """Advances time until the commit log stops growing. A relay that is behind still appends to it."""
         for _ in range(MAX_ROUNDS):
             records = self.count_records()
             await self._rocketmq.advance(minutes=QUIET_MINUTES)
@@ -73,5 +73,5 @@ class OwnBroker(RacedBroker):
                 break
 
     def count_records(self) -> int:
-        """Counts the records of the commit log."""
+        """Returns the number of records in the commit log."""
         return sum(1 for _ in records_of(self._rocketmq.commit_log()))

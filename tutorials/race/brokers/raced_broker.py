@@ -1,4 +1,4 @@
-"""The interface of a cell's broker: running, harming, passing time, and knowing when it has nothing left to do."""
+"""The interface of a cell's broker: run it, inject faults, advance time, and wait until it is idle."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -7,23 +7,23 @@ from typing import ClassVar, Self
 
 
 class BrokerCannotRun(Exception):
-    """The broker cannot be started on this machine; the text names what is missing, or the broker's last output."""
+    """The broker cannot be started. The text names what is missing, or has the broker's last output."""
 
 
 class RacedBroker(ABC):
-    """A broker with its name server. `async with` runs both, and clients created within reach them.
+    """A broker with its name server. `async with` runs both.
 
-    The broker determines the cell's time by `now_s` and `pause`.
+    `now_s` and `pause` are the cell's clock.
     """
 
     slow_commit_s: ClassVar[tuple[float, float]]
-    """The least and greatest time of a slow local transaction: most are longer than the wait for the first check-back."""
+    """The shortest and the longest slow local transaction. Most are longer than the wait for the first check-back."""
     namesrv_addr: str
-    """The name server's address, valid also while the broker is down."""
+    """The name server's address, also while the broker is down."""
 
     @abstractmethod
     def __init__(self, seed: int, folder: Path) -> None:
-        """Prepares without starting. `folder` is empty and only for the broker; `seed` determines its random choices."""
+        """Creates the broker without starting it. `folder` is an empty folder for it; `seed` determines random choices."""
 
     @abstractmethod
     async def __aenter__(self) -> Self:
@@ -31,33 +31,33 @@ class RacedBroker(ABC):
 
     @abstractmethod
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Ends the broker."""
+        """Stops the broker."""
 
     @property
     @abstractmethod
     def is_running(self) -> bool:
-        """True while it serves, so not between `kill` and `restart`."""
+        """True while the broker serves; false between `kill` and `restart`."""
 
     @property
     @abstractmethod
     def now_s(self) -> float:
-        """Seconds since it began to serve, by the cell's time."""
+        """Seconds of the cell's time since the broker's start."""
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
-        """Returns after so many seconds of the cell's time."""
+        """Waits for `seconds` of the cell's time."""
 
     @abstractmethod
     async def kill(self) -> None:
-        """Ends the broker as kill -9 does."""
+        """Kills the broker, like kill -9."""
 
     @abstractmethod
     async def restart(self) -> None:
-        """Starts the killed broker again on its disk; it serves on return. Raises BrokerCannotRun."""
+        """Restarts the killed broker on its store, and waits until it serves. Raises BrokerCannotRun."""
 
     @abstractmethod
     def lose_answer_about(self, order_id: str) -> None:
-        """Loses the answer to the order's next message or half message, which the broker stores."""
+        """Loses the answer to the order's next message or half message. The broker stores the message."""
 
     @abstractmethod
     def lose_next_decision(self) -> None:
@@ -65,7 +65,7 @@ class RacedBroker(ABC):
 
     @abstractmethod
     async def come_to_rest(self) -> None:
-        """Returns once no transaction is pending and no message waits to be consumed, or after a time limit."""
+        """Waits until no transaction is pending and all messages are consumed, or until a time limit."""
 
     @abstractmethod
     def count_records(self) -> int:

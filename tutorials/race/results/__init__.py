@@ -1,1 +1,1 @@
-"""The results of the race: figures, on file, in tables and as a picture."""
+"""The results of the race: figures, files, tables and a picture."""

@@ -6,38 +6,38 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """One way under one fault. Times are the cell's, in which a database commit takes 2 ms and the network nothing."""
+    """The figures of one way under one fault. In the cell's time a database commit takes 2 ms, and the network no time."""
 
     way: str
     fault: str
     orders: int
-    """Orders that customers asked for."""
+    """Number of orders requested."""
     struck: int
-    """The number of the fault's strikes; for a broker that is down, the number of orders meanwhile."""
+    """How often the fault struck. For BROKER_DOWN, the number of orders while the broker was down."""
     stored: int
     missing: int
     phantom: int
     doubled: int
-    """Orders that a consumer without a unique key would have credited twice. It counts against no way."""
+    """Number of orders that a consumer without a unique key would have credited twice. Not counted as wrong."""
     asked_while_down: int
-    """Orders asked for while the broker was down."""
+    """Number of orders requested while the broker was down."""
     taken_while_down: int
-    """Those of them that were stored."""
+    """Number of these orders that were stored."""
     p50_ms: float
     p99_ms: float
     extra_rows: float
-    """Rows written to the order database for each order, beside the order's own."""
+    """Rows written to the order database per order, besides the order's row."""
     extra_records: float
-    """Records that the broker stored for each order, beside the one that is consumed."""
+    """Records that the broker stored per order, besides the consumed one."""
 
     @property
     def wrong(self) -> int:
-        """The number of orders whose two databases disagree."""
+        """Number of orders on which the two databases disagree."""
         return self.missing + self.phantom
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """Returns the value below which that share of the values lies; 0 without values."""
+    """Returns the percentile of ascending values, or 0 without values."""
     if not ascending:
         return 0.0
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]

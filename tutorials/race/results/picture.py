@@ -1,4 +1,4 @@
-"""The race as a picture: an SVG with a square for each cell, drawn from the figures. It can be read on a phone."""
+"""Draws the race as an SVG with a square for each cell, readable on a phone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -11,21 +11,21 @@ from tutorials.race.way import Way
 
 _LEFT: Final = 8
 _HEADS: Final = 132
-"""The height of the headings, which stand upright: so the picture is as narrow as a phone."""
+"""The height of the headings, which are rotated so that the picture fits a phone's width."""
 _CELL_WIDTH: Final = 36
 _CELL_HEIGHT: Final = 26
 _TITLE_HEIGHT: Final = 20
 _WAY_HEIGHT: Final = _TITLE_HEIGHT + _CELL_HEIGHT + 10
 _LEGEND_LINE: Final = 17
 _SHOWN_LARGER: Final = 1.4
-"""How much larger than on a phone it is shown where there is room."""
+"""The scale on wider screens, relative to a phone."""
 _FONT: Final = "font-family='system-ui, sans-serif'"
 _GOOD: Final = "#d7f0dd"
 _INK: Final = "#1f2328"
 
 
 def picture(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], *, orders: int, seed: int) -> str:
-    """Returns the SVG's text. A row is a way and a column a fault; a number counts the wrong orders."""
+    """Returns the SVG. Rows are ways, columns are faults, and a number counts the wrong orders."""
     legend = [
         "-12: orders that never got their credit. +12: credits for no order.",
         "On the right: p50 and p99 without a fault.",

@@ -1,4 +1,4 @@
-"""The race's tables, for a terminal."""
+"""The race's tables for a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,13 +11,13 @@ from tutorials.race.results.figures import Figures
 from tutorials.race.way import Way
 
 _LABEL = 24
-"""Characters of a column of names, borders included."""
+"""Width of a column of names, including borders."""
 _COLUMN = 12
-"""Characters of a column of figures, borders included: the longest word of a heading fits."""
+"""Width of a column of figures, including borders. The longest word of a heading fits."""
 
 
 def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str, str]:
-    """Returns a row's title by the way's name: with its number of orders if others had more."""
+    """Returns the row titles by way. A title has the number of orders if other ways had more."""
     orders = {one.way: one.orders for one in figures}
     most = max(orders.values(), default=0)
     return {
@@ -26,7 +26,7 @@ def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str
 
 
 def tables_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], width: int) -> list[Table]:
-    """Returns a row for each way, a column for each fault: orders whose databases disagree in the end."""
+    """Returns tables of wrong orders, with a row for each way and a column for each fault."""
     found = {(one.way, one.fault): one for one in figures}
     called = titles(ways, figures)
     rows = [([called[way.name]], [_wrong(found[way.name, fault.value]) for fault in faults]) for way in ways]
@@ -35,7 +35,7 @@ def tables_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures
 
 
 def tables_of_costs(ways: Sequence[type[Way]], figures: Sequence[Figures], width: int) -> list[Table]:
-    """Returns a row for each way: the wrong orders in all its cells, and its costs."""
+    """Returns tables of the wrong orders and the costs of each way."""
     columns = ["missing", "phantom", "doubled without a unique key", "taken while the broker is down"]
     columns += ["p50 without fault", "p99 without fault", "p99 worst cell", "extra rows", "extra records"]
     called = titles(ways, figures)
@@ -52,7 +52,7 @@ def _tables(
     *,
     show_lines: bool = False,
 ) -> list[Table]:
-    """Returns one table, or several with the same labels: so many columns in each as the width has room for."""
+    """Returns one table, or several with the same labels if the columns do not fit into the width."""
     at_once = max(1, (width - _LABEL * len(labels)) // _COLUMN)
     tables = []
     for first in range(0, len(columns), at_once):
@@ -82,7 +82,7 @@ def _costs(cells: Sequence[Figures]) -> Iterator[str]:
 
 
 def duration(milliseconds: float) -> str:
-    """Formats a duration for people."""
+    """Formats a duration with its unit."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"
@@ -96,7 +96,7 @@ def _wrong(figures: Figures) -> Text:
 
 
 def tables_of_cells(figures: Sequence[Figures], width: int) -> list[Table]:
-    """Returns a row for each cell, with all its figures."""
+    """Returns tables with all figures of each cell."""
     columns = ["orders", "stored", "missing", "phantom", "doubled without a unique key", "taken while down", "p50", "p99"]
     rows = []
     for one in figures:

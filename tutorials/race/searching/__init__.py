@@ -1,1 +1,1 @@
-"""The race without a fault that is told: each way in a simulated world, whose seed chooses the faults."""
+"""The race with random faults: each way in a simulated world whose seed determines the faults."""

@@ -1,4 +1,4 @@
-"""`python -m tutorials.race.searching`: prints what a search finds of each way, as a table in Markdown."""
+"""`python -m tutorials.race.searching`: searches for anomalies of each way, and prints a Markdown table."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.race.entries import find_way
-from tutorials.race.searching.finding import FoundHarm, Harm, SearchedWay, search
+from tutorials.race.searching.finding import Anomaly, FoundAnomaly, SearchedWay, search
 from tutorials.race.ways import WAYS
 
 _HEAD = """# What a search finds of each way
@@ -26,10 +26,10 @@ A cell shows the first seed with this result, the share of worlds with it, and t
 
 
 def main(
-    seeds: Annotated[int, typer.Option(min=1, help="how many worlds for each way")] = 300,
-    write: Annotated[Path | None, typer.Option(help="writes the page into this file", dir_okay=False)] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="number of worlds for each way")] = 300,
+    write: Annotated[Path | None, typer.Option(help="file for the page", dir_okay=False)] = None,
 ) -> None:
-    """Plays the worlds of the seeds 1, 2, … for each way."""
+    """Plays the worlds of seeds 1, 2, … for each way, and prints the page."""
     page = (
         f"{_HEAD}{table(search(WAYS, range(1, seeds + 1)))}\n    .venv/bin/python -m tutorials.race.searching --seeds {seeds}\n"
     )
@@ -40,15 +40,15 @@ def main(
 
 def table(searched: Iterable[SearchedWay]) -> str:
     """Returns the table in Markdown."""
-    lines = [f"| way | worlds | {' | '.join(harm.value for harm in Harm)} |", "| --- | --- | --- | --- | --- |"]
+    lines = [f"| way | worlds | {' | '.join(anomaly.value for anomaly in Anomaly)} |", "| --- | --- | --- | --- | --- |"]
     for one in searched:
-        found = {harm.harm: harm for harm in one.harms}
-        cells = [_cell(found.get(harm), one.worlds) for harm in Harm]
+        found = {anomaly.anomaly: anomaly for anomaly in one.anomalies}
+        cells = [_cell(found.get(anomaly), one.worlds) for anomaly in Anomaly]
         lines.append(f"| {find_way(WAYS, one.way).title} | {one.worlds} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(found: FoundHarm | None, worlds: int) -> str:
+def _cell(found: FoundAnomaly | None, worlds: int) -> str:
     if found is None:
         return "never"
     enough = ", ".join(f"`{fault}`" for fault in found.enough) or "no fault"
@@ -56,5 +56,5 @@ def _cell(found: FoundHarm | None, worlds: int) -> str:
 
 
 if __name__ == "__main__":
-    with until_interrupted("Stopped: no page is written."):
+    with until_interrupted("Stopped: no page was written."):
         typer.run(main)

@@ -1,4 +1,4 @@
-"""The plan of a seed: customers, and the faults that happen to them, whatever the way is."""
+"""Draws the plan of a seed: customers and faults, independently of the way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINKS: Final = ("orders>broker-a", "broker-a>orders", "credits>broker-a", "brok
 
 
 def plan_of(seed: int) -> Plan:
-    """Returns the plan of a seed: the same one with each call."""
+    """Returns the plan of a seed, the same for each call."""
     chance = stream(seed, "race")
     places = [
         PlannedEvent(_rounded(chance.uniform(1, _ACTING_S)), PLACE, "customer", parameters={"order": number})
@@ -42,7 +42,7 @@ def _faults(chance: Random, count: int) -> Iterator[PlannedEvent]:
 
 
 def _kinds(chance: Random) -> list[tuple[str, tuple[str, ...], float, dict[str, Any]]]:
-    """Returns what may happen: the kind, where, the seconds that it lasts, and its parameters."""
+    """Returns the possible faults: kind, processes, duration in seconds and parameters."""
     down_s, while_s = _rounded(chance.uniform(0.1, 8)), _rounded(chance.uniform(0.5, 15))
     frame = {"nth": chance.randint(1, 20), "when": chance.choice(("before", "after"))}
     return [

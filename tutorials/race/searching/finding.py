@@ -1,4 +1,4 @@
-"""The search: what the worlds of many seeds do to a way, the first seed of each harm, and the faults that are enough."""
+"""The search: what the worlds of many seeds do to a way, the first seed of each anomaly, and the faults that are enough."""
 
 from __future__ import annotations
 
@@ -19,62 +19,62 @@ from tutorials.race.way import Way
 from tutorials.race.ways import WAYS
 
 _TRIES: Final = 60
-"""Worlds that are played to find the faults that are enough."""
+"""Maximum number of worlds played to minimize the faults of one anomaly."""
 
 
-class Harm(Enum):
-    """What a way can do wrong, by the name of the verdict's count."""
+class Anomaly(Enum):
+    """What can go wrong with a way. The value is the name of the verdict's count."""
 
     MISSING = "missing"
     PHANTOM = "phantom"
     DOUBLED = "doubled"
 
     def is_in(self, verdict: Verdict) -> bool:
-        """Returns whether the judge found it."""
+        """Returns whether the verdict has this anomaly."""
         return bool(getattr(verdict, self.value))
 
 
 @dataclass(frozen=True, slots=True)
-class FoundHarm:
-    """A harm that worlds brought about."""
+class FoundAnomaly:
+    """A anomaly that worlds brought about."""
 
-    harm: Harm
+    anomaly: Anomaly
     first_seed: int
     worlds: int
-    """How many worlds did."""
+    """Number of worlds with the anomaly."""
     enough: tuple[str, ...]
-    """The faults of the smallest plan that was found; none if the way needs no fault."""
+    """The faults of the smallest plan found. Empty if the anomaly needs no fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchedWay:
-    """What the search found of a way."""
+    """The anomalies found of a way."""
 
     way: str
     worlds: int
-    harms: tuple[FoundHarm, ...]
+    anomalies: tuple[FoundAnomaly, ...]
 
 
 def search(ways: Sequence[type[Way]], seeds: Sequence[int], processes: int | None = None) -> Iterator[SearchedWay]:
-    """Yields what is found of each way, in their order. Plays in that many processes, as many as processors if None."""
+    """Yields the results of the ways in order. Uses `processes` processes, by default one per CPU."""
     with ProcessPoolExecutor(processes, initializer=_be_silent) as pool:
         yield from pool.map(_searched, [way.name for way in ways], [tuple(seeds)] * len(ways))
 
 
 def search_here(way: type[Way], seeds: Sequence[int], tries: int = _TRIES) -> SearchedWay:
-    """Returns what the worlds of these seeds find of a way."""
+    """Returns the anomalies of a way in the worlds of these seeds."""
     verdicts = {seed: play(way, plan_of(seed)) for seed in seeds}
-    harms = []
-    for harm in Harm:
-        having = [seed for seed, verdict in verdicts.items() if harm.is_in(verdict)]
+    anomalies = []
+    for anomaly in Anomaly:
+        having = [seed for seed, verdict in verdicts.items() if anomaly.is_in(verdict)]
         if having:
-            harms.append(FoundHarm(harm, having[0], len(having), _enough(way, harm, plan_of(having[0]), tries)))
-    return SearchedWay(way.name, len(verdicts), tuple(harms))
+            anomalies.append(FoundAnomaly(anomaly, having[0], len(having), _enough(way, anomaly, plan_of(having[0]), tries)))
+    return SearchedWay(way.name, len(verdicts), tuple(anomalies))
 
 
-def _enough(way: type[Way], harm: Harm, plan: Plan, tries: int) -> tuple[str, ...]:
+def _enough(way: type[Way], anomaly: Anomaly, plan: Plan, tries: int) -> tuple[str, ...]:
     def fails(smaller: Plan) -> bool:
-        return harm.is_in(play(way, smaller))
+        return anomaly.is_in(play(way, smaller))
 
     smallest = shrink(plan, fails, budget=tries, simplest={})
     return tuple(f"{event.what} {event.where}" for event in smallest.events if event.what != PLACE)
@@ -85,5 +85,5 @@ def _searched(name: str, seeds: Sequence[int]) -> SearchedWay:
 
 
 def _be_silent() -> None:
-    """Faults are the normal state here."""
+    """Suppresses the logs, because faults are expected."""
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""The faults of order database and Redis in a simulated world, as the race's parts ask for them."""
+"""The faults of order database and Redis in a simulated world, as a fault plan."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 
 from rocketmq_broker.testing.simulation.faults import FaultInjector
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
+from tutorials.race.environment import TaskQueue
 from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.searching.drawing import DATABASE_REFUSES, DATABASE_SLOW, REDIS_DOWN, REDIS_EMPTIED
-from tutorials.race.stage import TaskQueue
 
 
 class SearchedFaults(FaultPlan):
-    """Answers by what the world's plan does at this moment, not by a fault that was chosen for the cell."""
+    """Decides by the current faults of the world's plan instead of the cell's fault."""
 
     def __init__(self, tasks: TaskQueue) -> None:
-        """Starts without any fault."""
+        """Creates a plan without current faults."""
         super().__init__(0, Fault.NONE, (0.0, 0.0))
         self._tasks = tasks
         self._refusing = 0
         self._delays_s: list[float] = []
 
     def strikes(self, fault: Fault, point: str) -> bool:
-        """Returns whether the database refuses now. What kills a process comes from the world."""
+        """Returns whether the database currently refuses transactions. The world itself kills processes."""
         return fault is Fault.DATABASE_REFUSES and self._refusing > 0
 
     def delay_s(self, point: str) -> float:
-        """Returns the extra time of a local transaction now."""
+        """Returns the current extra time of a local transaction."""
         return max(self._delays_s, default=0.0)
 
     def effects(self) -> Mapping[str, Any]:
-        """Returns what the faults of database and Redis do, by their kinds."""
+        """Returns the functions that carry out faults of database and Redis, by kind."""
         return {
             DATABASE_REFUSES: self._refuse,
             DATABASE_SLOW: self._slow_down,

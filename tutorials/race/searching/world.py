@@ -1,4 +1,4 @@
-"""One way in one simulated world: order process, credit process and broker, with the faults of a plan."""
+"""Plays one way in a simulated world: order process, credit process and broker, with the faults of a plan."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker,
 from rocketmq_broker.testing.simulation.world import SimulatedWorld
 from tutorials.race.brokers import RacedBroker
 from tutorials.race.credits import Credits
+from tutorials.race.environment import Environment, TaskQueue
 from tutorials.race.judge import Verdict, judge
 from tutorials.race.order import TOPIC, Order
 from tutorials.race.order_database import OrderDatabase
 from tutorials.race.process import Process
 from tutorials.race.searching.drawing import PLACE
 from tutorials.race.searching.searched_faults import SearchedFaults
-from tutorials.race.stage import Stage, TaskQueue
 from tutorials.race.way import Way
 
 SETTLES_S: Final = 400.0
-"""The world goes on for so long after its faults: longer than the broker asks, and than a producer's retries."""
+"""How long the world runs after its faults: longer than all check-backs and retries."""
 _AFTER_S: Final = 1.0
-"""The last fault of a plan may begin at its end."""
+"""Extra time, because the last fault of a plan may begin at its end."""
 _BROKER: Final = {"transactionTimeOut": "6000", "transactionCheckInterval": "20000", "transactionCheckMax": "15"}
 
 
 class WorldsBroker(RacedBroker):
-    """The broker of a world: its plan kills it and starts it again."""
+    """A world's broker, which the world's plan kills and restarts."""
 
     slow_commit_s = (0.0, 0.0)
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """Adds name server and broker to a new world."""
+        """Creates a world with name server and broker."""
         self.world = SimulatedWorld(seed)
         self.namesrv_addr = f"{name_server(self.world).machine.address}:{NAME_SERVER_PORT}"
         self.program = broker(self.world, "broker-a", self.namesrv_addr, _BROKER)
@@ -52,28 +52,28 @@ class WorldsBroker(RacedBroker):
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Does nothing: the world ends what is left."""
+        """Does nothing, because the world stops the broker."""
 
     @property
     def is_running(self) -> bool:
-        """True while it serves."""
+        """True while the broker serves."""
         return self.program.is_ready.is_set()
 
     @property
     def now_s(self) -> float:
-        """Seconds since the world began."""
+        """Seconds since the start of the world."""
         return self.world.elapsed_s
 
     async def pause(self, seconds: float) -> None:
-        """Returns after so many seconds of the world's time."""
+        """Waits for `seconds` of the world's time."""
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
-        """Ends the broker as kill -9 does; it starts again by itself."""
+        """Kills the broker, like kill -9. The world restarts it."""
         self.program.kill()
 
     async def restart(self) -> None:
-        """Returns when it serves again."""
+        """Waits until the broker serves again."""
         await self.program.is_ready.wait()
 
     def lose_answer_about(self, order_id: str) -> None:
@@ -83,16 +83,16 @@ class WorldsBroker(RacedBroker):
         """Does nothing: the plan has the faults."""
 
     async def come_to_rest(self) -> None:
-        """Waits for as long as anything can come right by itself."""
+        """Waits until no more recovery can happen."""
         await asyncio.sleep(SETTLES_S)
 
     def count_records(self) -> int:
-        """Returns 0: nobody asks for them here."""
+        """Returns 0, because the search does not use the number."""
         return 0
 
 
 def play(way: type[Way], plan: Plan) -> Verdict:
-    """Plays the plan, and returns what the race's judge says of both databases. The same plan gives the same verdict."""
+    """Plays a plan and returns the verdict on both databases. The same plan gives the same verdict."""
     with tempfile.TemporaryDirectory(prefix="race-") as folder:
         world = _RacedWorld(way, plan, Path(folder).resolve())
         return world.played()
@@ -105,12 +105,12 @@ class _RacedWorld:
         self._broker = WorldsBroker(plan.seed, folder)
         tasks = TaskQueue()
         self._faults = SearchedFaults(tasks)
-        self._stage = Stage(self._broker, self._faults, folder, tasks)
+        self._environment = Environment(self._broker, self._faults, folder, tasks)
         self._way: tuple[SimulatedProcess, Way] | None = None
         self._requested_at_s: dict[str, float] = {}
         self._customers = self._broker.world.chance("customers")
         self._closing: list[Callable[[], None]] = []
-        OrderDatabase.create(self._stage.order_file, way.schema)
+        OrderDatabase.create(self._environment.order_file, way.schema)
 
     def played(self) -> Verdict:
         world = self._broker.world
@@ -119,7 +119,7 @@ class _RacedWorld:
         finally:
             for close in self._closing:
                 close()
-        return judge(self._stage.order_file, self._stage.credit_file, self._requested_at_s)
+        return judge(self._environment.order_file, self._environment.credit_file, self._requested_at_s)
 
     async def _play(self) -> None:
         world, plan = self._broker.world, self._plan
@@ -138,28 +138,28 @@ class _RacedWorld:
             await self._broker.come_to_rest()
 
     async def _create_topic(self, process: SimulatedProcess) -> None:
-        async with Producer("topics", namesrv_addr=self._stage.namesrv_addr) as topics:
+        async with Producer("topics", namesrv_addr=self._environment.namesrv_addr) as topics:
             await topics.create_topic(TOPIC)
 
     async def _begin_orders(self, process: SimulatedProcess) -> None:
-        life = Process(self._stage)
+        life = Process(self._environment)
         self._dies_with(process, life.database.close)
         way = self._way_class(life)
         await way.start()
         self._way = process, way
 
     async def _begin_credits(self, process: SimulatedProcess) -> None:
-        credits = Credits(self._stage)
+        credits = Credits(self._environment)
         self._dies_with(process, credits.close)
         await self._way_class.consume(credits)
 
     def _dies_with(self, process: SimulatedProcess, close: Callable[[], None]) -> None:
-        """Ends a connection to a database as the system does: when the process dies, or the world ends."""
+        """Closes a database connection when the process dies or the world ends."""
         process.on_death(close)
         self._closing.append(close)
 
     def _ask(self, event: PlannedEvent) -> None:
-        """Lets a customer ask; he leaves if nobody is there."""
+        """Places an order as a customer, who leaves if the process does not answer."""
         order = Order(event.whole("order"), self._customers.randrange(100, 50_000))
         if self._way is not None and self._way[0].is_alive:
             process, way = self._way
@@ -168,5 +168,5 @@ class _RacedWorld:
 
 
 async def _placed(way: Way, order: Order) -> None:
-    with suppress(Exception):  # the customer sees an error, and leaves
+    with suppress(Exception):  # the customer gets an error
         await way.place(order)

@@ -1,4 +1,4 @@
-"""The competing ways, in the order of the table."""
+"""The ways of the race, in the order of the table."""
 
 from typing import Final
 
@@ -27,4 +27,4 @@ WAYS: Final[tuple[type[Way], ...]] = (
 )
 
 WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache, WithBarrierOnApacheFive)
-"""They race only on request: their time is real, and they need Java."""
+"""Played only on request, because they run in real time and need Java."""

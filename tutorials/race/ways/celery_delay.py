@@ -1,16 +1,16 @@
 """A Celery task after the database commit.
 
-Celery itself needs threads and real time. So this class does in process what Celery does with default settings: `delay()` retries
-a push to Redis up to three times, the worker takes a task off the list before it runs it (acks_late is off), and Redis keeps its
-list in memory.
+Celery needs threads and real time. So this class models Celery with default settings: `delay()` retries a push to Redis up to
+three times, the worker removes a task from the list before it runs the task (acks_late is off), and Redis keeps its list in
+memory.
 """
 
 import asyncio
 from typing import Final
 
 from tutorials.race.credits import Credits
+from tutorials.race.environment import TaskQueueAway
 from tutorials.race.order import Order
-from tutorials.race.stage import TaskQueueAway
 from tutorials.race.way import Way
 
 RETRIES: Final = 3
@@ -25,10 +25,10 @@ class CeleryDelayAfterCommit(Way):
     title = "Celery delay() after commit"
 
     async def start(self) -> None:
-        """Needs no preparation."""
+        """Does nothing."""
 
     async def place(self, order: Order) -> None:
-        """Stores the order; then pushes a task."""
+        """Stores the order, then pushes a task."""
         async with self.database.writing(order) as writing:
             writing.store(order)
         await self._delay(order.message().body.decode())
@@ -36,7 +36,7 @@ class CeleryDelayAfterCommit(Way):
     async def _delay(self, task: str) -> None:
         for attempt in range(1 + RETRIES):
             try:
-                self.process.stage.task_queue.push(task)
+                self.process.environment.task_queue.push(task)
                 break
             except TaskQueueAway:
                 if attempt == RETRIES:
@@ -51,9 +51,9 @@ class CeleryDelayAfterCommit(Way):
 
 async def _work(credits: Credits) -> None:
     while True:
-        task = credits.stage.task_queue.pop()
+        task = credits.environment.task_queue.pop()
         if task is None:
             await asyncio.sleep(LOOK_EVERY_S)
             continue
-        await credits.may_die("task taken")  # acknowledged, but not yet done
+        await credits.may_die("task taken")  # acknowledged, but not executed
         await credits.credit(task)

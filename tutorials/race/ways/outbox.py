@@ -14,7 +14,7 @@ BATCH: Final = 100
 
 
 class OutboxPolled(Way):
-    """A relay looks for rows every second. It sends a row again that it sent but could not mark."""
+    """A relay polls the outbox every second. It sends a row twice if it dies between sending and marking it."""
 
     name = "outbox-polled"
     title = "outbox, polled"
@@ -23,13 +23,13 @@ class OutboxPolled(Way):
     producer: Producer
 
     async def start(self) -> None:
-        """Creates the producer and starts the relay, also for rows of an earlier life of the process."""
+        """Creates the producer and starts the relay, also for rows of an earlier process."""
         self.producer = await self.process.producer("order-relay")
         self.filled = asyncio.Event()
         self.process.run(self._relay())
 
     async def place(self, order: Order) -> None:
-        """Stores the order and its outbox row, and sends nothing: it needs no broker."""
+        """Stores the order and its outbox row. Needs no broker."""
         async with self.database.writing(order) as writing:
             writing.store(order)
             writing.execute("INSERT INTO outbox (number) VALUES (?)", (order.number,))
@@ -57,7 +57,7 @@ class OutboxPolled(Way):
 
 
 class OutboxNotified(OutboxPolled):
-    """Each writer to the outbox wakes the relay, as LISTEN and NOTIFY of PostgreSQL do; polling stays, for missed notices."""
+    """Each write to the outbox wakes the relay, like LISTEN and NOTIFY of PostgreSQL. Polling covers missed notifications."""
 
     name = "outbox-notified"
     title = "outbox, notified"

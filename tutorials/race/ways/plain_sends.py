@@ -1,4 +1,4 @@
-"""Three ways to send a plain message beside a database commit. Each of them loses or invents messages."""
+"""Three ways to combine a plain message with a database commit. Each of them loses or invents messages."""
 
 from rocketmq_broker.client import Producer
 from tutorials.race.order import Order
@@ -14,13 +14,13 @@ class _PlainSend(Way):
 
 
 class SendThenCommit(_PlainSend):
-    """Sends first: the message may tell of an order that is never stored."""
+    """Sends first: the order may never be stored."""
 
     name = "send-then-commit"
     title = "send, then commit"
 
     async def place(self, order: Order) -> None:
-        """Sends; then stores."""
+        """Sends the message, then stores the order."""
         await self.producer.send(order.message())
         async with self.database.writing(order) as writing:
             writing.store(order)
@@ -33,7 +33,7 @@ class CommitThenSend(_PlainSend):
     title = "commit, then send"
 
     async def place(self, order: Order) -> None:
-        """Stores; then sends."""
+        """Stores the order, then sends the message."""
         async with self.database.writing(order) as writing:
             writing.store(order)
         await self.producer.send(order.message())
@@ -46,7 +46,7 @@ class SendInsideTheTransaction(_PlainSend):
     title = "send inside the database transaction"
 
     async def place(self, order: Order) -> None:
-        """Stores, and sends before the database commit."""
+        """Stores the order, and sends the message before the database commit."""
         async with self.database.writing(order) as writing:
             writing.store(order)
             await self.producer.send(order.message())

@@ -1,4 +1,4 @@
-"""Three ways to use a transactional message. They differ in the source of the listener's answer to a check-back."""
+"""Three ways to use a transactional message. They differ in how the listener answers a check-back."""
 
 import sqlite3
 from typing import Any
@@ -14,18 +14,18 @@ ROLLBACK = LocalTransactionState.ROLLBACK_MESSAGE
 
 
 class OrderNotTaken(Exception):
-    """The order is not stored, or its state is unknown for now."""
+    """The order is not stored, or its state is unknown."""
 
 
 class _Transactional(Way):
     producer: TransactionProducer
 
     async def start(self) -> None:
-        """Creates the producer, whose listener is this object."""
+        """Creates the producer with this object as its listener."""
         self.producer = await self.process.transaction_producer("order-producers", self)
 
     async def place(self, order: Order) -> None:
-        """Sends the half message; the client runs the local transaction and sends the outcome."""
+        """Sends the half message. The client runs the local transaction and sends the decision."""
         sent = await self.producer.send_message_in_transaction(order.message(), order)
         if sent.local_transaction_state is not COMMIT:
             raise OrderNotTaken(sent.local_transaction_state.name)
@@ -40,18 +40,18 @@ class _Transactional(Way):
 
 
 class StateInMemory(_Transactional):
-    """Follows Apache's sample: states in a map, and COMMIT for a transaction that is not in it."""
+    """Follows Apache's sample: states in a map, and COMMIT for an unknown transaction."""
 
     name = "state-in-memory"
     title = "transactional, state in memory"
 
     async def start(self) -> None:
-        """Starts without states of earlier lives."""
+        """Starts without the states of earlier processes."""
         self.states: dict[str | None, LocalTransactionState] = {}
         await super().start()
 
     async def execute_local_transaction(self, message: Message, arg: Order) -> LocalTransactionState:
-        """Stores the order, and keeps the outcome in memory."""
+        """Stores the order and keeps the outcome in memory."""
         try:
             async with self.database.writing(arg) as writing:
                 writing.store(arg)
@@ -84,19 +84,19 @@ class WithoutBarrier(_Transactional):
         return COMMIT
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Looks for the row. A missing row may also mean: not yet."""
+        """Reads the row. A missing row may also mean that the local transaction is still running."""
         found = self.database.query("SELECT state FROM transactions WHERE transaction_id = ?", (message.transaction_id,))
         return COMMIT if found else ROLLBACK
 
 
 class WithBarrier(WithoutBarrier):
-    """What rocketmq-broker does: a check-back that finds no row writes ROLLED_BACK, and a late local transaction fails."""
+    """The way of rocketmq-broker: a check-back that finds no row writes ROLLED_BACK, and a late local transaction fails."""
 
     name = "with-barrier"
     title = "transactional, database and barrier"
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Writes ROLLED_BACK if there is no row, and answers by the row. Answers UNKNOWN if the database refuses."""
+        """Writes ROLLED_BACK if the row is missing, and answers from the row. Answers UNKNOWN if the database refuses."""
         async with self.database.writing("check-back") as writing:
             writing.execute("INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')", (message.transaction_id,))
             query = "SELECT state FROM transactions WHERE transaction_id = ?"
@@ -105,7 +105,7 @@ class WithBarrier(WithoutBarrier):
 
 
 class WithBarrierOnApache(WithBarrier):
-    """rocketmq-broker's way and client, on Apache's broker."""
+    """The way of rocketmq-broker, with Apache's broker."""
 
     name = "with-barrier-on-apache"
     title = f"the same, on Apache RocketMQ {ApacheBroker.version}"
@@ -113,7 +113,7 @@ class WithBarrierOnApache(WithBarrier):
 
 
 class WithBarrierOnApacheFive(WithBarrier):
-    """The same way on RocketMQ 5, which may deliver a committed message twice. The unique key keeps the credits right."""
+    """The same way with RocketMQ 5, which may deliver a committed message twice. The unique key prevents double credits."""
 
     name = "with-barrier-on-apache-5"
     title = f"the same, on Apache RocketMQ {ApacheFiveBroker.version}"

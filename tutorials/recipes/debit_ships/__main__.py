@@ -1,4 +1,4 @@
-"""Serves the application on 127.0.0.1, until Ctrl-C."""
+"""Serves the application on 127.0.0.1 until Ctrl-C."""
 
 import os
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""The application: producer and consumer live as long as it does, on its own event loop."""
+"""The application. Producer and consumer run on its event loop, from its start to its end."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ STATUS = {LocalTransactionState.ROLLBACK_MESSAGE: 402, LocalTransactionState.UNK
 
 
 def create_app(folder: str) -> FastAPI:
-    """Returns the application, with both databases in this folder. NAMESRV_ADDR of the environment names the name server."""
+    """Returns the application with both databases in this folder. Uses the environment variable NAMESRV_ADDR."""
     databases = [create_async_engine(f"sqlite+aiosqlite:///{folder}/{name}.db") for name in ("payments", "inventory")]
     payments, inventory = databases
     producer = TransactionProducer("debits", DebitListener(payments))

@@ -1,4 +1,4 @@
-"""The inventory: what is debited is shipped once, also when its message comes twice."""
+"""The inventory: ships each debited order once, even if its message is delivered twice."""
 
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column
@@ -9,7 +9,7 @@ from tutorials.recipes.debit_ships.payments import TOPIC, Base, Order
 
 
 class Shipment(Base):
-    """An order on its way."""
+    """A shipped order."""
 
     __tablename__ = "shipments"
     order_id: Mapped[str] = mapped_column(primary_key=True)
@@ -17,7 +17,7 @@ class Shipment(Base):
 
 
 def shipping(engine: AsyncEngine) -> PushConsumer:
-    """Returns the consumer that ships what is debited."""
+    """Returns the consumer that ships debited orders."""
     consumer = PushConsumer("debit-shipments", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
 
     @consumer.consumes(TOPIC)

@@ -1,4 +1,4 @@
-"""The payments: a debit and its transaction's state get one local commit, on the event loop of the application."""
+"""The payments: stores a debit and its transaction's state in one local commit, on the application's event loop."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ TOPIC = "debits"
 
 
 class Base(DeclarativeBase):
-    """The tables of both databases: each has them all, and uses its own."""
+    """The tables of both databases. Each database has all tables and uses some."""
 
 
 class Account(Base):
-    """What a customer has."""
+    """A customer's balance."""
 
     __tablename__ = "accounts"
     customer: Mapped[str] = mapped_column(primary_key=True)
@@ -30,7 +30,7 @@ add_tables(Base.metadata)
 
 
 class Order(BaseModel):
-    """What a customer buys, as JSON in the request and in the message."""
+    """A customer's order, as JSON in the request and in the message."""
 
     order_id: str
     customer: str
@@ -38,13 +38,13 @@ class Order(BaseModel):
 
 
 class DebitListener:
-    """The transaction listener, to copy. Both methods are tasks of the application's event loop."""
+    """The transaction listener, to copy. Both methods run as tasks on the application's event loop."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
     async def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
-        """Takes the price from the account. Of an account that has less, nothing is stored."""
+        """Debits the account. Stores nothing if the balance is too low."""
         enough = Account.customer == order.customer, Account.balance >= order.price
         debit = update(Account).where(*enough).values(balance=Account.balance - order.price).returning(Account.balance)
         try:
@@ -55,6 +55,6 @@ class DebitListener:
         return LocalTransactionState.COMMIT_MESSAGE
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers by the transaction's row; without one it writes ROLLED_BACK first."""
+        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
         async with AsyncSession(self._engine) as session:
             return await settle_async(session, message)

@@ -1,4 +1,4 @@
-"""A debit is shipped once, or it is none: when a COMMIT is lost, the account is short, or the process is killed."""
+"""A debit is shipped once, or not stored: after a lost COMMIT, with a low balance, and after a kill."""
 
 import os
 import signal

@@ -1,1 +1,1 @@
-"""One program with one database, then the same split in two: what breaks, and what mends it."""
+"""A program with one database, then split in two: what breaks, and how to repair it."""

@@ -1,4 +1,4 @@
-"""The split monolith at work: two orders, one of which the database refuses, and what each of the two databases has."""
+"""Runs the split monolith: places two orders, one of which the database refuses, and prints the rows of both databases."""
 
 from tempfile import TemporaryDirectory
 from time import sleep
@@ -23,7 +23,7 @@ with until_interrupted(), TemporaryDirectory() as folder, EventLoopThread() as l
     customer = create_app(place).test_client()
     for points in (100, 5000):
         print(f"order of {points} points:", customer.put(f"/orders/{points}", json={"points": points}).status)
-    sleep(5)  # the consumer works meanwhile
+    sleep(5)  # until the consumer has worked
     for engine, table in ((orders, Order), (credits, Credit)):
         with engine.connect() as connection:
             print(table.__tablename__, connection.scalar(select(func.count()).select_from(table)))

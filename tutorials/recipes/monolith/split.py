@@ -1,4 +1,4 @@
-"""The monolith in two: orders in one database, credits in another, and a message between them."""
+"""The split monolith: orders in one database, credits in another, and a message between them."""
 
 import json
 from collections.abc import Callable
@@ -18,29 +18,29 @@ add_tables(Base.metadata)
 
 
 def message_of(order: dict[str, Any]) -> Message:
-    """Returns the message that tells the credits of an order."""
+    """Returns the message about an order."""
     return Message.of(TOPIC, json.dumps(order), keys=[order["order_id"]])
 
 
 def in_steps(*steps: Placing) -> Placing:
-    """Returns a way that breaks between its steps, each of which returns True: store and send, or send and store."""
+    """Returns a function that places an order in separate steps: store and send, or send and store. It can fail in between."""
     return lambda order: all(step(order) for step in steps)
 
 
 def in_transaction(send: Callable[[Message, Any], Any]) -> Placing:
-    """Returns the way that holds. What is not known yet, the check-back will ask."""
+    """Returns a function that places an order in a transaction. A check-back settles an unknown outcome."""
     known = {LocalTransactionState.COMMIT_MESSAGE: True, LocalTransactionState.ROLLBACK_MESSAGE: False}
     return lambda order: known.get(send(message_of(order), order).local_transaction_state)
 
 
 class OrderListener:
-    """The transaction listener, to copy: the order and its transaction's state get one local commit."""
+    """The transaction listener, to copy. It stores an order and its transaction's state in one local commit."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
-        """Stores the order. Another error counts as UNKNOWN, and the check-back decides."""
+        """Stores the order. Other exceptions count as UNKNOWN, and a check-back decides."""
         try:
             with Session(self._engine) as session, barrier(session, message):
                 session.add(Order(**order))
@@ -49,13 +49,13 @@ class OrderListener:
         return LocalTransactionState.COMMIT_MESSAGE
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers by the transaction's row; without one it writes ROLLED_BACK first."""
+        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
         with Session(self._engine) as session:
             return settle(session, message)
 
 
 def credit_listener(engine: Engine) -> MessageListener:
-    """Returns the consumer's listener: a message that comes twice is credited once."""
+    """Returns the consumer's listener, which credits a message once even if it is delivered twice."""
 
     def credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         for message in messages:

@@ -1,4 +1,4 @@
-"""The monolith has both rows or none. Split in two it loses one of them, unless the message is sent in a transaction."""
+"""The monolith stores both rows or none. Split in two it can lose one, unless it sends the message in a transaction."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def rows(engine: Engine, table: type[Order] | type[Credit]) -> list[str]:
 
 
 def sending(rocketmq: SyncRocketMQ, credits: Engine) -> Placing:
-    """A step that sends, with a consumer behind it."""
+    """Returns a step that sends the message to a running consumer."""
     producer = rocketmq.producer("split-orders")
     producer.create_topic(TOPIC)
     rocketmq.consumer("split-credits", TOPIC, credit_listener(credits))

@@ -1,4 +1,4 @@
-"""The monolith before: an order and its credit points under one local transaction. Flask and SQLAlchemy."""
+"""The monolith: stores an order and its credit points in one local transaction. Flask and SQLAlchemy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,15 +8,15 @@ from sqlalchemy import CheckConstraint, Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 Placing = Callable[[dict[str, Any]], bool | None]
-"""Places an order. Returns whether it is stored; None if that is not known yet."""
+"""A function that places an order. It returns whether the order is stored, or None if that is unknown."""
 
 
 class Base(DeclarativeBase):
-    """The tables, all of them in one database as long as the monolith is whole."""
+    """The tables. The monolith has all of them in one database."""
 
 
 class Order(Base):
-    """An order. The database itself refuses one of more than 1000 points."""
+    """An order. The database refuses more than 1000 points."""
 
     __tablename__ = "orders"
     __table_args__ = (CheckConstraint("points <= 1000"),)
@@ -33,7 +33,7 @@ class Credit(Base):
 
 
 def store(engine: Engine, *tables: type[Base]) -> Placing:
-    """Returns a way that stores a row in each table under one local transaction: of both tables, it is the monolith's."""
+    """Returns a function that stores a row in each table in one local transaction. The monolith uses both tables."""
 
     def place(order: dict[str, Any]) -> bool:
         with Session(engine) as session, session.begin():
@@ -44,7 +44,7 @@ def store(engine: Engine, *tables: type[Base]) -> Placing:
 
 
 def create_app(place: Placing) -> Flask:
-    """Returns the application of the orders, which stays the same when the monolith is split."""
+    """Returns the orders application, which is the same after the split."""
     app = Flask(__name__)
 
     @app.put("/orders/<order_id>")

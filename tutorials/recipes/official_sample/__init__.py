@@ -1,1 +1,1 @@
-"""Apache's sample of transactional messages, and the same ten messages with a listener that keeps its word."""
+"""Apache's sample of transactional messages, and the same ten messages with a durable listener."""

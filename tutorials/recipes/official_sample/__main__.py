@@ -1,4 +1,4 @@
-"""Sends the ten messages both ways, and prints what consumers get. It runs for two rounds of check-backs."""
+"""Sends the ten messages with both listeners, and prints the delivered messages. Runs for two rounds of check-backs."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ TWO_ROUNDS_S = float(os.environ.get("WATCH_S", "130"))
 
 
 def printing(topic: str) -> PushConsumer:
-    """Returns a consumer that prints what it gets of the topic."""
+    """Returns a consumer that prints the topic's messages."""
     consumer = PushConsumer(f"readers-of-{topic}", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
 
     @consumer.consumes(topic)
@@ -35,7 +35,7 @@ def printing(topic: str) -> PushConsumer:
 
 
 async def play(topic: str, listener: TransactionListener) -> None:
-    """Sends the ten messages to the topic, and stays to answer check-backs."""
+    """Sends the ten messages to the topic, and answers check-backs."""
     async with TransactionProducer(f"senders-to-{topic}", listener) as producer, printing(topic):
         await producer.create_topic(topic)
         await send_ten(producer, topic)
@@ -44,14 +44,14 @@ async def play(topic: str, listener: TransactionListener) -> None:
 
 
 async def main() -> None:
-    """Plays both at once."""
+    """Runs both listeners at the same time."""
     engine = create_engine(os.environ.get("DATABASE_URL", "sqlite:///official_sample.db"))
     Base.metadata.create_all(engine)
     async with asyncio.TaskGroup() as both:
         both.create_task(play("TopicTest1234", CountingListener()))
         both.create_task(play("TopicTestStored", StoringListener(engine)))
         await asyncio.sleep(TWO_ROUNDS_S / 4)
-        print(f"{conclude_all(engine)} messages that waited are decided in the database", flush=True)
+        print(f"{conclude_all(engine)} waiting messages are decided in the database", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The ten messages with a listener to copy: what it answers stands in the database, beside the work itself."""
+"""The ten messages with a listener to copy: it stores its answers in the database, together with the work."""
 
 from typing import Any
 
@@ -26,14 +26,14 @@ add_tables(Base.metadata)
 
 
 class StoringListener:
-    """Decides by the number of the message: 0 of 3 waits, 1 of 3 is stored, 2 of 3 is refused by a rule."""
+    """Decides by the message's number modulo 3: 0 waits, 1 is stored, 2 is refused by a rule."""
 
     def __init__(self, engine: Engine) -> None:
         """`engine` has the tables."""
         self._engine = engine
 
     def execute_local_transaction(self, message: Message, number: Any) -> LocalTransactionState:
-        """Stores the greeting together with the transaction's state. What a rule refuses never meets the database."""
+        """Stores the greeting with the transaction's state. Refused messages do not reach the database."""
         if number % 3 == 2:
             return LocalTransactionState.ROLLBACK_MESSAGE
         state = LocalOutcome.COMMITTED if number % 3 else LocalOutcome.PENDING
@@ -42,13 +42,13 @@ class StoringListener:
         return LocalTransactionState.COMMIT_MESSAGE if number % 3 else LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers by the transaction's row; without one it writes ROLLED_BACK first."""
+        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
         with Session(self._engine) as session:
             return settle(session, message)
 
 
 def conclude_all(engine: Engine) -> int:
-    """Decides what waits: a payment came, say. Returns how many; the next check-back of each is answered COMMIT."""
+    """Decides all waiting messages, as a payment would, and returns their number. Their next check-back returns COMMIT."""
     with Session(engine) as session, session.begin():
         stored = session.scalars(select(Greeting.transaction_id)).all()
         return sum(conclude(session, transaction_id, LocalOutcome.COMMITTED) for transaction_id in stored)

@@ -1,4 +1,4 @@
-"""The sample loses its memory with its process; the listener with a database does not."""
+"""The sample loses its state with its process. The listener with a database keeps it."""
 
 import os
 import signal

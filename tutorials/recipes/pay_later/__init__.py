@@ -1,1 +1,1 @@
-"""A payment that comes later, and a coupon for it: Flask, SQLModel and gunicorn; Celery on the consuming side."""
+"""A coupon for an order that is paid later: Flask, SQLModel and gunicorn, and Celery on the consumer's side."""

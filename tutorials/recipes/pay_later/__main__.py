@@ -1,4 +1,4 @@
-"""Starts the shop on gunicorn, the consumer, and a Celery worker, until Ctrl-C."""
+"""Runs the shop on gunicorn, the consumer and a Celery worker until Ctrl-C."""
 
 import os
 import subprocess

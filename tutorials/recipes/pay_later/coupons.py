@@ -1,4 +1,4 @@
-"""The coupons: a consumer hands each message to Celery, and acknowledges it when the task has written."""
+"""The coupons: a consumer passes each message to Celery, and acknowledges it after the task has written the coupon."""
 
 import asyncio
 import json
@@ -28,20 +28,20 @@ class Coupon(Base, table=True):
 
 @cache
 def engine() -> Engine:
-    """Returns the engine of this process; Celery's workers are forks, and each makes its own."""
+    """Returns the engine of this process. Celery's workers are forks, and each creates its own."""
     return create_engine(os.environ["COUPONS_URL"])
 
 
-@celery.task(name="give_coupon")  # by its module the consumer, which runs as __main__, would name another one than the worker
+@celery.task(name="give_coupon")  # an explicit name, because the consumer's module is __main__
 def give_coupon(order_id: str, customer: str) -> None:
-    """Writes the coupon once, however often the task comes."""
+    """Writes the coupon once, even if the task runs again."""
     with Session(engine()) as session, once(session, order_id, "coupons") as is_first:
         if is_first:
             session.add(Coupon(order_id=order_id, customer=customer))
 
 
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Waits for the task: Redis may lose it, and the message then comes again. A time-out counts as RECONSUME_LATER."""
+    """Waits for the task. If Redis loses it, the time-out counts as RECONSUME_LATER, and the message is redelivered."""
     for message in messages:
         order = json.loads(message.body)
         give_coupon.delay(**order).get(timeout=20)

@@ -1,4 +1,4 @@
-"""The shop: an app factory that gunicorn calls in each worker. An order waits for its payment; the broker waits with it."""
+"""The shop: an app factory that gunicorn calls in each worker. Orders and their half messages wait for the payment."""
 
 import json
 import os
@@ -15,15 +15,15 @@ from rocketmq_broker.databases.sqlalchemy import add_tables, barrier, conclude, 
 
 TOPIC = "paid-orders"
 LAST_CHECK = 10
-"""The check-back at which an unpaid order is given up: a broker gives a message up after 15 of them (`transactionCheckMax`)."""
+"""The check-back at which an unpaid order expires. A broker discards a message after 15 of them (`transactionCheckMax`)."""
 
 
 class Base(SQLModel, registry=registry()):
-    """The tables of both databases: each has them all, and uses its own."""
+    """The tables of both databases. Each database has all tables and uses some."""
 
 
 class Order(Base, table=True):
-    """An order, which is paid later."""
+    """An order that is paid later."""
 
     order_id: str = Field(primary_key=True)
     customer: str
@@ -34,19 +34,19 @@ add_tables(Base.metadata)
 
 
 class OrderListener:
-    """The transaction listener, to copy: an order is PENDING until `conclude` decides it, together with its payment."""
+    """The transaction listener, to copy. An order is PENDING until `conclude` decides it together with the payment."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
-        """Stores the order, and cannot say yet whether it will be paid."""
+        """Stores the order and returns UNKNOWN."""
         with Session(self._engine) as session, barrier(session, message, LocalOutcome.PENDING):
             session.add(Order(**order, transaction_id=str(message.transaction_id)))
         return LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers UNKNOWN until the payment. At the last check it gives up an unpaid order for good."""
+        """Returns UNKNOWN until the payment. Rolls an unpaid order back at the last check-back."""
         with Session(self._engine) as session:
             state = settle(session, message)
             is_last = message.transaction_check_times >= LAST_CHECK
@@ -58,9 +58,9 @@ class OrderListener:
 
 
 def create_app() -> Flask:
-    """Returns the application. DATABASE_URL and NAMESRV_ADDR of the environment name its surroundings.
+    """Returns the application. Uses the environment variables DATABASE_URL and NAMESRV_ADDR.
 
-    It starts a thread and a producer, without `with`: both end when the worker exits.
+    Starts a thread and a producer that end when the worker exits.
     """
     engine = create_engine(os.environ["DATABASE_URL"])
     loop = EventLoopThread()

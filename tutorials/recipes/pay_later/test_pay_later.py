@@ -1,4 +1,4 @@
-"""A paid order gets its coupon: when the COMMIT is lost, when a gunicorn worker is killed, and when the message comes twice."""
+"""A paid order gets its coupon after a lost COMMIT, after a kill of a gunicorn worker, and after a second delivery."""
 
 import os
 import re
@@ -44,7 +44,7 @@ def coupons_of_orders() -> list[str]:
 
 
 def another_worker(rocketmq: SyncRocketMQ) -> None:
-    """Starts a worker's producer in the time of the test: it answers for the one that is gone, by the same database."""
+    """Starts another worker's producer in virtual time. It answers for the killed one from the same database."""
     rocketmq.transaction_producer("pay-later", OrderListener(create_engine(os.environ["DATABASE_URL"])))
 
 

@@ -1,4 +1,4 @@
-"""Serves the payments on 127.0.0.1:8000, and gives the points, until Ctrl-C."""
+"""Serves payments on 127.0.0.1:8000 and runs the consumer of points until Ctrl-C."""
 
 import os
 from tempfile import TemporaryDirectory

@@ -1,4 +1,4 @@
-"""The models. Both databases have both tables, and each uses its own."""
+"""The models. Both databases have both tables, and each uses one."""
 
 from django.db import models
 

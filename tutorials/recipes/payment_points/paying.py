@@ -1,4 +1,4 @@
-"""Two ways to pay and to tell the points: after the database commit by `on_commit`, and in a transaction of the broker."""
+"""Two ways to store a payment and send its message: with `on_commit`, and with a transactional message."""
 
 import json
 from collections.abc import Callable
@@ -14,33 +14,33 @@ TOPIC = "payments"
 
 
 def message_of(payment: dict[str, Any]) -> Message:
-    """Returns the message that tells the points of a payment."""
+    """Returns the message about a payment."""
     return Message.of(TOPIC, json.dumps(payment), keys=[payment["payment_id"]])
 
 
 def pay_on_commit(payment: dict[str, Any], send: Callable[[Message], object]) -> None:
-    """Stores the payment, and sends after that. It loses the message if the process dies in between, or the broker is away."""
+    """Stores the payment, then sends. Loses the message if the process dies in between or the broker is unavailable."""
     with transaction.atomic():
         Payment.objects.create(**payment)
         transaction.on_commit(lambda: send(message_of(payment)))
 
 
 class PaymentListener:
-    """The transaction listener, to copy: the payment and its transaction's state get one local commit."""
+    """The transaction listener, to copy. It stores the payment and its transaction's state in one local commit."""
 
     def execute_local_transaction(self, message: Message, payment: Any) -> LocalTransactionState:
-        """Stores the payment. An error leaves it and counts as UNKNOWN: the check-back decides."""
+        """Stores the payment. Exceptions count as UNKNOWN, and a check-back decides."""
         with barrier(message):
             Payment.objects.create(**payment)
         return LocalTransactionState.COMMIT_MESSAGE
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers by the transaction's row; without one it writes ROLLED_BACK first."""
+        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
         return settle(message)
 
 
 def give_points(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Writes the points of each payment once, a point for each euro. It is the consumer's listener."""
+    """The consumer's listener: writes the points of each payment once, one point per euro."""
     for message in messages:
         payment = json.loads(message.body)
         with once(message, "points", payment["payment_id"], using="points") as is_first:

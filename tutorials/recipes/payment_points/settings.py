@@ -1,4 +1,4 @@
-"""Django's settings: a database of the payments, and another one of the points."""
+"""Django's settings, with one database for payments and another for points."""
 
 import os
 

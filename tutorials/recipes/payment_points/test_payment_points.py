@@ -1,4 +1,4 @@
-"""Points follow their payment, where `on_commit` loses them: in one process of Django, which is set up once."""
+"""Each payment gets its points, also where `on_commit` would lose them."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The routes. The producer starts with the first request: in the process that serves it, after all forks."""
+"""The routes. The producer starts at the first request, in the serving process and after all forks."""
 
 import json
 from functools import cache
@@ -15,14 +15,14 @@ STATUS = {LocalTransactionState.COMMIT_MESSAGE: 201, LocalTransactionState.UNKNO
 
 @cache
 def running() -> tuple[EventLoopThread, TransactionProducer]:
-    """Returns the thread and the producer of this process; both end when it exits."""
+    """Returns the thread and the producer of this process. Both end when it exits."""
     loop = EventLoopThread()
     loop.start()
     return loop, loop.enter(TransactionProducer("payments", PaymentListener()))
 
 
 def payment(request: HttpRequest, payment_id: str) -> JsonResponse:
-    """PUT pays. It answers 202 where the broker still has to ask what became of the payment."""
+    """Handles PUT: stores the payment. Answers 202 if a check-back has to settle it."""
     paid = {"payment_id": payment_id, **json.loads(request.body)}
     loop, producer = running()
     sent = loop.run(producer.send_message_in_transaction(message_of(paid), paid))
@@ -30,7 +30,7 @@ def payment(request: HttpRequest, payment_id: str) -> JsonResponse:
 
 
 def points(request: HttpRequest, payment_id: str) -> JsonResponse:
-    """GET returns the points of a payment."""
+    """Handles GET: returns the points of a payment."""
     found = Points.objects.using("points").filter(payment_id=payment_id).values("customer", "points").first()
     return JsonResponse(found or {}, status=200 if found else 404)
 

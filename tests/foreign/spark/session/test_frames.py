@@ -76,5 +76,5 @@ def test_a_database_that_goes_away_is_named_in_spark_s_error(spark: SparkSession
     shop.add_orders(["a"])
     table = read_table(Reading(spark), parse_database_url(shop.orders_url), ORDERS)
     shop.orders_path.unlink()
-    with pytest.raises(PySparkException, match=r"UnreadableDatabase: database .*orders\.db: there is no such file"):
+    with pytest.raises(PySparkException, match=r"UnreadableDatabase: database .*orders\.db: no such file"):
         table.collect()
