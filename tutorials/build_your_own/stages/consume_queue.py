@@ -19,7 +19,7 @@ def play(trial: Trial) -> None:
     trial.start()
     connection = trial.connect()
     for number, tag in enumerate(TAGS):
-        send(connection, TOPIC, b"message %d" % number, queue_id=1, properties={"TAGS": tag} if tag else {}, said=f"tag {tag}")
+        send(connection, TOPIC, b"message %d" % number, queue_id=1, properties={"TAGS": tag} if tag else {}, note=f"tag {tag}")
     send(connection, TOPIC, b"in another queue", queue_id=3)
     with trial.claim(
         "A pull that subscribes to a tag gets the messages with that tag alone",
