@@ -135,7 +135,7 @@ def the_tester(*arguments: str) -> list[str]:
     return [sys.executable, "-m", PACKAGE, "test", *arguments]
 
 
-@pytest.mark.parametrize(("number", "is_left_alone"), [(signal.SIGINT, False), (signal.SIGKILL, True)])
+@pytest.mark.parametrize(("number", "is_left_alone"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGKILL, True)])
 def test_a_tester_that_is_stopped_leaves_no_process_behind(
     number: signal.Signals, is_left_alone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
