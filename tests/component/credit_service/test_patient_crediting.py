@@ -22,7 +22,7 @@ CREDITED = CreditOutcome.CREDITED
 TIMEOUT_S = 10.0
 THREADS = 4
 HOUR_S = 3600.0
-LONG_S = 3 * HOUR_S
+LONG_S = HOUR_S
 
 
 @pytest.fixture

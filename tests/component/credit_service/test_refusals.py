@@ -24,7 +24,7 @@ from tests.database_rules import Rule, rules, service_url
 from tests.unit.credit_service.credit_side import CreditSide
 
 CREDITED, IMPOSSIBLE = CreditOutcome.CREDITED, CreditOutcome.IMPOSSIBLE
-RULED_S = 300.0
+RULED_S = 150.0
 LARGEST = 100
 SMALL, LARGE = LARGEST * 100, (LARGEST + 1) * 100
 TOO_NARROW = "ALTER TABLE credits ALTER COLUMN order_id TYPE {0} USING left(order_id, 36)"

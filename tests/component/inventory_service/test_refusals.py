@@ -18,7 +18,7 @@ from tests.component.inventory_service.conftest import a_context, cancelled, cre
 from tests.component.inventory_service.test_order_listener import Reporter
 from tests.database_rules import rules, service_url
 
-RULED_S = 300.0
+RULED_S = 150.0
 LARGEST = 5
 TOO_NARROW = "ALTER TABLE shipment_lines ALTER COLUMN article TYPE {0}"
 NAMES = sorted({name for dialect in ("sqlite", "postgresql") for name in rules(dialect, "t", "c", 0, too_narrow="")})
