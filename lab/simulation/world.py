@@ -34,7 +34,7 @@ from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_D
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
@@ -55,7 +55,7 @@ class ShopPlayed:
     digest: str
     violations: tuple[FoundBroken, ...]
     fired: Mapping[str, int]
-    happenings: tuple[RecordedHappening, ...]
+    happenings: tuple[RecordedEvent, ...]
     simulated_s: float
 
 

@@ -95,7 +95,7 @@ class Disk:
         return 1.0 if self.is_full else min(self.files.used_ratio(path), 0.5)
 
 
-class FlushHere:
+class InlineFlush:
     """Flushes files in the next turn of the event loop instead of in a process."""
 
     def __init__(self, disk: Disk, on_answer: Callable[[int], None]) -> None:

@@ -22,7 +22,7 @@ from rocketmq_broker.remoting.network import on_network
 from rocketmq_broker.store.files import FileSystem, OsFileSystem
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
-from rocketmq_broker.testing.disk import Disk, FlushHere
+from rocketmq_broker.testing.disk import Disk, InlineFlush
 from rocketmq_broker.testing.idle_skip import MIN_LEAP_S, QUIET_S, IdleSkip
 from rocketmq_broker.testing.interceptor import Faults, Interceptor
 from rocketmq_broker.testing.journal import EventKind, Journal
@@ -417,7 +417,7 @@ class RocketMQ(Queries):
             settings,
             pace=PACE,
             files=disk,
-            new_flushing=lambda on_answer, on_unavailable, make_room: FlushHere(disk, on_answer),
+            new_flushing=lambda on_answer, on_unavailable, make_room: InlineFlush(disk, on_answer),
             requests_to=self._intercept,
         )
         await broker.start()

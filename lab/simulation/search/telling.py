@@ -14,7 +14,7 @@ from lab.simulation.search.digests import DifferentDigests
 from lab.simulation.search.failure import ShrunkFailure
 from lab.simulation.search.standing import Totals
 from lab.simulation.search.worlds import FoundBroken, WorldEnd
-from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.history import RecordedEvent
 
 _MAX_HAPPENINGS: Final = 60
 _MAX_BROKEN: Final = 10
@@ -106,7 +106,7 @@ def tell_digests(console: Console, different: Sequence[DifferentDigests], seeds:
         console.print(f"{seeds:,} seeds, each hashed twice in fresh interpreters: equal", style="green", markup=False)
 
 
-def _line(happening: RecordedHappening) -> Text:
+def _line(happening: RecordedEvent) -> Text:
     line = Text(f"{happening.at_ns / 1e9:10.3f} s  {happening.process:<14} {happening.text}")
     line.stylize("red" if happening.kind in ("fault", "death", "violation") else "dim")
     return line

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan
 
 
@@ -43,7 +43,7 @@ class PlayedWorld(Protocol):
         """How often each kind of fault fired, and each rare branch was passed. One that is named with 0 must fire in others."""
 
     @property
-    def happenings(self) -> Sequence[RecordedHappening]:
+    def happenings(self) -> Sequence[RecordedEvent]:
         """What a person may read of its history."""
 
     @property
@@ -92,7 +92,7 @@ class WorldEnd:
     simulated_s: float
     cpu_s: float
     broken: tuple[FoundBroken, ...]
-    happenings: tuple[RecordedHappening, ...] = ()
+    happenings: tuple[RecordedEvent, ...] = ()
     """Empty unless they were asked for."""
 
     @property

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from lab.simulation.fault_kinds import FaultKind
-from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 
 KINDS = list(FaultKind)
@@ -26,7 +26,7 @@ class SmallWorld:
     digest: str
     violations: list[SmallViolation] = field(default_factory=list)
     fired: Counter[str] = field(default_factory=Counter)
-    happenings: list[RecordedHappening] = field(default_factory=list)
+    happenings: list[RecordedEvent] = field(default_factory=list)
     simulated_s: float = 100.0
 
 
@@ -39,7 +39,7 @@ def plan_of(seed: int) -> Plan:
 
 def play(plan: Plan) -> SmallWorld:
     """Every promise holds."""
-    happenings = [RecordedHappening(int(event.at_s * 1e9), event.where, _kind(event), event.described()) for event in plan.events]
+    happenings = [RecordedEvent(int(event.at_s * 1e9), event.where, _kind(event), event.described()) for event in plan.events]
     fired = Counter(event.what for event in plan.events if event.what in KINDS)
     return SmallWorld(f"digest of {plan.seed}", fired=fired, happenings=happenings)
 

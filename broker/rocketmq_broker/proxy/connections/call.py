@@ -53,7 +53,7 @@ class Method:
     has_one_answer: bool = True
 
 
-class Carrier(Protocol):
+class CallConnection(Protocol):
     """The connection of a call."""
 
     def acknowledge(self, stream_id: int, received_bytes: int) -> None:
@@ -70,7 +70,13 @@ class Call:
     """A call in progress. Its memory is counted: received data until the call ends, and answers until they are sent."""
 
     def __init__(
-        self, carrier: Carrier, stream_id: int, method: Method, metadata: dict[str, str], address: tuple[str, int], now_s: float
+        self,
+        connection: CallConnection,
+        stream_id: int,
+        method: Method,
+        metadata: dict[str, str],
+        address: tuple[str, int],
+        now_s: float,
     ) -> None:
         """Raises CallEnded for an invalid grpc-timeout."""
         self.stream_id = stream_id
@@ -86,7 +92,7 @@ class Call:
         self.small_frames = 0
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
-        self._carrier = carrier
+        self._connection = connection
         self._data = bytearray()
         self._taken = 0
         self._unacknowledged = 0
@@ -145,7 +151,7 @@ class Call:
         data = b"\x00" + len(message).to_bytes(4, "big") + message
         self.hold(len(data))
         try:
-            await self._carrier.send(self, data)
+            await self._connection.send(self, data)
         finally:
             self.hold(-len(data))
 
@@ -153,7 +159,7 @@ class Call:
         """Adds to the number of bytes that the call holds; a negative number releases bytes."""
         if not self._is_released:
             self._held_bytes += by_bytes
-            self._carrier.held_changed(by_bytes)
+            self._connection.held_changed(by_bytes)
 
     def release(self) -> None:
         """Frees the call's memory and stops its timer."""
@@ -181,7 +187,7 @@ class Call:
     def _acknowledge(self) -> None:
         if self._unacknowledged and not self.has_client_ended:
             received_bytes, self._unacknowledged = self._unacknowledged, 0
-            self._carrier.acknowledge(self.stream_id, received_bytes)
+            self._connection.acknowledge(self.stream_id, received_bytes)
 
     def _wake(self) -> None:
         if self._more is not None and not self._more.done():

@@ -46,7 +46,7 @@ class Frame(NamedTuple):
         return len(self.data) - _HEADER_BYTES
 
 
-class FrameCutter:
+class FrameSplitter:
     """Splits received bytes into frames. It holds at most one incomplete frame and the rest of one read."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class FrameCutter:
         return frame
 
 
-class Allowance:
+class FrameBudget:
     """A token bucket for useless frames. It refills with time, and with calls that end normally."""
 
     def __init__(self, now_s: float) -> None:

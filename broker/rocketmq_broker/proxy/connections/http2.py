@@ -32,7 +32,7 @@ from hyperframe.frame import GoAwayFrame
 from rocketmq_broker.message import record
 from rocketmq_broker.proxy.connections import frames
 from rocketmq_broker.proxy.connections.call import Call, CallEnded, GrpcStatus, Method, message_header, metadata_of
-from rocketmq_broker.proxy.connections.frames import Allowance, Frame, FrameCutter, FrameRefused
+from rocketmq_broker.proxy.connections.frames import Frame, FrameBudget, FrameRefused, FrameSplitter
 from rocketmq_broker.remoting.connections.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
 from rocketmq_broker.remoting.connections.turn import Turn
 
@@ -100,8 +100,8 @@ class Http2Connection(asyncio.Protocol):
         self._port = port
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._cutter = FrameCutter()
-        self._allowance = Allowance(self._loop.time())
+        self._splitter = FrameSplitter()
+        self._budget = FrameBudget(self._loop.time())
         self._h2 = _new_h2()
         self._held_bytes = 0
         self._unread_bytes = 0
@@ -119,7 +119,7 @@ class Http2Connection(asyncio.Protocol):
     def held_bytes(self) -> int:
         """Returns the number of bytes in memory: incomplete frames, calls with their answers, and unsent output."""
         unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
-        return self._cutter.held_bytes + self._held_bytes + unsent
+        return self._splitter.held_bytes + self._held_bytes + unsent
 
     def give_up(self, total_bytes: int) -> None:
         """Closes the connection immediately, because it uses more memory than any other."""
@@ -153,7 +153,7 @@ class Http2Connection(asyncio.Protocol):
             return
         self._moved_s = self._loop.time()
         try:
-            self._cutter.feed(data)
+            self._splitter.feed(data)
         except FrameRefused:
             reason = "it does not use gRPC, but this is grpcServerPort; RocketMQ 4 clients use the name server or listenPort"
             self._port.complain(self.peer, "not HTTP/2", reason)
@@ -174,7 +174,7 @@ class Http2Connection(asyncio.Protocol):
                 timer.cancel()
         for call in list(self.calls.values()):
             self._forget(call)
-        self._cutter.drop()
+        self._splitter.drop()
         self._port.memory.forget(self)
         self._port.ended(self)
 
@@ -231,7 +231,7 @@ class Http2Connection(asyncio.Protocol):
                 if self._port.turn.is_over():
                     self._rest(self._port.turn.later)
                     break
-                frame = self._cutter.next()
+                frame = self._splitter.next()
                 if frame is None:
                     self._resume_reading()
                     break
@@ -245,7 +245,7 @@ class Http2Connection(asyncio.Protocol):
         except Exception:
             logger.exception("closing the connection of %s: its bytes could not be handled", self.peer)
             self.abort()
-        if self._cutter.held_bytes > NOT_COUNTED_BYTES:
+        if self._splitter.held_bytes > NOT_COUNTED_BYTES:
             self._note_memory()
 
     def _rest(self, later: Callable[[Callable[[], None]], object]) -> None:
@@ -279,7 +279,7 @@ class Http2Connection(asyncio.Protocol):
                 if call.small_frames <= _SMALL_FRAMES_OF_CALL:
                     return
         cost = _COST_OF_RESET if frame.type == frames.RST_STREAM and call is not None else 1
-        self._allowance.spend(cost, self._loop.time())
+        self._budget.spend(cost, self._loop.time())
 
     def _requested(self, event: RequestReceived) -> None:
         headers = cast("Iterable[tuple[bytes, bytes]]", event.headers or ())
@@ -299,7 +299,7 @@ class Http2Connection(asyncio.Protocol):
                 raise CallEnded(GrpcStatus.UNIMPLEMENTED, f"unknown method {metadata.get(':path', '')[:200]}")
             call = Call(self, stream_id, method, metadata, self.address, self._loop.time())
         except CallEnded as end:
-            self._allowance.spend(1, self._loop.time())
+            self._budget.spend(1, self._loop.time())
             self._h2.send_headers(stream_id, _ending(end.status, end.message, is_answered=False), end_stream=True)
             if event.stream_ended is None:
                 self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
@@ -384,7 +384,7 @@ class Http2Connection(asyncio.Protocol):
             sent += room
             if sent % _WRITTEN_AT_ONCE_BYTES < room:
                 self._flush()
-        self._allowance.earn(len(data) // _EARNED_PER_BYTES)
+        self._budget.earn(len(data) // _EARNED_PER_BYTES)
         self._flush_later()
 
     def finish(self, call: Call, status: GrpcStatus = GrpcStatus.OK, message: str = "") -> None:
@@ -397,7 +397,7 @@ class Http2Connection(asyncio.Protocol):
                 self._h2.reset_stream(call.stream_id, ErrorCodes.NO_ERROR)
         except ProtocolError as error:
             self._refuse(f"it violates HTTP/2: {str(error)[:200]}", None)
-        self._allowance.earn(_EARNED_BY_CALL)
+        self._budget.earn(_EARNED_BY_CALL)
         self._forget(call)
         self._flush_later()
 

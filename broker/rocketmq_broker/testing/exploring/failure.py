@@ -12,7 +12,7 @@ from typing import Final
 
 from rocketmq_broker.testing.exploring.drawing import REQUEST, one_line
 from rocketmq_broker.testing.exploring.world import ExploredWorld
-from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.page import BrokenPromise, WorldReport, page_of, reported_events
 from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
@@ -116,12 +116,12 @@ def _events(plan: Plan) -> list[str]:
     return [f"  {event.described()}" for event in plan.events]
 
 
-def _last(happenings: Sequence[RecordedHappening]) -> list[str]:
+def _last(happenings: Sequence[RecordedEvent]) -> list[str]:
     reported = [it for it in happenings if it.kind not in _NOT_REPORTED]
     return [_line(it) for it in reported[-_LAST_HAPPENINGS:]]
 
 
-def _line(happening: RecordedHappening) -> str:
+def _line(happening: RecordedEvent) -> str:
     where = happening.process if happening.to is None else f"{happening.process} -> {happening.to}"
     keys = " ".join(happening.keys[1:] or happening.keys)
     return f"  {happening.at_ns / 1e9:9.3f} s  {where:<18} {happening.text}{f'  [{keys}]' if keys else ''}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedHappening:
+class RecordedEvent:
     """A readable event."""
 
     at_ns: int
@@ -30,12 +30,12 @@ class History:
         """`now_ns` returns the nanoseconds since the world began."""
         self._now_ns = now_ns
         self._hash = hashlib.blake2b(digest_size=16)
-        self.happenings: list[RecordedHappening] = []
+        self.happenings: list[RecordedEvent] = []
 
     def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = (), to: str | None = None) -> None:
         """Records a readable event, and adds it to the digest."""
         at_ns = self._now_ns()
-        self.happenings.append(RecordedHappening(at_ns, process, kind, text, keys, to))
+        self.happenings.append(RecordedEvent(at_ns, process, kind, text, keys, to))
         self._hash.update(f"{at_ns}|{process}|{kind}|{text}|{keys}|{to}\n".encode())
 
     def mix(self, *parts: str | int | bytes) -> None:

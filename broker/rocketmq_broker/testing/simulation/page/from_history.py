@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.history import RecordedEvent
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, ReportedKind
 
 _LINK: Final = " -> "
@@ -14,12 +14,12 @@ _WORLD: Final = "world"
 """The process name of the world's own events."""
 
 
-def reported_events(happenings: Iterable[RecordedHappening], fault_kinds: Collection[str] = ()) -> tuple[ReportedEvent, ...]:
+def reported_events(happenings: Iterable[RecordedEvent], fault_kinds: Collection[str] = ()) -> tuple[ReportedEvent, ...]:
     """Returns the events for a page. Events of `fault_kinds` get the kind `fault`."""
     return tuple(_reported(happening, fault_kinds) for happening in happenings)
 
 
-def _reported(happening: RecordedHappening, fault_kinds: Collection[str]) -> ReportedEvent:
+def _reported(happening: RecordedEvent, fault_kinds: Collection[str]) -> ReportedEvent:
     process, separator, receiver = happening.process.partition(_LINK)
     return ReportedEvent(
         happening.at_ns,

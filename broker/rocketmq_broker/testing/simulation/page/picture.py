@@ -15,7 +15,7 @@ from rocketmq_broker.testing.simulation.page.folds import LONG_WAIT_NS
 from rocketmq_broker.testing.simulation.page.grid import Grid, grid_of
 from rocketmq_broker.testing.simulation.page.kinds import KINDS, kind_class
 from rocketmq_broker.testing.simulation.page.markup import escaped, moment_text, wait_text
-from rocketmq_broker.testing.simulation.page.scene import ShownHappening, scene_of
+from rocketmq_broker.testing.simulation.page.scene import ShownEvent, scene_of
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, ReportedKind, WorldReport
 
 _WIDTH: Final = 1000
@@ -58,11 +58,11 @@ class _Drawing:
             for lane in self.grid.lanes
         )
 
-    def row(self, one: ShownHappening) -> str:
+    def row(self, one: ShownEvent) -> str:
         """Returns an event and the wait before it."""
         return "".join([*self._gap(one), *self._happening(one.happening)])
 
-    def _gap(self, one: ShownHappening) -> Iterator[str]:
+    def _gap(self, one: ShownEvent) -> Iterator[str]:
         if one.waited_ns >= LONG_WAIT_NS:
             yield f'<text class="at end" x="{_TIMES - 8}" y="{self.bottom + 14}">… {wait_text(one.waited_ns)} …</text>\n'
             self.bottom += _LINE + 4

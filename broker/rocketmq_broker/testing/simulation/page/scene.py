@@ -18,7 +18,7 @@ _CONCERN_ALL: Final = frozenset({ReportedKind.FAULT, ReportedKind.DEATH, Reporte
 
 
 @dataclass(frozen=True, slots=True)
-class ShownHappening:
+class ShownEvent:
     """A shown event, and the events skipped before it."""
 
     happening: ReportedEvent
@@ -32,7 +32,7 @@ class ShownHappening:
 class Scene:
     """The events of a page, in order."""
 
-    shown: tuple[ShownHappening, ...]
+    shown: tuple[ShownEvent, ...]
     skipped_after: tuple[ReportedEvent, ...]
     """The events skipped after the last shown one."""
 
@@ -52,12 +52,12 @@ def scene_of(world: WorldReport, broken: BrokenPromise | None) -> Scene:
     mattering = sorted(_concerning_all(happenings) | _concerning(broken, happenings))
     if len(mattering) > MAX_SHOWN:
         mattering = [*mattering[:_FIRST_SHOWN], *mattering[_FIRST_SHOWN - MAX_SHOWN :]]
-    shown: list[ShownHappening] = []
+    shown: list[ShownEvent] = []
     next_place = 0
     for place in mattering:
         happening = happenings[place]
         waited_ns = happening.at_ns - shown[-1].happening.at_ns if shown else 0
-        shown.append(ShownHappening(happening, waited_ns, tuple(happenings[next_place:place])))
+        shown.append(ShownEvent(happening, waited_ns, tuple(happenings[next_place:place])))
         next_place = place + 1
     return Scene(tuple(shown), tuple(happenings[next_place:]))
 
