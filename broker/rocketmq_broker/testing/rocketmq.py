@@ -288,7 +288,7 @@ class RocketMQ(Queries):
     def free_disk(self) -> None:
         """Frees the broker's disk. The broker accepts messages again within ten seconds."""
         self._disk.is_full = False
-        self.journal.note(EventKind.FAULT, "there is room on the broker's disk again")
+        self.journal.note(EventKind.FAULT, "the broker's disk is no longer full")
 
     def as_apache(self, release: int = 4) -> None:
         """Makes the broker behave like Apache's where that is worse: like 4.9.7, or with `release=5` like 5.3.3.
@@ -338,7 +338,7 @@ class RocketMQ(Queries):
             self.faults.like_apache.broker_stopped(is_killed=True)
         await self._in_its_context(broker.stop())
         self._disk = Disk(self._files)
-        self.journal.note(EventKind.FAULT, f"the broker {'loses its power' if power else 'is killed'}, as the test asked for")
+        self.journal.note(EventKind.FAULT, f"the broker {'loses power' if power else 'is killed'}, as the test asked for")
 
     async def restart(self) -> None:
         """Starts the broker again on the same ports and disk. Stops a running broker first."""

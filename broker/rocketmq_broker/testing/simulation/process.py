@@ -224,7 +224,7 @@ class SimulatedProcess:
         """Continues the process like SIGCONT."""
         if self.is_alive and not self.is_running:
             self.is_running = True
-            self._history.note(self.name, "fault", f"{self.name} goes on")
+            self._history.note(self.name, "fault", f"{self.name} continues")
             kept, self._kept = self._kept, []
             self._loop.give_back(kept)
 

@@ -71,13 +71,13 @@ class SimulatedNetwork:
     def block(self, a: str, b: str, *, fired: Fired = nothing) -> None:
         """Holds data in this direction only. Connection attempts from either side are not answered."""
         self._links.link(a, b).block(fired)
-        self._note(NetworkNote.BLOCKED, a, b, "nothing arrives")
+        self._note(NetworkNote.BLOCKED, a, b, "data is held")
 
     def unblock(self, a: str, b: str) -> None:
         """Unblocks the direction. Held data arrives in order."""
         freed = self._links.link(a, b)
         freed.unblock()
-        self._note(NetworkNote.UNBLOCKED, a, b, "what was held arrives")
+        self._note(NetworkNote.UNBLOCKED, a, b, "held data is delivered")
         self._connections.unblocked(freed)
 
     def lose_frames(self, a: str, b: str, count: int, *, fired: Fired = nothing) -> None:
@@ -137,13 +137,13 @@ class SimulatedNetwork:
         Stop the process as well (`SimulatedProcess.freeze`), which keeps the order of data and timers.
         """
         self._links.freeze(name, True)
-        self._history.note(name, NetworkNote.FROZEN, "what is sent to it waits")
+        self._history.note(name, NetworkNote.FROZEN, "data sent to it is held")
 
     def thaw(self, name: str) -> None:
         """Stops holding data of a continued process. Held data arrives in order."""
         self._links.freeze(name, False)
         self._connections.thawed(name)
-        self._history.note(name, NetworkNote.THAWED, "what waited arrives")
+        self._history.note(name, NetworkNote.THAWED, "held data is delivered")
 
     def _note(self, kind: NetworkNote, a: str, b: str, text: str) -> None:
         self._history.note(link_name(a, b), kind, text)
