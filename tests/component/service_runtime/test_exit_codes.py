@@ -134,6 +134,15 @@ def test_migrating_says_what_it_did_and_serving_need_not_do_it(run: Run, module:
     assert re.search(r"the tables are already at revision \d{4}$", second)
 
 
+def test_a_secret_that_cannot_be_read_is_said_in_one_line_and_ends_with_1(run: Run) -> None:
+    account = {"ROCKETMQ_ACCESS_KEY": "order-service", "ROCKETMQ_SECRET_KEY_FILE": "/no/such/secret"}
+    status, said = run("order_service", **account, ORDER_HTTP_PORT="0")
+    assert status == 1
+    assert said.startswith(
+        "order_service: cannot join the producer group: ROCKETMQ_SECRET_KEY_FILE=/no/such/secret: No such file"
+    )
+
+
 def test_a_history_is_adopted_by_a_command_that_asks_for_a_reason(run: Run) -> None:
     adopt, reason = ("order_service", "adopt-history"), ("--order-adoption-reason", "the other one is gone")
     status, said = run(*adopt, *reason)
