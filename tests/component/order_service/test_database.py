@@ -55,9 +55,9 @@ def test_the_folder_of_a_new_database_is_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("nonsense", "cannot be read"),
+        ("nonsense", "invalid database URL"),
         ("mysql://root:secret@host/orders", "mysql"),
-        ("sqlite://", "in memory"),
+        ("sqlite://", "in-memory"),
         ("postgresql+psycopg://u:secret@127.0.0.1:1/orders", "127.0.0.1:1/orders after 0.2 s"),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_key_of_the_order_service_comes_from_its_file_and_is_not_shown(tmp_p
 
 
 def test_a_key_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(DemoError, match="ORDER_API_KEY_FILE: /absent cannot be read"):
+    with pytest.raises(DemoError, match="ORDER_API_KEY_FILE: cannot read /absent"):
         services_of({**DATABASES, "ORDER_API_KEY_FILE": "/absent"})
 
 
