@@ -12,7 +12,7 @@ import pytest
 from demo.processes import Process
 from rocketmq_broker.cluster.errors import ClusterMistake
 from rocketmq_broker.cluster.folder import locked
-from rocketmq_broker.cluster.supervisor import Supervision, supervise
+from rocketmq_broker.cluster.supervisor import SupervisorOptions, supervise
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.world import current_world
 from tests.component.cluster.conftest import RunningCluster
@@ -79,9 +79,9 @@ def test_a_name_server_that_cannot_start_ends_the_start(cluster: RunningCluster)
 
 
 async def test_two_supervisors_do_not_share_a_folder(cluster: RunningCluster) -> None:
-    asked = Supervision(load_settings(cluster.conf).settings, 1, lambda name, text: None, current_world())
+    options = SupervisorOptions(load_settings(cluster.conf).settings, 1, lambda name, text: None, current_world())
     with locked(cluster.folder), pytest.raises(ClusterMistake, match="another cluster is running in"):
-        await supervise(asked)
+        await supervise(options)
 
 
 def test_a_single_broker_does_not_begin_in_a_cluster_s_folder(cluster: RunningCluster) -> None:
