@@ -78,8 +78,8 @@ def test_the_brokers_accounts_have_the_secrets_and_the_fewest_permissions(tmp_pa
     consumed = {"orders=SUB", "order_cancellations=SUB"}
     assert permissions == {
         "order-service": (
-            {"orders=PUB", "order_cancellations=PUB", "order_shortages=SUB", "credit_refusals=SUB"},
-            {"order_service=SUB"},
+            {"orders=PUB|SUB", "order_cancellations=PUB", "order_shortages=SUB", "credit_refusals=SUB"},
+            {"order_service=SUB", "order_service_history=SUB"},
         ),
         "credit-service": ({*consumed, "credit_refusals=PUB"}, {"credit_service=SUB"}),
         "inventory-service": ({*consumed, "order_shortages=PUB"}, {"inventory_service=SUB"}),

@@ -176,25 +176,6 @@ def test_an_order_is_one_trace_from_the_request_to_the_credit_row(shop: Shop) ->
     wait_until(lambda: shop.shipment(order_id) == "SHIPPED")
 
 
-def test_each_account_suffices_for_its_service(shop: Shop) -> None:
-    for url in (shop.system.order_url, shop.system.credit_url, shop.system.inventory_url):
-        assert httpx.get(f"{url}/healthz", timeout=60).status_code == 200
-    assert "refused" not in shop.system.broker.output(), "the services ask for nothing that their accounts may not ask"
-
-
-@pytest.mark.parametrize(("account", "refusal"), [("operators", ""), ("order-service", "Need admin permission")])
-def test_the_operators_see_transactions_and_a_service_does_not(shop: Shop, account: str, refusal: str) -> None:
-    secret = shop.secrets / f"{account.removesuffix('-service')}-account"
-    environment = {
-        **shop.system.order_service.environment,
-        "ROCKETMQ_ACCESS_KEY": account,
-        "ROCKETMQ_SECRET_KEY_FILE": str(secret),
-    }
-    command = [sys.executable, "-m", "rocketmq_broker.admin", "pending"]
-    asked = subprocess.run(command, env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120)
-    assert (asked.returncode == 0, refusal in asked.stderr) == (not refusal, True), asked.stderr
-
-
 def test_an_order_is_credited_once_it_is_paid_and_never_if_its_deadline_passes(shop: Shop) -> None:
     unpaid, cancelled, paid = (shop.order(customer, payment="later") for customer in ("eve", "bob", "cy"))
     shop.post(f"/orders/{cancelled}/cancellation", {"reason": "too dear"})
@@ -267,3 +248,25 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
 
     wait_until(is_cancelled)
     wait_until(lambda: shop.entries("ida") == [("credit", 0), ("reversal", 0)])
+
+
+def test_each_account_suffices_for_its_service(shop: Shop) -> None:
+    """Also to start again: the order service then reads the newest orders, to see whether its database is an old copy."""
+    shop.system.order_service.stop()
+    shop.system.order_service.start()
+    for url in (shop.system.order_url, shop.system.credit_url, shop.system.inventory_url):
+        assert httpx.get(f"{url}/healthz", timeout=60).status_code == 200
+    assert "refused" not in shop.system.broker.output(), "the services ask for nothing that their accounts may not ask"
+
+
+@pytest.mark.parametrize(("account", "refusal"), [("operators", ""), ("order-service", "Need admin permission")])
+def test_the_operators_see_transactions_and_a_service_does_not(shop: Shop, account: str, refusal: str) -> None:
+    secret = shop.secrets / f"{account.removesuffix('-service')}-account"
+    environment = {
+        **shop.system.order_service.environment,
+        "ROCKETMQ_ACCESS_KEY": account,
+        "ROCKETMQ_SECRET_KEY_FILE": str(secret),
+    }
+    command = [sys.executable, "-m", "rocketmq_broker.admin", "pending"]
+    asked = subprocess.run(command, env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120)
+    assert (asked.returncode == 0, refusal in asked.stderr) == (not refusal, True), asked.stderr
