@@ -36,7 +36,7 @@ def test_a_body_that_is_no_text_says_so_when_it_is_read_as_text() -> None:
 
 
 def test_the_bare_class_takes_bytes_alone() -> None:
-    with pytest.raises(TypeError, match=r"body of a message to topic orders must be bytes, not a str: encode it with text.encode"):
+    with pytest.raises(TypeError, match=r"body of a message to topic orders must be bytes, not a str: encode it"):
         Message(topic="orders", body="text")  # type: ignore[arg-type]
 
 
