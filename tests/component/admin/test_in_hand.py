@@ -118,4 +118,4 @@ def test_the_doctor_names_a_group_that_gets_no_more_because_it_acknowledges_noth
     entry = PopEntry("credits", "orders", 0, 0, 3, list(range(10_000)), now_ms(rocketmq), HALF_A_MINUTE_MS)
     popping(rocketmq).check_points.hidden.hide(CheckPoint(entry, 0))
     said = admin.stdout_of_failure("doctor")
-    assert "It refuses pops: the group credits has 10000 messages of queue 0 of topic orders in hand" in said
+    assert "It refuses pops: too many unacknowledged messages in queue 0 of topic orders: group credits has 10000" in said

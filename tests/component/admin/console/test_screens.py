@@ -213,7 +213,7 @@ class TestDeadLetters:
 
     def test_it_is_retried_once_and_again_only_if_asked(self, letter: str, visitor: Visitor) -> None:
         assert "once more (retry 1)" in visitor.posts(letter, "/dead-letter/retry", reason="mended")
-        assert "was retried" in visitor.posts(letter, "/dead-letter/retry", 422)
+        assert "already retried" in visitor.posts(letter, "/dead-letter/retry", 422)
         assert "once more (retry 2)" in visitor.posts(letter, "/dead-letter/retry", again="yes")
 
 
