@@ -37,7 +37,7 @@ def guard(
     except (AccountMistake, OSError) as error:
         raise StartError(f"aclEnable=true: {error}") from None
     dispatcher.guard_by(access.check)
-    dispatcher.tell_disconnected(access.forget)
+    dispatcher.add_disconnect_listener(access.forget)
     dispatcher.add(AclProcessor(access=access, identity=identity, tasks=tasks, clock=clock).handlers)
     tasks.start("following the account files", access.follow())
     return access

@@ -228,7 +228,7 @@ class Broker:
         except (StoreError, OSError) as error:
             raise StartError(f"cannot use the store {settings.store_root}: {error}") from None
         registration = self._serving.registration
-        self._name_servers_peer.tell_disconnected(lambda connection: registration.connection_ended())
+        self._name_servers_peer.add_disconnect_listener(lambda connection: registration.connection_ended())
         self._access = guard(settings, self.identity, store.messages, self._dispatcher, self._tasks, self._clock)
         if self._access is not None:
             self._serving.transactions.check_service.restrict_checks(self._access.may_check)

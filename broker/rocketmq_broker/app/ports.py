@@ -105,7 +105,7 @@ class BrokerPorts:
             handler,
             limits=_LIMITS,
             memory=self._memory,
-            most_connections=self._max_connections,
+            max_connections=self._max_connections,
             contexts=self._contexts,
             steady_ns=self._steady_ns,
         )

@@ -1,1 +1,1 @@
-"""The name server: the table of brokers and of the topics that they hold (RocketMQ's namesrv)."""
+"""The name server, which keeps the routes of brokers and topics (RocketMQ's namesrv)."""

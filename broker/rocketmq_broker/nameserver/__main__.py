@@ -46,13 +46,13 @@ def main(arguments: Sequence[str]) -> int:
 def _read(arguments: Sequence[str]) -> Namespace:
     command_line = CommandLine(
         "rocketmq-namesrv",
-        "Runs a RocketMQ name server until SIGTERM or Ctrl-C. What the command line says counts more than the file.",
+        "Runs a RocketMQ name server until SIGTERM or Ctrl-C. Command-line options override the settings file.",
     )
     add = command_line.add_argument
-    add("-c", "--config", type=Path, metavar="FILE", help="settings under RocketMQ's names: namesrv.conf")
-    add("-p", "--port", type=port_number, help="port to listen on; 0 takes any [default: 9876]")
+    add("-c", "--config", type=Path, metavar="FILE", help="settings file with RocketMQ's names: namesrv.conf")
+    add("-p", "--port", type=port_number, help="port to listen on; 0 for any free port [default: 9876]")
     add("--bind-address", metavar="ADDRESS", help="address to listen on [default: 127.0.0.1]")
-    add("--kv-config", metavar="FILE", help="file that keeps the kv config [default: ~/namesrv/kvConfig.json]")
+    add("--kv-config", metavar="FILE", help="file with the KV config [default: ~/namesrv/kvConfig.json]")
     return command_line.parse_args(arguments)
 
 

@@ -1,4 +1,4 @@
-"""Operators' requests to a name server (the second half of RocketMQ's DefaultRequestProcessor)."""
+"""Handles operators' requests to a name server (part of RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import list_in_steps
 
 NAMES_AT_ONCE: Final = 1000
-"""Names of topics that are encoded in one step, which takes half a millisecond."""
+"""The number of topic names that are encoded in one step, which takes 0.5 ms."""
 
 
 class AdminProcessor:
-    """The handlers of topic lists, of brokers' permissions, and of names and values."""
+    """Handles requests for topic lists, brokers' write permission, and the KV config."""
 
     def __init__(self, routes: RouteTable, kv_config: KVConfig) -> None:
         self._routes = routes
@@ -42,7 +42,7 @@ class AdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers of operators' requests: key-value settings, topics, and the write permission of brokers."""
+        """Returns the handlers by request code."""
         return {
             RequestCode.PUT_KV_CONFIG: self.put_kv_config,
             RequestCode.GET_KV_CONFIG: self.get_kv_config,
@@ -60,13 +60,13 @@ class AdminProcessor:
         }
 
     def put_kv_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sets a value."""
+        """Sets a value of the KV config."""
         header = command.decode_header(PutKVConfigRequestHeader)
         self._kv_config.put(header.namespace, header.key, header.value)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_kv_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with a value."""
+        """Answers with a value of the KV config."""
         header = command.decode_header(GetKVConfigRequestHeader)
         value = self._kv_config.get(header.namespace, header.key)
         if value is None:
@@ -75,13 +75,13 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, GetKVConfigResponseHeader(value=value))
 
     def delete_kv_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Deletes a value."""
+        """Deletes a value of the KV config."""
         header = command.decode_header(DeleteKVConfigRequestHeader)
         self._kv_config.delete(header.namespace, header.key)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_kv_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all values of a namespace."""
+        """Answers with all values of a namespace of the KV config."""
         header = command.decode_header(GetKVListByNamespaceRequestHeader)
         values = self._kv_config.namespace(header.namespace)
         if values is None:
@@ -98,19 +98,19 @@ class AdminProcessor:
         return _topics(command, self._routes.topics_of_cluster(header.cluster))
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the names of clusters and brokers, which are topics too, and with a broker that knows more."""
+        """Answers with the names of clusters and brokers, which are system topics, and with a broker that lists the others."""
         return _topics(command, self._routes.cluster_and_broker_names(), self._routes.any_broker_address())
 
     def get_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics that belong to a unit."""
+        """Answers with the topics of units."""
         return _topics(command, self._routes.topics_where(_is_unit))
 
     def get_unit_subscription_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics to which a unit subscribes."""
+        """Answers with the topics to which units subscribe."""
         return _topics(command, self._routes.topics_where(_has_unit_subscription))
 
     def get_unit_subscription_of_no_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics to which a unit subscribes and that belong to no unit."""
+        """Answers with the topics to which units subscribe and that do not belong to a unit."""
         found = self._routes.topics_where(
             lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & permissions.UNIT
         )
@@ -123,13 +123,13 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def wipe_write_permission(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Forbids clients to send to a broker."""
+        """Removes the write permission of a broker's topics."""
         header = command.decode_header(WipeWritePermOfBrokerRequestHeader)
         count = self._routes.set_writeable(header.broker_name, is_writeable=False)
         return encode_response(command, ResponseCode.SUCCESS, WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
     def add_write_permission(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Allows clients to send to a broker again."""
+        """Restores the write permission of a broker's topics."""
         header = command.decode_header(AddWritePermOfBrokerRequestHeader)
         count = self._routes.set_writeable(header.broker_name, is_writeable=True)
         return encode_response(command, ResponseCode.SUCCESS, AddWritePermOfBrokerResponseHeader(add_topic_count=count))

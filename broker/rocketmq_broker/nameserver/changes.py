@@ -1,4 +1,4 @@
-"""The right to change a name server's data. RocketMQ's lets everybody: one request hides a topic from all clients."""
+"""Restricts who may change a name server's data. In RocketMQ any client may, and can hide a topic from all other clients."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHANGES: Final = frozenset(
         RequestCode.ADD_WRITE_PERM_OF_BROKER,
     }
 )
-"""Operators' requests that change data. Brokers register and unregister under other rules: LiveBrokers."""
+"""Operators' requests that change data. LiveBrokers checks registrations of brokers."""
 
 
 def guard_of_changes(decide: Guard) -> Guard:
-    """Returns a guard that asks `decide` about requests that change something, and admits all others."""
+    """Returns a guard that calls `decide` for requests that change data, and admits all others."""
 
     def guard(connection: Connection, command: RemotingCommand) -> None:
         if command.code in CHANGES:
@@ -34,15 +34,15 @@ def guard_of_changes(decide: Guard) -> Guard:
 
 
 def from_addresses(trusted: RemoteAddresses | None) -> Guard:
-    """Returns a guard that admits changes from this machine, and from addresses that the settings trust."""
+    """Returns a guard that admits requests from this machine and from trusted addresses."""
 
     def guard(connection: Connection, command: RemotingCommand) -> None:
         ip = connection.peer_ip
         if _is_loopback(ip) or (trusted is not None and trusted.match(ip)):
             return
         remark = (
-            f"{RequestCode(command.code).name} changes what this name server tells everybody, and {ip} may not: "
-            "run the tool on the name server's machine, or let adminAddresses in its settings name the address"
+            f"{RequestCode(command.code).name} is not allowed from {ip}: "
+            "run the tool on the name server's machine, or add the address to adminAddresses in its settings"
         )
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 

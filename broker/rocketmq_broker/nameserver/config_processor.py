@@ -1,4 +1,4 @@
-"""The requests for the name server's settings (from RocketMQ's DefaultRequestProcessor)."""
+"""Handles requests about the name server's settings (part of RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 
 
 class ConfigProcessor:
-    """The handlers of the settings, under RocketMQ's names. No setting can change while the name server runs."""
+    """Handles requests about the settings, with RocketMQ's names. Settings cannot be changed while the name server runs."""
 
     def __init__(self, settings: Callable[[], Mapping[str, str]]) -> None:
         self._settings = settings
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers that read and refuse to change the settings."""
+        """Returns the handlers by request code."""
         return {
             RequestCode.GET_NAMESRV_CONFIG: self.get_config,
             RequestCode.UPDATE_NAMESRV_CONFIG: self.update_config,
         }
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all settings, one on each line."""
+        """Answers with all settings, one in each line."""
         lines = "".join(f"{name}={value}\n" for name, value in self._settings().items())
         return encode_response(command, ResponseCode.SUCCESS, body=lines.encode())
 
     def update_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Refuses the change: a success without an effect would mislead."""
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, "this name server reads its settings only when it starts")
+        """Refuses the change. RocketMQ's name server would answer with success."""
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, "settings of this name server cannot be changed while it runs")

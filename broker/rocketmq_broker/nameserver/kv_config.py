@@ -1,4 +1,4 @@
-"""Names and values by namespace that operators keep on the name server (RocketMQ's KVConfigManager)."""
+"""The KV config: keys and values by namespace, set by operators (RocketMQ's KVConfigManager)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
-"""The namespace of ordered topics: the queues that each broker keeps for them."""
+"""The namespace of ordered topics, with the number of queues at each broker."""
 
 
 class _Content(msgspec.Struct, rename="camel"):
@@ -17,7 +17,7 @@ class _Content(msgspec.Struct, rename="camel"):
 
 
 class KVConfig:
-    """A table, kept in a file or, without a path, in memory. A change is on disk when the method returns."""
+    """A table in a file, or in memory if the path is None. Changes are flushed to disk when the method returns."""
 
     def __init__(self, path: Path | None) -> None:
         """Raises OSError or ValueError if the file exists but cannot be read."""
@@ -27,11 +27,11 @@ class KVConfig:
             self._table = msgspec.json.decode(content, type=_Content).config_table
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Sets a value. Raises OSError without a change."""
+        """Sets a value. Raises OSError if the file cannot be written; nothing changes then."""
         self._change(namespace, {**self._table.get(namespace, {}), key: value})
 
     def delete(self, namespace: str, key: str) -> None:
-        """Deletes a value. Raises OSError without a change."""
+        """Deletes a value. Raises OSError if the file cannot be written; nothing changes then."""
         values = self._table.get(namespace, {})
         if key in values:
             self._change(namespace, {name: value for name, value in values.items() if name != key})
@@ -52,7 +52,7 @@ class KVConfig:
 
 
 def _write(path: Path, table: dict[str, dict[str, str]]) -> None:
-    """Writes the table to disk: first the file's content, then its name. Both are synced on return."""
+    """Writes the table to a new file and renames it. Content and name are flushed to disk on return."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".tmp")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

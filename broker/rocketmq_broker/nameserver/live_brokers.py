@@ -1,4 +1,4 @@
-"""The registered brokers, and the connections that may speak for them (the brokerLiveTable of RocketMQ's RouteInfoManager)."""
+"""The registered brokers and their connections (the brokerLiveTable of RocketMQ's RouteInfoManager)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rocketmq_broker.remoting.complaints import Complaints
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 BROKER_EXPIRES_MS = 120_000
-"""Time without a registration after which a broker is removed; brokers register every 30 s."""
+"""Time without a registration after which a broker is removed. Brokers register every 30 s."""
 BROKER_HOLDS_NAME_MS = 70_000
-"""Time without a registration after which another broker may take the name; brokers register every 60 s at least."""
+"""Time without a registration after which another broker may take the name. Brokers register at least every 60 s."""
 MAX_CONNECTIONS = 8
-"""Connections that are known for one broker; a broker has one, and two while it reconnects."""
+"""Maximum number of connections tracked for one broker. A broker has one, or two while it reconnects."""
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class LiveBroker:
     address: str
     ha_address: str
     connections: list[Hashable]
-    """The open connections by which it registered, the oldest first. The broker is removed with the last of them."""
+    """The open connections by which it registered, oldest first. The broker is removed when the last one ends."""
     data_version: DataVersion
     filter_servers: list[str]
     last_update_ms: int
@@ -40,8 +40,8 @@ class LiveBroker:
 class LiveBrokers:
     """The brokers by address.
 
-    Apache's name server believes the last registration of a name. Here a broker keeps its name as long as it registers. A
-    registration of that name with another address, or its unregistration by another connection, is refused.
+    Apache's name server accepts the last registration of a name. Here a broker keeps its name as long as it registers:
+    registrations of that name with another address, and unregistrations by another connection, are refused.
     """
 
     def __init__(self) -> None:
@@ -52,51 +52,51 @@ class LiveBrokers:
         return iter(list(self._by_address.values()))
 
     def get(self, address: str) -> LiveBroker | None:
-        """Returns the broker at that address; None if there is none."""
+        """Returns the broker at that address, or None."""
         return self._by_address.get(address)
 
     def put(self, registered: LiveBroker) -> None:
-        """Stores a broker's registration, made by its one connection. Raises RequestRefused if there are too many brokers."""
+        """Stores a broker's registration. Raises RequestRefused if there are too many brokers."""
         before = self._by_address.get(registered.address)
         if before is not None:
             others = [other for other in before.connections if other not in registered.connections]
             registered.connections = others[-(MAX_CONNECTIONS - 1) :] + registered.connections
         elif len(self._by_address) >= MAX_BROKERS:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{MAX_BROKERS} brokers are registered, the most that may be")
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"too many brokers: at most {MAX_BROKERS} can be registered")
         self._by_address[registered.address] = registered
 
     def remove(self, address: str) -> LiveBroker | None:
-        """Removes the broker and returns it."""
+        """Removes the broker at that address, and returns it or None."""
         return self._by_address.pop(address, None)
 
     def refuse_stranger(self, connection: Hashable, *, name: str, address: str, holder_address: str | None, now_ms: int) -> None:
         """Raises RequestRefused if the name or the address belongs to another live broker.
 
-        `holder_address` is the address of the broker with that name and id, if there is one.
+        `holder_address` is the address of the broker with that name and id, or None.
         """
         holder = self._by_address.get(holder_address or "")
         if holder_address != address and holder is not None and _is_held(holder, connection, now_ms):
-            self._complain(name, now_ms, "%r registers as broker %r, which is at %r: refused", address, name, holder.address)
-            remark = f"the broker {name} with id {holder.broker_id} is at {holder.address} and registers from there"
+            self._complain(name, now_ms, "refused %r to register as broker %r, which is at %r", address, name, holder.address)
+            remark = f"broker {name} with id {holder.broker_id} is already registered at {holder.address}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         tenant = self._by_address.get(address)
         if tenant is not None and tenant.name != name and _is_held(tenant, connection, now_ms):
             self._complain(
-                tenant.name, now_ms, "%r registers as broker %r, and is broker %r: refused", address, name, tenant.name
+                tenant.name, now_ms, "refused %r to register as broker %r: it is broker %r", address, name, tenant.name
             )
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the address {address} is that of the broker {tenant.name}")
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"address {address} is already registered by broker {tenant.name}")
 
     def refuse_strange_goodbye(self, connection: Hashable, *, address: str, now_ms: int) -> None:
-        """Raises RequestRefused if the broker at the address registered by other connections only."""
+        """Raises RequestRefused if the broker at the address registered only by other connections."""
         live = self._by_address.get(address)
         if live is not None and connection not in live.connections:
-            self._complain(live.name, now_ms, "somebody else than broker %r says that it leaves: refused", live.name)
+            self._complain(live.name, now_ms, "refused to unregister broker %r by another connection", live.name)
             raise RequestRefused(
-                ResponseCode.SYSTEM_ERROR, f"the broker {live.name} at {address} registered by another connection"
+                ResponseCode.SYSTEM_ERROR, f"broker {live.name} at {address} was registered by another connection"
             )
 
     def forget(self, connection: Hashable) -> list[LiveBroker]:
-        """Drops a closed connection, and returns the brokers that have no other."""
+        """Removes a closed connection, and returns the brokers that have no other connection."""
         gone = []
         for live in self:
             if connection in live.connections:
@@ -106,7 +106,7 @@ class LiveBrokers:
         return gone
 
     def _complain(self, name: str, now_ms: int, text: str, *facts: str) -> None:
-        """Logs once a minute for each broker concerned: a stranger may repeat a request at will."""
+        """Logs a warning at most once a minute for each broker, because any client can repeat a request."""
         if self._complaints.is_due(name, text, now_ms / 1000):
             logger.warning(text, *facts)
 

@@ -1,4 +1,4 @@
-"""Registrations of brokers and clients' queries for routes (the first half of RocketMQ's DefaultRequestProcessor)."""
+"""Handles brokers' registrations and clients' requests for routes (part of RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 
 VERSION_4_9_4: Final = 401
-"""The first version of clients that read standard JSON."""
+"""The first version whose clients decode standard JSON."""
 
 READ_AT_ONCE: Final = 4096
-"""Bytes of a registration that is read in one step; a compressed one may inflate to twenty times as many."""
+"""A registration of at most this many bytes is read in one step. It may inflate to twenty times as many."""
 
 
 class RouteProcessor:
-    """The handlers that keep the routes and answer from them."""
+    """Handles requests that update or read the routes."""
 
     def __init__(self, routes: RouteTable, kv_config: KVConfig, clock: Callable[[], int]) -> None:
         self._routes = routes
@@ -41,7 +41,7 @@ class RouteProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers of registrations and of queries for routes."""
+        """Returns the handlers by request code."""
         return {
             RequestCode.REGISTER_BROKER: self.register_broker,
             RequestCode.UNREGISTER_BROKER: self.unregister_broker,
@@ -71,7 +71,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers a broker whether the latest version of its topics is known."""
+        """Answers whether the broker must register its topics again, and renews its registration if not."""
         header = command.decode_header(QueryDataVersionRequestHeader)
         known = self._routes.data_version(header.broker_addr)
         is_changed = known is None or known != DataVersion.decode(command.body)
@@ -81,7 +81,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS, QueryDataVersionResponseHeader(changed=is_changed), body)
 
     def get_route(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the places of a topic's queues."""
+        """Answers with the route of a topic."""
         header = command.decode_header(GetRouteInfoRequestHeader)
         route = self._routes.route(header.topic)
         if route is None:
@@ -119,7 +119,7 @@ def _read_registration(body: bytes, *, is_compressed: bool) -> Generator[None, N
     if not body:
         return RegisterBrokerBody()
     if is_compressed:
-        return (yield from RegisterBrokerBody.read_compressed(body, most_topics=limits.MAX_TOPICS_OF_A_BROKER))
+        return (yield from RegisterBrokerBody.read_compressed(body, max_topics=limits.MAX_TOPICS_OF_A_BROKER))
     if len(body) > limits.MAX_PLAIN_REGISTRATION_LENGTH:
         limit = limits.MAX_PLAIN_REGISTRATION_LENGTH
         remark = f"registration too long: {len(body)} bytes, at most {limit}; set compressedRegister=true"

@@ -16,18 +16,18 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 TOPICS_AT_ONCE = 500
-"""Topics of a registration that are stored in one step, which takes a millisecond."""
+"""The number of topics of a registration that are stored in one step, which takes 1 ms."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Broker:
-    """The brokers of one name: a master, its slaves, and the master's topics."""
+    """The brokers with one name: a master, its slaves, and the master's topics."""
 
     data: BrokerData
     queues: dict[str, QueueData] = field(default_factory=dict)
-    """Queues by topic. A broker's own table is dropped at once with the broker, for any number of topics."""
+    """Queues by topic. Each broker has its own table, so that removing a broker is fast for any number of topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class BrokerRegistration:
 
 
 class RouteTable:
-    """The topics that brokers registered. A topic is removed with its last broker."""
+    """The registered brokers and their topics. A topic is removed with its last broker."""
 
     def __init__(self) -> None:
         self._live = LiveBrokers()
@@ -60,7 +60,7 @@ class RouteTable:
         """Brokers by name."""
 
     def register(self, connection: Hashable, registration: BrokerRegistration, now_ms: int) -> Generator[None, None, Master]:
-        """Stores a registration, in steps, and returns the master for a slave. Raises RequestRefused."""
+        """Stores a registration in steps. Returns the addresses of the master for a slave. Raises RequestRefused."""
         name, broker_id, address = registration.name, registration.broker_id, registration.address
         _refuse_too_much(registration)
         broker = self._brokers.get(name)
@@ -78,14 +78,14 @@ class RouteTable:
             del addresses[other_id]
         is_new = broker_id not in addresses
         if holder_address is not None and holder_address != address:
-            logger.warning("the broker %r with id %d is at %r now, no longer at %r", name, broker_id, address, holder_address)
+            logger.warning("broker %r with id %d moved to %r from %r", name, broker_id, address, holder_address)
             self._live.remove(holder_address)
         addresses[broker_id] = address
         if broker_id == MASTER_ID and (is_new or known_version != registration.topics.data_version):
             yield from self._take_topics(broker, registration.topics.topic_config_table.values())
         live.data_version = (
             registration.topics.data_version
-        )  # set last: if the steps end early, the next registration repeats them all
+        )  # set last, so that the next registration repeats all steps if they end early
         return self._master_of(broker, broker_id)
 
     def unregister(self, connection: Hashable, *, name: str, broker_id: int, address: str, now_ms: int) -> None:
@@ -94,29 +94,29 @@ class RouteTable:
         self._remove(name=name, broker_id=broker_id, address=address)
 
     def forget(self, connection: Hashable) -> None:
-        """Removes the brokers whose only connection was the closed one."""
+        """Removes the brokers whose only connection was closed."""
         for live in self._live.forget(connection):
             self._remove(name=live.name, broker_id=live.broker_id, address=live.address)
 
     def expire(self, now_ms: int) -> list[str]:
-        """Removes the brokers that have fallen silent, and returns their addresses."""
+        """Removes the brokers that have not registered for too long, and returns their addresses."""
         silent = self._live.silent(now_ms)
         for live in silent:
             self._remove(name=live.name, broker_id=live.broker_id, address=live.address)
         return [live.address for live in silent]
 
     def data_version(self, address: str) -> DataVersion | None:
-        """Returns the version of the topics that the broker registered last."""
+        """Returns the version of the broker's registered topics, or None."""
         live = self._live.get(address)
         return live.data_version if live else None
 
     def renew(self, address: str, now_ms: int) -> None:
-        """Notes that the broker is alive, with unchanged topics."""
+        """Renews the registration of a broker with unchanged topics."""
         if (live := self._live.get(address)) is not None:
             live.last_update_ms = now_ms
 
     def route(self, topic: str) -> TopicRouteData | None:
-        """Returns the places of the topic's queues, or None if no broker has the topic."""
+        """Returns the route of the topic, or None if no broker has the topic."""
         found = [broker for broker in self._brokers.values() if topic in broker.queues]
         if not found:
             return None
@@ -133,20 +133,20 @@ class RouteTable:
         )
 
     def cluster_info(self) -> ClusterInfo:
-        """Returns all brokers, and their clusters."""
+        """Returns all brokers and their clusters."""
         brokers = {name: broker.data for name, broker in self._brokers.items()}
         return ClusterInfo(broker_addr_table=brokers, cluster_addr_table=self._clusters())
 
     def topics(self) -> list[str]:
-        """Returns all topics."""
+        """Returns the names of all topics."""
         return _topics_of(self._brokers.values())
 
     def topics_of_cluster(self, cluster: str) -> list[str]:
-        """Returns the topics that a broker of the cluster has."""
+        """Returns the names of the cluster's topics."""
         return _topics_of(broker for broker in self._brokers.values() if broker.data.cluster == cluster)
 
     def topics_where(self, condition: Callable[[QueueData], bool]) -> list[str]:
-        """Returns the topics with a queue that satisfies the condition."""
+        """Returns the names of the topics that satisfy the condition at any broker."""
         found = (topic for broker in self._brokers.values() for topic, data in broker.queues.items() if condition(data))
         return list(dict.fromkeys(found))
 
@@ -155,17 +155,17 @@ class RouteTable:
         return [name for cluster, brokers in self._clusters().items() for name in (cluster, *brokers)]
 
     def any_broker_address(self) -> str | None:
-        """Returns the address of an arbitrary broker; None if there is none."""
+        """Returns the address of an arbitrary broker, or None."""
         return next((address for broker in self._brokers.values() for address in broker.data.broker_addrs.values()), None)
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
-        """Deletes a topic, everywhere or on the brokers of one cluster."""
+        """Deletes a topic from all brokers, or from those of one cluster."""
         for broker in self._brokers.values():
             if not cluster or broker.data.cluster == cluster:
                 broker.queues.pop(topic, None)
 
     def set_writeable(self, broker_name: str, *, is_writeable: bool) -> int:
-        """Allows or forbids sending to all topics of a broker. Returns the number of topics."""
+        """Sets the write permission of all topics of a broker. Returns the number of topics."""
         broker = self._brokers.get(broker_name)
         if broker is None:
             return 0
@@ -182,10 +182,10 @@ class RouteTable:
                 del self._brokers[name]
 
     def _forget_former_name(self, address: str, name: str) -> None:
-        """Removes the broker from its former name, if it registers under a new one."""
+        """Removes the broker's previous name if it registers with another name."""
         live = self._live.get(address)
         if live is not None and live.name != name:
-            logger.warning("the broker at %r is called %r now, no longer %r", address, name, live.name)
+            logger.warning("broker at %r changed its name to %r from %r", address, name, live.name)
             self._remove(name=live.name, broker_id=live.broker_id, address=address)
 
     def _clusters(self) -> dict[str, list[str]]:
@@ -216,7 +216,7 @@ class RouteTable:
             broker.queues[config.topic_name] = _queue_data(name, config)
         if left_out:
             logger.warning(
-                "%d topics that broker %r registered are left out: more than %d queues, names longer than %d, or too many topics",
+                "ignored %d topics of broker %r: more than %d queues, a name longer than %d, or too many topics",
                 *(left_out, name, limits.MAX_QUEUES, limits.MAX_NAME_LENGTH),
             )
 
@@ -242,14 +242,14 @@ def _live_broker(connection: Hashable, registration: BrokerRegistration, now_ms:
 
 
 def _refuse_too_much(registration: BrokerRegistration) -> None:
-    """Raises RequestRefused if names are too long or filter servers too many."""
+    """Raises RequestRefused if a name is too long, or if there are too many filter servers."""
     names = registration.cluster, registration.name, registration.address, registration.ha_address, *registration.filter_servers
     if any(len(name) > limits.MAX_NAME_LENGTH for name in names):
-        remark = f"a registration with a name or an address of more than {limits.MAX_NAME_LENGTH} characters"
+        remark = f"name or address in a registration too long: at most {limits.MAX_NAME_LENGTH} characters"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
     if len(registration.filter_servers) > limits.MAX_FILTER_SERVERS:
         count = len(registration.filter_servers)
-        remark = f"a registration with {count} filter servers; {limits.MAX_FILTER_SERVERS} are the most"
+        remark = f"too many filter servers in a registration: {count}, at most {limits.MAX_FILTER_SERVERS}"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 

@@ -1,4 +1,4 @@
-"""A listening name server: alone in its process, or inside a broker's."""
+"""A name server that listens on a port, in its own process or in a broker's."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class NameServer:
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """Port 0 takes any free port. `steady_ns` returns steady nanoseconds: setting the wall clock must expire no broker.
+        """Port 0 takes any free port. `steady_ns` is a monotonic clock, so that a step of the wall clock expires no broker.
 
-        `guard_changes` decides who may change the data (`rocketmq_broker.nameserver.changes`); without it everybody may, as
-        in RocketMQ. `memory` is the budget that its connections share with others.
-        Raises OSError or ValueError if the file of the kv config cannot be read.
+        `guard_changes` restricts who may change the data (`rocketmq_broker.nameserver.changes`); if it is None, any client
+        may, as in RocketMQ. `memory` is a budget shared with other servers.
+        Raises OSError or ValueError if the file of the KV config cannot be read.
         """
         self._steady_ns = steady_ns
         self._routes = RouteTable()
@@ -62,16 +62,16 @@ class NameServer:
 
     @property
     def port(self) -> int:
-        """Returns the port on which it listens, once started."""
+        """Returns the port on which the server listens. Call it after `start`."""
         return self._server.port
 
     async def start(self) -> None:
-        """Listens when it returns. Raises OSError if the address cannot be used."""
+        """Starts listening. Raises OSError if the address cannot be used."""
         await self._server.start()
-        self._tasks.every(self._scan_interval_s, "forgetting silent brokers", self._expire)
+        self._tasks.every(self._scan_interval_s, "removal of expired brokers", self._expire)
 
     async def stop(self) -> None:
-        """Stops listening."""
+        """Stops listening, and closes all connections."""
         await self._tasks.stop()
         await self._server.stop()
 
@@ -83,4 +83,4 @@ class NameServer:
 
     def _expire(self) -> None:
         for address in self._routes.expire(self._steady_ms()):
-            logger.warning("the broker at %s has not registered for two minutes; it is forgotten", address)
+            logger.warning("removed broker at %s: it has not registered for two minutes", address)

@@ -1,4 +1,4 @@
-"""Settings of a name server in its own process: a file under RocketMQ's names, and the command line (NamesrvConfig)."""
+"""Settings of a name server in its own process, from a file with RocketMQ's names and the command line (NamesrvConfig)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _MAX_PORT_LENGTH: Final = 5
 
 
 class SettingsMistake(Exception):
-    """A file that cannot be read, or a value that cannot be used; the text names it, on one line."""
+    """A settings file cannot be read, or a value is invalid. The text has one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameServerSettings:
-    """The listening address, the file of the kv config, and TLS."""
+    """The settings of a name server."""
 
     port: int = 9876
     bind_address: str = "127.0.0.1"
     admin_addresses: RemoteAddresses | None = None
-    """Addresses, beside its own machine, from which operators may change its data."""
+    """Addresses in addition to this machine from which operators may change data."""
     kv_config_path: Path = field(default_factory=lambda: Path("~/namesrv/kvConfig.json").expanduser())
     tls: ServerTls = field(default_factory=lambda: ServerTls(test_mode=True))
 
 
 def load_settings(path: Path | None, overrides: Mapping[str, object] | None = None) -> NameServerSettings:
-    """Returns the settings of a namesrv.conf, or the defaults without one. Values in `overrides` that are not None win.
+    """Returns the settings in a namesrv.conf, or the defaults if the path is None.
 
-    Raises SettingsMistake.
+    Values in `overrides` that are not None take precedence. Raises SettingsMistake.
     """
     source = str(path) if path is not None else "command line"
     properties = _read(path) if path is not None else {}
@@ -45,7 +45,7 @@ def load_settings(path: Path | None, overrides: Mapping[str, object] | None = No
         properties |= of_config_file(_read(Path(tls_file or DEFAULT_CONFIG_FILE)))
     port = properties.get("listenPort", "9876")
     if not port.isdecimal() or len(port) > _MAX_PORT_LENGTH or int(port) > _HIGHEST_PORT:
-        raise SettingsMistake(f"{source}: listenPort={port}: 0 to {_HIGHEST_PORT} is expected")
+        raise SettingsMistake(f"{source}: listenPort must be between 0 and {_HIGHEST_PORT}, not {port}")
     try:
         tls = ServerTls.from_properties(properties)
     except TlsUnusable as error:
@@ -71,7 +71,7 @@ def _addresses(source: str, text: str) -> RemoteAddresses | None:
 def _path(source: str, name: str, text: str) -> Path:
     try:
         return Path(text).expanduser()
-    except RuntimeError as error:  # the home of an unknown user
+    except RuntimeError as error:  # the home directory of an unknown user
         raise SettingsMistake(f"{source}: {name}={text}: {error}") from None
 
 
@@ -82,5 +82,5 @@ def _read(path: Path) -> dict[str, str]:
         raise SettingsMistake(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise SettingsMistake(f"{path}: not a text file in UTF-8") from None
-    except ValueError as error:  # a path with a NUL
+    except ValueError as error:  # a path with a NUL character
         raise SettingsMistake(f"{path}: {error}") from None

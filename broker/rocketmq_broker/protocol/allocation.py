@@ -1,6 +1,6 @@
-"""The division of a topic's queues among the consumers of a group (RocketMQ's AllocateMessageQueueStrategy).
+"""Allocates a topic's queues to the consumers of a group (RocketMQ's AllocateMessageQueueStrategy).
 
-Every member of a group, or the broker for it, computes the same from the same two sets, so no two members get the same queue.
+Every member of a group, or the broker for it, computes the result from the same two sets, so no queue has two owners.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from typing import Final
 from rocketmq_broker.message import MessageQueue
 
 Strategy = Callable[[Iterable[MessageQueue], Iterable[str], str], list[MessageQueue]]
-"""Gets all queues, the client ids of all members, and that of the one whose share it returns."""
+"""A function of all queues, the client ids of all members, and one client id. It returns that client's queues."""
 
 
 def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
-    """Returns a client's share: consecutive queues, the first `len(queues) % len(clients)` clients one more than the others.
+    """Returns a client's share of consecutive queues (RocketMQ's AllocateMessageQueueAveragely).
 
-    It is RocketMQ's AllocateMessageQueueAveragely. A client that is not among `client_ids` gets none.
+    The first `len(queues) % len(clients)` clients get one queue more than the others. A client that is not in `client_ids` gets
+    no queue.
     """
     all_queues = sorted(queues)
     all_clients = sorted(set(client_ids))
@@ -30,7 +31,7 @@ def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str]
 
 
 def allocate_by_circle(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
-    """Returns a client's share: every n-th queue of n clients (AllocateMessageQueueAveragelyByCircle)."""
+    """Returns every n-th queue for a group of n clients (RocketMQ's AllocateMessageQueueAveragelyByCircle)."""
     all_clients = sorted(set(client_ids))
     if own_id not in all_clients:
         return []
@@ -38,4 +39,4 @@ def allocate_by_circle(queues: Iterable[MessageQueue], client_ids: Iterable[str]
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"AVG": allocate_averagely, "AVG_BY_CIRCLE": allocate_by_circle}
-"""Those that a broker can apply, by the names that clients send."""
+"""The strategies that a broker supports, by the names that clients send."""

@@ -1,4 +1,4 @@
-"""Bodies: the JSON behind a header (RocketMQ's RemotingSerializable)."""
+"""The JSON body of a command (RocketMQ's RemotingSerializable)."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from rocketmq_broker.protocol.errors import UNREADABLE_JSON, BodyError
 T = TypeVar("T")
 
 _LENIENT_LIMIT: Final = 32 * 1024
-"""Bytes. Lenient reading of so many takes up to 45 ms, in which the event loop stands still; clients that need it send little."""
+"""Maximum length in bytes of a body that is decoded leniently, which blocks the event loop for up to 45 ms."""
 
 
 _NULL: Final = b":null"
 
 
 class BodyPart(msgspec.Struct, rename="camel"):
-    """Base of the parts of bodies. A member that is None is not written; Java may send null where a default exists."""
+    """Base class of the parts of bodies. Fields that are None are not encoded; null is decoded as the default."""
 
 
 class Body(BodyPart):
-    """Base of the bodies."""
+    """Base class of the bodies."""
 
     constants: ClassVar[Mapping[str, type[Enum]]] = {}
-    """Members that hold a constant, by their names on the wire. Like fastjson, decoding accepts the constant's ordinal."""
+    """The enums of fields with constants, by field name on the wire. As in fastjson, ordinals are accepted when decoding."""
     lenient_limit: ClassVar[int | None] = _LENIENT_LIMIT
-    """The longest body of the type that is read from non-standard JSON, in bytes; None: any length."""
+    """Maximum length in bytes of a body in non-standard JSON; None means no limit."""
 
     def encode(self) -> bytes:
-        """Encodes the body. Like fastjson, it leaves out members that are None: some clients fail on null."""
+        """Encodes the body. As in fastjson, fields that are None are omitted, because some clients fail on null."""
         encoded = queue_table.encode(self)
         return queue_table.encode(_without_nulls(self)) if _NULL in encoded else encoded
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Decodes a peer's body, in JSON or in fastjson's form. Raises BodyError."""
+        """Decodes a body in standard JSON or fastjson's form. Raises BodyError."""
         return decode_body(cls, data)
 
 
 def decode_body(body_type: type[T], data: bytes) -> T:
-    """Decodes a peer's body of any type that msgspec knows. Raises BodyError."""
+    """Decodes a body of any type that msgspec supports. Raises BodyError."""
     try:
         return msgspec.json.decode(data, type=body_type, dec_hook=queue_table.decode_table)
     except UNREADABLE_JSON:
@@ -66,16 +66,17 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _decode_leniently(body_type: type[T], data: bytes) -> T:
-    """Decodes keys without quotes, numbers in quotes, ordinals of constants, and null for missing values."""
+    """Decodes a body with unquoted keys, quoted numbers, ordinals of constants, or null for missing values."""
     limit = getattr(body_type, "lenient_limit", _LENIENT_LIMIT)
     if limit is not None and len(data) > limit:
-        raise BodyError(f"a body of {len(data)} bytes that is no {body_type.__name__} in standard JSON")
+        name = body_type.__name__
+        raise BodyError(f"invalid {name} body in standard JSON, and too long for other JSON: {len(data)} bytes, at most {limit}")
     constants = getattr(body_type, "constants", {})
     try:
         values = msgspec.json.decode(standard_json(data))
         body: T = queue_table.convert(_tidied(values, constants), body_type)
     except (UnreadableJson, *UNREADABLE_JSON) as error:
-        raise BodyError(f"a body that is no {body_type.__name__}: {error}") from None
+        raise BodyError(f"invalid {body_type.__name__} body: {error}") from None
     return body
 
 

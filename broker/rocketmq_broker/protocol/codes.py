@@ -1,10 +1,10 @@
-"""The numbers on the wire: request and response codes, languages, serializers, versions (as of RocketMQ 4.9.7)."""
+"""Codes on the wire: request and response codes, languages, serializers and versions (as of RocketMQ 4.9.7)."""
 
 from enum import IntEnum
 from typing import Final
 
 CURRENT_VERSION: Final = 407
-"""Our value of `version`: the ordinal of V4_9_7 in RocketMQ's MQVersion."""
+"""The `version` that this project sends: the ordinal of V4_9_7 in RocketMQ's MQVersion."""
 CURRENT_VERSION_NAME: Final = "V4_9_7"
 
 VERSION_4_9_4: Final = 401
@@ -111,29 +111,29 @@ class RequestCode(IntEnum):
     GET_ALL_PRODUCER_INFO = 328
     DELETE_EXPIRED_COMMITLOG = 329
     GET_TOPIC_CONFIG = 351
-    """One topic's settings, with attributes; a code of RocketMQ 5."""
+    """The settings of one topic, with attributes (RocketMQ 5)."""
     LITE_PULL_MESSAGE = 361
-    """PULL_MESSAGE from lite pull consumers of RocketMQ 5; brokers of 4.9.7 do not know it."""
+    """PULL_MESSAGE from lite pull consumers (RocketMQ 5). Brokers of 4.9.7 do not support it."""
     QUERY_ASSIGNMENT = 400
-    """This code and the following are RocketMQ 5's, for pops."""
+    """This code and the following are for pop consumers (RocketMQ 5)."""
     SET_MESSAGE_REQUEST_MODE = 401
     POP_MESSAGE = 200_050
     ACK_MESSAGE = 200_051
     CHANGE_MESSAGE_INVISIBLETIME = 200_053
     NOTIFICATION = 200_054
-    """Whether there is something to pop; waits for it, and takes nothing."""
+    """Waits until messages can be popped, without popping them."""
     BATCH_ACK_MESSAGE = 200_151
 
 
 SEND_REQUESTS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
-"""The requests by which a producer sends messages, half messages among them."""
+"""The requests with which producers send messages, including half messages."""
 
 
 class AdminRequestCode(IntEnum):
-    """Codes that are not RocketMQ's, for operators' work on transactions and dead letters (`python -m rocketmq_broker.admin`).
+    """This project's own codes for operators' requests about transactions and dead letters (`python -m rocketmq_broker.admin`).
 
-    No release of RocketMQ up to 5.3.3 has a code between 3,010 and 200,050; two bytes hold these, as binary headers want it.
-    Apache's broker answers REQUEST_CODE_NOT_SUPPORTED.
+    RocketMQ up to 5.3.3 has no code between 3,010 and 200,050. The codes fit in two bytes, as binary headers require. Apache's
+    broker answers REQUEST_CODE_NOT_SUPPORTED.
     """
 
     LIST_PENDING_TRANSACTIONS = 30_001
@@ -147,7 +147,7 @@ class AdminRequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """The results of requests (RocketMQ's RemotingSysResponseCode and ResponseCode)."""
+    """The codes of responses (RocketMQ's RemotingSysResponseCode and ResponseCode)."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -189,7 +189,7 @@ class ResponseCode(IntEnum):
 
 
 class PopResponseCode(IntEnum):
-    """Results that only pops have (RocketMQ 5's ResponseCode). Two of the numbers have another meaning in RocketMQ 4."""
+    """The codes of responses to pop requests (RocketMQ 5's ResponseCode). Two of them have another meaning in RocketMQ 4."""
 
     INVALID_PARAMETER = 29
     POLLING_FULL = 209
@@ -197,7 +197,7 @@ class PopResponseCode(IntEnum):
 
 
 class LanguageCode(IntEnum):
-    """The languages of peers (RocketMQ's LanguageCode)."""
+    """The programming languages of clients and servers (RocketMQ's LanguageCode)."""
 
     JAVA = 0
     CPP = 1
@@ -222,4 +222,4 @@ class SerializeType(IntEnum):
 
 
 FURTHER_DETAILS = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
-"""The advice in remarks, as RocketMQ's have it (FAQUrl). Clients add their own advice to remarks without an address."""
+"""The text that RocketMQ appends to remarks (FAQUrl). Clients append their own to remarks without a URL."""

@@ -1,12 +1,13 @@
-"""The remoting command: one request or one response (RocketMQ's RemotingCommand), and its frame.
+"""The remoting command, which is a request or a response (RocketMQ's RemotingCommand), and its frame.
 
     LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header | body
 
-LENGTH counts the bytes after it. With serialize type 0 the header is a JSON object, with 1 it is (RocketMQSerializable)
+LENGTH is the number of bytes after it. With serialize type 0 the header is a JSON object. With type 1 it is binary
+(RocketMQSerializable):
 
     CODE 2 | LANGUAGE 1 | VERSION 2 | OPAQUE 4 | FLAG 4 | REMARKLENGTH 4 | remark | EXTLENGTH 4 | extension fields
 
-Big-endian, signed. The extension fields stay encoded until `decode_header` is called with their type.
+All numbers are big-endian and signed. The extension fields are decoded by `decode_header`, which needs their type.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ _LANGUAGE_JSON = b'"PYTHON"'
 
 
 class Answerable(Protocol):
-    """The data of a request that its answer needs; a RemotingCommand and a ReplyTo have it."""
+    """The values of a request that its response needs. RemotingCommand and ReplyTo provide them."""
 
     @property
     def opaque(self) -> int:
-        """Returns the number that leads the answer to its waiter."""
+        """Returns the number that matches the response to its request."""
 
     @property
     def serialize_type(self) -> SerializeType:
-        """Returns the peer's serializer."""
+        """Returns the request's serializer."""
 
 
 class ReplyTo(NamedTuple):
-    """The two numbers of a request that must be kept until its answer."""
+    """The two values of a request that are needed for its response."""
 
     opaque: int
     serialize_type: SerializeType
@@ -61,43 +62,43 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     """One request or response. Its extension fields are decoded on demand."""
 
     code: Int32
-    """A RequestCode, or in a response a ResponseCode; unknown codes are passed on unchanged."""
+    """A RequestCode, or a ResponseCode in a response. Unknown codes are passed on unchanged."""
     opaque: Int32
     flag: Int32 = 0
     remark: str | None = None
     language: str | int = "JAVA"
-    """The peer's own value; `language_code` decodes it."""
+    """The peer's value as received. `language_code` decodes it."""
     version: Int32 = 0
     json_fields: msgspec.Raw = msgspec.field(name="extFields", default=msgspec.Raw())
-    # The following are no part of a JSON header: members of these names in one are ignored.
+    # The following fields are not part of a JSON header. `decode_command` overwrites members with these names.
     binary_fields: bytes = msgspec.field(name="(binary)", default=b"")
     serialize_type: SerializeType = msgspec.field(name="(type)", default=_JSON)
     body: bytes = msgspec.field(name="(body)", default=b"")
     decoded: object = msgspec.field(name="(decoded)", default=None)
-    """The typed header, after its first use."""
+    """The typed header after its first use, or None."""
 
     @property
     def is_response(self) -> bool:
-        """Returns whether the command answers a request."""
+        """Returns True if the command is a response."""
         return self.flag & RESPONSE_FLAG != 0
 
     @property
     def is_oneway(self) -> bool:
-        """Returns whether nobody waits for an answer."""
+        """Returns True if the request expects no response."""
         return self.flag & ONEWAY_FLAG != 0
 
     @property
     def language_code(self) -> LanguageCode:
-        """Returns the peer's language; OTHER if it has no code."""
+        """Returns the peer's language, or OTHER if it is unknown."""
         try:
             return LanguageCode(self.language) if isinstance(self.language, int) else LanguageCode[self.language]
         except (KeyError, ValueError):
             return LanguageCode.OTHER
 
     def decode_header(self, header_type: type[Header]) -> Header:
-        """Decodes the extension fields as a typed header. Raises HeaderError that names the missing or illegal field.
+        """Decodes the extension fields as a typed header. Raises HeaderError with the missing or invalid field.
 
-        They are decoded once: the ACL checks the very object that the handler uses.
+        The result is cached, so that access control and handler use the same object.
         """
         if type(self.decoded) is header_type:
             return self.decoded
@@ -109,13 +110,13 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
         return header
 
     def ext_fields(self) -> dict[str, str]:
-        """Returns all extension fields, known or not, as strings. Raises HeaderError if they are damaged."""
+        """Returns all extension fields as strings, including unknown ones. Raises HeaderError if they are malformed."""
         if self.serialize_type is _JSON:
             return ext_fields.decode_json(self.json_fields or b"{}")
         return ext_fields.decode_binary(self.binary_fields)
 
     def encode(self) -> bytes:
-        """Encodes the frame of exactly this command, as Apache's Java code writes it."""
+        """Encodes the frame of this command, with the bytes that Apache's Java code writes."""
         if self.serialize_type is _JSON:
             language = msgspec.json.encode(self.language)
             fields = bytes(self.json_fields)
@@ -135,7 +136,7 @@ def encode_request(
     oneway: bool = False,
     remark: str | None = None,
 ) -> bytes:
-    """Encodes the whole frame of a request. A producer's `remark` says why its listener decided nothing."""
+    """Encodes the whole frame of a request. Producers send their listener's failure as `remark`."""
     return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, remark, body)
 
 
@@ -146,14 +147,14 @@ def encode_response(
     body: bytes = b"",
     remark: str | None = None,
 ) -> bytes:
-    """Encodes the whole frame of a response, in the request's serializer."""
+    """Encodes the whole frame of a response with the request's serializer."""
     return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
 
 
 def encode_response_in_parts(
     request: Answerable, code: int, header: CommandHeader, parts: Sequence[bytes], remark: str | None = None
 ) -> bytes:
-    """Encodes a response like `encode_response`; its body is in parts, each of which is copied once."""
+    """Encodes a response as `encode_response` does. The body is given in parts, each of which is copied once."""
     length = sum(map(len, parts))
     head = _head(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, length)
     return b"".join((head, *parts))
@@ -162,14 +163,14 @@ def encode_response_in_parts(
 def encode_answer(
     serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
 ) -> bytes:
-    """Encodes a response like `encode_response`, from the two numbers of its request."""
+    """Encodes a response as `encode_response` does, from the two values of its request."""
     return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
 
 
 def decode_command(serialize_type: int, data: bytes, header_start: int, body_start: int, end: int) -> RemotingCommand:
-    """Decodes the command with the header `data[header_start:body_start]` and the body up to `end`.
+    """Decodes the command with the header `data[header_start:body_start]` and the body `data[body_start:end]`.
 
-    Raises FrameError if the header is torn or its serializer unknown.
+    Raises FrameError if the header is malformed or its serializer is unknown.
     """
     if serialize_type == 1:
         code, language, version, opaque, flag, remark, fields = split_binary_header(data, header_start, body_start)
@@ -188,11 +189,11 @@ def decode_command(serialize_type: int, data: bytes, header_start: int, body_sta
         try:
             command = _decode_json_command(data[header_start:body_start])
         except UNREADABLE_JSON as error:
-            raise FrameError(f"a header that is no JSON header of a command: {error}") from None
+            raise FrameError(f"header is not valid JSON for a command: {error}") from None
         command.body = data[body_start:end]
         command.serialize_type, command.binary_fields, command.decoded = _JSON, b"", None
         return command
-    raise FrameError(f"a header written by serializer {serialize_type}; known are 0 (JSON) and 1 (ROCKETMQ)")
+    raise FrameError(f"serializer of a header must be 0 (JSON) or 1 (ROCKETMQ), not {serialize_type}")
 
 
 _decode_json_command = msgspec.json.Decoder(RemotingCommand).decode

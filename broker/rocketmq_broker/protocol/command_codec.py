@@ -1,6 +1,7 @@
-"""The bytes of a command: its header in JSON or in binary, and the lengths before it. Pure functions on every message's path.
+"""Encodes and decodes the frames of commands, with headers in JSON or binary.
 
-The layouts stand in `rocketmq_broker.protocol.command`. This module has no structs of its own: a compiled build compiles it.
+`rocketmq_broker.protocol.command` documents the layouts. These functions run for every message. The module defines no msgspec
+structs, so that mypyc can compile it.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from rocketmq_broker.protocol.errors import FrameError
 
 _BINARY: Final = 1
 _UNTIL_REMARK: Final = 17
-"""Bytes of a binary header before its remark: CODE to REMARKLENGTH."""
+"""The number of bytes before the remark in a binary header: CODE to REMARKLENGTH."""
 
 
 def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: int, remark: str | None, version: int) -> bytes:
-    """Encodes a header in JSON; `fields` and `language` are JSON already. The members have fastjson's order."""
+    """Encodes a header in JSON, with fastjson's order of members. `fields` and `language` are already encoded in JSON."""
     return b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b"serializeTypeCurrentRPC":"JSON","version":%d}' % (
         code,
         b'"extFields":%b,' % fields if fields else b"",
@@ -36,14 +37,14 @@ def json_frame(header: bytes, body: bytes) -> bytes:
 
 
 def json_head(header: bytes, body_length: int) -> bytes:
-    """Encodes the frame of a command with a header in JSON up to its body, which will have so many bytes."""
+    """Encodes the frame of a command with a header in JSON, up to its body of `body_length` bytes."""
     return b"".join(((4 + len(header) + body_length).to_bytes(4, "big"), len(header).to_bytes(4, "big"), header))
 
 
 def binary_frame(
     code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int, body: bytes
 ) -> bytes:
-    """Encodes the whole frame of a command with a header in binary; `fields` are extension fields in binary."""
+    """Encodes the whole frame of a command with a binary header. `fields` are binary extension fields."""
     head = binary_head(code, fields, flag, language, opaque, remark, version, len(body))
     return head + body if body else head  # a writer would copy a long body twice
 
@@ -51,7 +52,7 @@ def binary_frame(
 def binary_head(
     code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int, body_length: int
 ) -> bytes:
-    """Encodes the frame of a command with a header in binary up to its body, which will have so many bytes."""
+    """Encodes the frame of a command with a binary header, up to its body of `body_length` bytes."""
     text = remark.encode() if remark else b""
     header_length = _UNTIL_REMARK + len(text) + 4 + len(fields)
     writer = BytesWriter()
@@ -70,27 +71,27 @@ def binary_head(
 
 
 def split_binary_header(data: bytes, start: int, end: int) -> tuple[int, int, int, int, int, str | None, bytes]:
-    """Splits the header `data[start:end]` into code, language, version, opaque, flag, remark and fields.
+    """Splits the binary header `data[start:end]` into code, language, version, opaque, flag, remark and fields.
 
-    Raises FrameError for wrong lengths.
+    Raises FrameError for invalid lengths, or a remark that is not UTF-8.
     """
     remark_start = start + _UNTIL_REMARK
     if remark_start + 4 > end:
-        raise FrameError(f"a binary header that is torn: it has {end - start} bytes, and {_UNTIL_REMARK + 4} are the least")
+        raise FrameError(f"binary header too short: {end - start} bytes, at least {_UNTIL_REMARK + 4}")
     language = data[start + 2]
     remark_length: int = read_i32_be(data, start + 13)
     fields_start = remark_start + remark_length + 4
     if remark_length < 0 or fields_start > end:
-        raise FrameError(f"a binary header that is torn: it has {end - start} bytes, and {remark_length} of them are its remark")
+        raise FrameError(f"invalid remark length in a binary header of {end - start} bytes: {remark_length}")
     fields_length: int = read_i32_be(data, fields_start - 4)
     if fields_start + fields_length != end:
         raise FrameError(
-            f"a binary header of {end - start} bytes with {remark_length} bytes of remark and {fields_length} of extension fields"
+            f"invalid lengths in a binary header of {end - start} bytes: remark {remark_length}, extension fields {fields_length}"
         )
     try:
         remark = data[remark_start : fields_start - 4].decode() if remark_length else None
     except UnicodeDecodeError as error:
-        raise FrameError(f"a binary header that is torn: {error}") from None
+        raise FrameError(f"remark of a binary header is not UTF-8: {error}") from None
     return (
         read_i16_be(data, start),
         language if language < 0x80 else language - 0x100,

@@ -1,4 +1,4 @@
-"""The typed header of a command (RocketMQ's CommandCustomHeader)."""
+"""The typed headers of commands (RocketMQ's CommandCustomHeader)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AT = re.compile(r" - at `\$\.(?P<field>[^`.\[]+)")
 
 
 class CommandHeader(msgspec.Struct, rename="camel", gc=False):
-    """Base of the typed headers. On the wire every value is a string; a field that is None is left out."""
+    """Base class of the typed headers. On the wire every value is a string, and fields that are None are omitted."""
 
     def ext_fields(self) -> dict[str, str]:
         """Returns the fields by their names on the wire, without those that are None."""
@@ -33,16 +33,16 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
         return fields
 
     def encode_json(self) -> bytes:
-        """Encodes the fields as a JSON object of strings; empty bytes where there are none."""
+        """Encodes the fields as a JSON object of strings; empty bytes without fields."""
         return ext_fields.encode_json(self.ext_fields())
 
     def encode_binary(self) -> bytes:
-        """Encodes the fields in the ROCKETMQ serializer's form."""
+        """Encodes the fields in the form of the ROCKETMQ serializer."""
         return ext_fields.encode_binary(self.ext_fields())
 
     @classmethod
     def from_ext_fields(cls, fields: dict[str, str]) -> Self:
-        """Returns the header with these fields. Raises HeaderError that names the missing or illegal one."""
+        """Returns the header with these fields. Raises HeaderError with the missing or invalid field."""
         try:
             return msgspec.convert(fields, cls, strict=False)
         except msgspec.ValidationError as error:
@@ -58,10 +58,7 @@ def _json_decoder(header_type: type[CommandHeader]) -> msgspec.json.Decoder[Comm
 
 
 def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> Header:
-    """Decodes a header from a JSON object of strings or of plain numbers and booleans.
-
-    Raises HeaderError.
-    """
+    """Decodes a header from a JSON object of strings, numbers and booleans. Raises HeaderError."""
     try:
         return cast(Header, _json_decoder(header_type).decode(data))
     except UNREADABLE_JSON:
@@ -69,12 +66,12 @@ def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> 
 
 
 def header_error(error: msgspec.ValidationError) -> HeaderError:
-    """Returns msgspec's complaint as a HeaderError, in RocketMQ's words where it has any."""
+    """Converts msgspec's error to a HeaderError, with RocketMQ's text for a missing field."""
     text = str(error)
     if missing := _MISSING.search(text):
         field = missing["field"]
         return HeaderError(field, f"the custom field <{field}> is null")
     at = _AT.search(text)
     field = at["field"] if at else "extFields"
-    reason = "it is no whole number" if "`float` " in text else text.partition(" - at")[0].replace("int | float", "int")
+    reason = "it must be an integer" if "`float` " in text else text.partition(" - at")[0].replace("int | float", "int")
     return HeaderError(field, f"the custom field <{field}> is illegal: {reason}")

@@ -1,24 +1,24 @@
-"""The errors of peers' bytes."""
+"""The errors of decoding."""
 
 from typing import Final
 
 UNREADABLE_JSON: Final = (ValueError, RecursionError)
-"""msgspec's errors for bytes that are not the expected JSON: its own, bad UTF-8 in a string, endless nesting."""
+"""The errors that msgspec raises for bytes that are not the expected JSON, including invalid UTF-8 and deep nesting."""
 
 
 class ProtocolError(Exception):
-    """Base of the errors of this package."""
+    """Base class of the errors of this package."""
 
 
 class FrameError(ProtocolError):
-    """Bytes that are no frame: too long, torn, or another protocol.
+    """The bytes are not a valid frame: too long, malformed, or another protocol.
 
-    The start of the next one is unknown, so the connection must be closed.
+    The connection must be closed, because the start of the next frame is unknown.
     """
 
 
 class OtherProtocol(FrameError):
-    """The start of a connection in TLS or HTTP."""
+    """The peer uses TLS or HTTP instead of the remoting protocol."""
 
     def __init__(self, protocol: str, text: str) -> None:
         """`protocol` is the protocol's name, `text` the explanation."""
@@ -27,9 +27,9 @@ class OtherProtocol(FrameError):
 
 
 class HeaderError(ProtocolError):
-    """A frame whose header lacks a field or has an illegal value.
+    """A field of the header is missing or invalid.
 
-    The connection is in order; answer the request with this text.
+    The connection can continue. Answer the request with this text.
     """
 
     def __init__(self, field: str, text: str) -> None:
@@ -39,7 +39,7 @@ class HeaderError(ProtocolError):
 
 
 class BodyError(ProtocolError):
-    """A frame whose body does not fit its code.
+    """The body is not valid for the request or response code.
 
-    The connection is in order; answer the request with this text.
+    The connection can continue. Answer the request with this text.
     """

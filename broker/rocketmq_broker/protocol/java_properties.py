@@ -1,4 +1,4 @@
-"""Java's properties format, which RocketMQ's settings use (java.util.Properties.load)."""
+"""Reads and writes Java's properties format, which RocketMQ's config files use (java.util.Properties.load)."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ _BLANKS = " \t\f"
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Parses a file's text; of two properties with one name the last one counts."""
+    """Parses the text of a properties file. The last of several properties with one name counts."""
     return dict(_name_and_value(line) for line in _logical_lines(text))
 
 
 def property_line(name: str, value: str) -> str:
-    """Returns a line that `parse_properties` reads as this property. Unprintable characters are escaped in Java's way."""
+    """Returns a line with this property for `parse_properties`. Escapes unprintable characters as Java does."""
     return f"{name}={''.join(map(_escape, value))}\n"
 
 
@@ -33,7 +33,7 @@ def _utf16_units(character: str) -> list[int]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yields lines without comments and blank ones; a line that ends in an odd number of backslashes is joined to the next."""
+    """Yields lines without comments and blank lines. Joins a line that ends in an odd number of backslashes to the next."""
     joined = ""
     for natural_line in text.splitlines():
         line = natural_line.lstrip(_BLANKS)
@@ -57,7 +57,7 @@ def _name_and_value(line: str) -> tuple[str, str]:
 
 def _unescaped(text: str) -> str:
     unescaped = _ESCAPE.sub(_character, text)
-    # Java writes a character beyond 16 bits as two escapes, which together make one character.
+    # Java writes a character beyond 16 bits as two escapes, a surrogate pair.
     return unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if "\\u" in text else unescaped
 
 

@@ -1,4 +1,4 @@
-"""The requests that wait for their answers, by opaque and with a deadline (RocketMQ's responseTable)."""
+"""The requests that wait for their responses, by opaque and with deadlines (RocketMQ's responseTable)."""
 
 from typing import Final, Generic, TypeVar
 
@@ -7,17 +7,17 @@ from rocketmq_broker.protocol.errors import ProtocolError
 Waiter = TypeVar("Waiter")
 
 MAX_PENDING: Final = 65_535
-"""The number of requests that an Apache client lets wait on its connections."""
+"""The maximum number of waiting requests in Apache's client."""
 
 _MAX_OPAQUE: Final = 2**31 - 1
 
 
 class TooManyPending(ProtocolError):
-    """One more request than may wait for an answer."""
+    """Too many requests wait for a response."""
 
 
 class PendingRequests(Generic[Waiter]):
-    """A table of waiters by opaque. A waiter stays until its answer comes, is late, or is given up."""
+    """A table of waiters by opaque. A waiter is removed when its response arrives, its deadline is reached, or it is taken."""
 
     def __init__(self, limit: int = MAX_PENDING) -> None:
         """At most `limit` requests wait at a time."""
@@ -30,7 +30,7 @@ class PendingRequests(Generic[Waiter]):
         return len(self._waiting)
 
     def next_opaque(self) -> int:
-        """Returns an opaque that no waiting request has. A one-way request needs nothing more."""
+        """Returns an opaque that no waiting request has. Use it directly for one-way requests."""
         opaque = self._next_opaque
         while opaque in self._waiting:
             opaque = (opaque + 1) & _MAX_OPAQUE
@@ -38,32 +38,32 @@ class PendingRequests(Generic[Waiter]):
         return opaque
 
     def add(self, waiter: Waiter, deadline_ms: int) -> int:
-        """Stores the waiter for a new request until the deadline. Returns the request's opaque.
+        """Adds the waiter of a new request, with a deadline. Returns the request's opaque.
 
         Raises TooManyPending.
         """
         if len(self._waiting) >= self._limit:
-            raise TooManyPending(f"{self._limit} requests wait for their answers already")
+            raise TooManyPending(f"too many requests wait for a response: {self._limit}, the maximum")
         opaque = self.next_opaque()
         self._waiting[opaque] = (waiter, deadline_ms)
         return opaque
 
     def take(self, opaque: int) -> Waiter | None:
-        """Removes and returns the waiter for this answer; None if nobody waits for it."""
+        """Removes and returns the waiter for this response, or None."""
         entry = self._waiting.pop(opaque, None)
         return entry[0] if entry is not None else None
 
     def take_expired(self, now_ms: int) -> list[Waiter]:
-        """Removes and returns all waiters whose deadline is reached."""
+        """Removes and returns all waiters whose deadlines are reached."""
         late = [opaque for opaque, (_, deadline_ms) in self._waiting.items() if deadline_ms <= now_ms]
         return [self._waiting.pop(opaque)[0] for opaque in late]
 
     def take_all(self) -> list[Waiter]:
-        """Removes and returns all waiters, at the end of their connection."""
+        """Removes and returns all waiters. Call it at the end of their connection."""
         waiters = [waiter for waiter, _ in self._waiting.values()]
         self._waiting.clear()
         return waiters
 
     def earliest_deadline_ms(self) -> int | None:
-        """Returns the earliest deadline; None if none waits."""
+        """Returns the earliest deadline, or None if no request waits."""
         return min((deadline_ms for _, deadline_ms in self._waiting.values()), default=None)

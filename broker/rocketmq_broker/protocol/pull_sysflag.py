@@ -1,10 +1,10 @@
-"""The bits of a pull's sysFlag (RocketMQ's PullSysFlag)."""
+"""The bits of a pull request's sysFlag (RocketMQ's PullSysFlag)."""
 
 from typing import Final
 
 COMMIT_OFFSET: Final = 0x1
-"""The pull carries the group's offset."""
+"""The request commits the group's offset."""
 SUSPEND: Final = 0x2
-"""The broker may hold the pull until a message comes."""
+"""The broker may hold the request until a message arrives."""
 SUBSCRIPTION: Final = 0x4
-"""The pull carries the subscription; otherwise that of the group's last heartbeat counts."""
+"""The request contains the subscription. Otherwise the broker uses the one of the group's last heartbeat."""

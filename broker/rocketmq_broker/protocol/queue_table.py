@@ -1,4 +1,4 @@
-"""Maps from message queues in bodies; on the wire their keys are objects without quotes (see `fastjson`)."""
+"""Maps with message queues as keys in bodies. On the wire their keys are unquoted objects (see `fastjson`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ V = TypeVar("V")
 
 
 class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
-    """A message queue on the wire."""
+    """A message queue in its wire form."""
 
     broker_name: str
     queue_id: int
@@ -23,32 +23,32 @@ class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, queue: MessageQueue) -> MessageQueueData:
-        """Converts a program's queue to the wire's form."""
+        """Converts a MessageQueue to its wire form."""
         return cls(broker_name=queue.broker_name, queue_id=queue.queue_id, topic=queue.topic)
 
     def to_queue(self) -> MessageQueue:
-        """Converts the wire's form to a program's queue."""
+        """Converts the wire form to a MessageQueue."""
         return MessageQueue(topic=self.topic, broker_name=self.broker_name, queue_id=self.queue_id)
 
 
 class QueueTable(UserDict[MessageQueue, V]):
-    """A map from MessageQueue for use in bodies."""
+    """A map with MessageQueue keys, for bodies."""
 
 
 def encode_table(table: QueueTable[object]) -> object:
-    """Encodes a QueueTable for msgspec, which knows no such type."""
+    """Encodes a QueueTable for msgspec, which does not support this type."""
     return fastjson.object_keyed([(MessageQueueData.of(queue), msgspec.Raw(encode(entry))) for queue, entry in table.items()])
 
 
 def decode_table(wanted: type, value: object) -> object:
-    """Decodes a QueueTable for msgspec; its keys are strings here. Raises ValueError."""
+    """Decodes a QueueTable for msgspec from a map with string keys. Raises ValueError."""
     if not isinstance(value, Mapping):
-        raise ValueError(f"expected a map from message queues, got {type(value).__name__}")
+        raise ValueError(f"expected a map with message queues as keys, not {type(value).__name__}")
     return QueueTable({_queue(key): convert(entry, *get_args(wanted)) for key, entry in value.items()})
 
 
 def encode(value: object) -> bytes:
-    """Encodes a value as JSON, with its tables in fastjson's form."""
+    """Encodes a value as JSON, with QueueTables in fastjson's form."""
     return msgspec.json.encode(value, enc_hook=encode_table)
 
 

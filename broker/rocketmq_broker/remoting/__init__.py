@@ -1,4 +1,4 @@
-"""Connections: the thin asyncio shell around the protocol, and the only package that opens sockets."""
+"""Connections: a thin asyncio layer around the protocol. This is the only package that opens sockets."""
 
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler

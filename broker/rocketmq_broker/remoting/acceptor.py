@@ -1,7 +1,7 @@
-"""The acceptor of connections, which keeps a few file descriptors for the rest of the program.
+"""Accepts connections, and reserves some file descriptors for the rest of the program.
 
-asyncio's own server logs a traceback for each attempt to accept without a free descriptor, thousands a second, and schedules as
-many further attempts. Here a listener without a free descriptor rests for a second and logs it once a minute.
+Without free descriptors, asyncio's server logs thousands of tracebacks a second and schedules as many further attempts. This
+listener pauses for a second instead, and logs an error once a minute.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rocketmq_broker.remoting.complaints import Complaints
 logger = logging.getLogger(__name__)
 
 RESERVED: Final = 64
-"""Descriptors for our own files, pipes and connections; a quarter of a very low limit."""
+"""The number of descriptors reserved for the program's own files, pipes and connections, or a quarter of a very low limit."""
 _REST_S: Final = 1.0
 _ACCEPTED_AT_ONCE: Final = 64
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -29,7 +29,7 @@ class Acceptor:
     """A listener on bound sockets, from `start` to `stop`."""
 
     def __init__(self, sockets: Sequence[socket.socket], new_protocol: Callable[[], asyncio.Protocol], backlog: int) -> None:
-        """Takes over the sockets, and closes them in `stop`."""
+        """`stop` closes the sockets."""
         self._sockets = list(sockets)
         self._new_protocol = new_protocol
         self._backlog = backlog
@@ -40,17 +40,17 @@ class Acceptor:
 
     @property
     def port(self) -> int:
-        """Returns the port on which it listens or will listen. Call it before `stop`."""
+        """Returns the port. Call it before `stop`."""
         return int(self._sockets[0].getsockname()[1])
 
     def start(self) -> None:
-        """Listens when it returns. Raises OSError if an address cannot be used."""
+        """Starts listening. Raises OSError if an address cannot be used."""
         for sock in self._sockets:
             sock.listen(self._backlog)
             self._loop.add_reader(sock, self._accept, sock)
 
     def stop(self) -> None:
-        """Stops listening. Accepted connections stay."""
+        """Stops listening. Accepted connections stay open."""
         while self._sockets:
             sock = self._sockets.pop()
             if (rest := self._resting.pop(sock, None)) is not None:
@@ -69,7 +69,7 @@ class Acceptor:
                     raise
                 self._rest(sock, error.strerror)
                 return
-            if taken.fileno() >= _most_descriptors():
+            if taken.fileno() >= _max_descriptors():
                 taken.close()
                 self._rest(sock, "too many open files")
                 return
@@ -84,7 +84,7 @@ class Acceptor:
     def _connected(self, task: asyncio.Task[object]) -> None:
         self._connecting.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            logger.error("a connection could not be taken", exc_info=error)
+            logger.error("a connection could not be accepted", exc_info=error)
 
     def _rest(self, sock: socket.socket, reason: str | None) -> None:
         self._loop.remove_reader(sock)
@@ -92,7 +92,7 @@ class Acceptor:
         host, port = sock.getsockname()[:2]
         if self._complaints.is_due(host, "resources", self._loop.time()):
             logger.error(
-                "no more connections can be taken at %s:%d: %s; the limit is %d (ulimit -n). It is tried again every %g s",
+                "no more connections can be accepted at %s:%d: %s; the limit is %d (ulimit -n); retrying every %g s",
                 host, port, reason, resource.getrlimit(resource.RLIMIT_NOFILE)[0], _REST_S,
             )  # fmt: skip
 
@@ -101,6 +101,6 @@ class Acceptor:
         self._loop.add_reader(sock, self._accept, sock)
 
 
-def _most_descriptors() -> int:
+def _max_descriptors() -> int:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return limit - min(RESERVED, limit // 4) if limit != resource.RLIM_INFINITY else 1 << 31

@@ -1,4 +1,4 @@
-"""A wait that ends at a due time, or sooner when the alarm rings."""
+"""A wait that ends at a due time, or earlier when the alarm rings."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import asyncio
 
 
 class Alarm:
-    """An alarm for one waiting task, rung by any code on its event loop. A ring without a waiting task ends the next wait."""
+    """An alarm for one waiting task on the same event loop. A ring while no task waits ends the next wait."""
 
     def __init__(self) -> None:
         self._is_rung = False
         self._waiting: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        """Ends the wait: something is due sooner than the waiting task knows."""
+        """Ends the wait. Call it when something is due earlier than the waiting task expects."""
         self._is_rung = True
         if self._waiting is not None:
             _end(self._waiting)
 
     async def wait(self, seconds: float | None) -> None:
-        """Returns when the alarm rings, or after that many seconds; None waits for the alarm alone."""
+        """Waits until the alarm rings, or at most that many seconds. None waits only for the alarm."""
         if not self._is_rung:
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()

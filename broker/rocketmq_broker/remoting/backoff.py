@@ -1,27 +1,27 @@
-"""The pauses between attempts."""
+"""Exponential back-off between attempts."""
 
 from __future__ import annotations
 
 
 class Backoff:
-    """A pause that doubles from the first length to the longest; a success resets it.
+    """A pause that doubles from a first to a maximum length. A success resets it.
 
-    With `in_outages_s` the pause grows again in a long outage: it is a tenth of all pauses so far, up to that length.
-    Such an outage costs few attempts, and lasts at most a tenth longer for the one who waits.
+    With `in_outages_s`, the pause grows further in a long outage, up to that length: it is a tenth of the total of all pauses
+    so far. A long outage thus causes few attempts, and its end is noticed after at most a tenth of its duration.
     """
 
-    def __init__(self, first_s: float, longest_s: float, *, in_outages_s: float = 0.0) -> None:
-        """Takes the lengths in seconds."""
+    def __init__(self, first_s: float, max_s: float, *, in_outages_s: float = 0.0) -> None:
+        """All lengths are in seconds."""
         self._first_s = first_s
-        self._longest_s = longest_s
+        self._max_s = max_s
         self._in_outages_s = in_outages_s
         self._next_s = first_s
         self._paused_s = 0.0
 
     def next_pause_s(self) -> float:
-        """Returns the pause after one more failure."""
+        """Returns the pause after another failure."""
         pause_s = max(self._next_s, min(self._paused_s / 10, self._in_outages_s))
-        self._next_s = min(self._next_s * 2, self._longest_s)
+        self._next_s = min(self._next_s * 2, self._max_s)
         self._paused_s += pause_s
         return pause_s
 

@@ -1,4 +1,4 @@
-"""The calling end: one connection per address, made on demand (RocketMQ's NettyRemotingClient)."""
+"""A client with one connection per address, opened on demand (RocketMQ's NettyRemotingClient)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from rocketmq_broker.remoting.tls import ClientTls, TlsError, client_context, is
 
 _HIGHEST_PORT: Final = 65_535
 _NO_HANDSHAKE: Final = (
-    "it ended the TLS handshake. Does it speak TLS at all? If not, switch it off here (tls=, ROCKETMQ_TLS_ENABLE, tls.enable), "
-    "or on there (tls.server.mode)"
+    "the server ended the TLS handshake: check that it uses TLS (tls.server.mode), or disable TLS here "
+    "(tls=, ROCKETMQ_TLS_ENABLE, tls.enable)"
 )
 
 
 class RefusingHandler:
-    """A handler for clients that only ask: it answers every request with REQUEST_CODE_NOT_SUPPORTED."""
+    """A handler that answers every request with REQUEST_CODE_NOT_SUPPORTED."""
 
     def on_connected(self, connection: Connection) -> None:
         """Does nothing."""
@@ -43,7 +43,7 @@ class RefusingHandler:
 
 
 class RemotingClient:
-    """A client that calls peers by address ("127.0.0.1:10911"). A broken connection is replaced at the next request."""
+    """Sends requests to addresses such as "127.0.0.1:10911". Replaces a broken connection at the next request."""
 
     def __init__(
         self,
@@ -56,10 +56,10 @@ class RemotingClient:
         tls: ClientTls | None = None,
         rpc_hook: RpcHook | None = None,
     ) -> None:
-        """`handler` answers peers' requests; without one they are refused.
+        """`handler` handles requests of the servers. If it is None, they are refused.
 
-        With `credentials` every request is signed, with `tls` every connection uses TLS; each request and its answer pass
-        `rpc_hook`. Raises TlsUnusable.
+        `credentials` sign every request. `tls` enables TLS for every connection. `rpc_hook` gets each request and its answer.
+        Raises TlsUnusable.
         """
         self.connections: set[Connection] = set()
         """The open connections."""
@@ -79,7 +79,7 @@ class RemotingClient:
     async def invoke(
         self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
     ) -> RemotingCommand:
-        """Sends a request and waits for its answer; connecting counts against the time-out.
+        """Sends a request, and returns its answer. The timeout includes the time to connect.
 
         Raises ConnectFailed, RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
         """
@@ -90,7 +90,7 @@ class RemotingClient:
             connection = await self.connect(address, timeout_ms=timeout_ms)
             timeout_ms -= int((loop.time() - began_s) * 1000)
             if timeout_ms <= 0:
-                raise RemotingTimeout(f"connecting to {address} took all the time there was")
+                raise RemotingTimeout(f"timeout expired while connecting to {address}")
         return await connection.invoke(code, header, body, timeout_ms=timeout_ms)
 
     async def invoke_oneway(
@@ -108,7 +108,7 @@ class RemotingClient:
         connection.invoke_oneway(code, header, body, remark=remark)
 
     async def connect(self, address: str, *, timeout_ms: int | None = None) -> Connection:
-        """Returns the open connection to the address, or makes one. Raises ConnectFailed."""
+        """Returns the open connection to the address, or opens one. Raises ConnectFailed."""
         if connection := self._open(address):
             return connection
         if self._is_closed:
@@ -120,24 +120,24 @@ class RemotingClient:
             self._connecting[address] = connecting
         timeout_ms = self._connect_timeout_ms if timeout_ms is None else timeout_ms
         try:
-            # Other tasks may wait for the same connection: a time-out here must not cancel it.
+            # Other tasks may wait for the same connection, so a timeout here must not cancel it.
             async with asyncio.timeout(timeout_ms / 1000):
                 return await asyncio.shield(connecting)
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {timeout_ms} ms") from None
 
     def is_connected(self, address: str) -> bool:
-        """Returns whether a connection to the address is open."""
+        """Returns True if a connection to the address is open."""
         return self._open(address) is not None
 
     async def close(self) -> None:
-        """Sends what is unsent and closes all connections."""
+        """Sends all unsent data, and closes all connections."""
         self._is_closed = True
         connecting = list(self._connecting.values())
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
-        closing = sorted(self.connections, key=lambda connection: connection.peer)  # the same order each time
+        closing = sorted(self.connections, key=lambda connection: connection.peer)  # in a reproducible order
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
@@ -182,18 +182,18 @@ def split_address(address: str) -> tuple[str, int]:
     """Splits "127.0.0.1:10911" or "[::1]:10911" into host and port. Raises ValueError."""
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdecimal() or int(port) > _HIGHEST_PORT:
-        raise ValueError(f"{address!r} is no address: HOST:PORT is expected")
+        raise ValueError(f"address must be HOST:PORT, not {address!r}")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Returns the system's words alone: asyncio's repeat the address and add a number."""
+    """Returns the system's error text. asyncio's text would repeat the address and add a number."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
     return str(error)
 
 
 def _retrieve_exception(task: asyncio.Task[Connection]) -> None:
-    """Retrieves the failure of a connection that nobody awaits, so that asyncio does not log it."""
+    """Retrieves the error of a connection attempt that no task awaits, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

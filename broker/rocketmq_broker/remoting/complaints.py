@@ -1,4 +1,4 @@
-"""Complaints about peers, each at most once a minute."""
+"""Limits warnings about peers to one a minute for each cause."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _MAX_REMEMBERED: Final = 1000
 
 
 class Complaints:
-    """The times of complaints by peer and cause."""
+    """The times of warnings, by peer and cause."""
 
     def __init__(self) -> None:
         self._made_s: dict[tuple[str, str], float] = {}
 
     def is_due(self, host: str, cause: str, now_s: float) -> bool:
-        """Returns whether to complain now, and notes it if so. `now_s`: seconds of a clock that never goes back."""
+        """Returns True, and records the time, if a warning is due. `now_s` is the time of a monotonic clock."""
         before_s = self._made_s.get((host, cause))
         if before_s is not None and now_s - before_s < _INTERVAL_S:
             return False

@@ -1,4 +1,4 @@
-"""The dispatch of requests by code to their handlers (RocketMQ's NettyRemotingAbstract.processRequestCommand)."""
+"""Dispatches requests to handlers by request code (RocketMQ's NettyRemotingAbstract.processRequestCommand)."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from rocketmq_broker.remoting.errors import StoppedByHook
 from rocketmq_broker.remoting.rpc_hook import RpcHook, ask_hook
 
 Answer = bytes | None
-"""The whole frame of the answer; None if the answer comes later, or never (to a one-way request)."""
+"""The frame of the answer, or None if the answer is sent later or the request is one-way."""
 
 Steps = Generator[None, None, Answer]
-"""Work too long for one turn of the event loop. It yields every millisecond or so, and returns the answer.
-If the connection ends, the work is closed at its last yield. Other requests of the connection wait for its end.
+"""Work that is too long for one turn of the event loop. It yields about every millisecond, and returns the answer.
+If the connection ends, the generator is closed. Other requests of the connection wait until the work is done.
 """
 
 Handler = Callable[[Connection, RemotingCommand], Answer | Steps]
 
 Guard = Callable[[Connection, RemotingCommand], None]
-"""Raises RequestRefused, or another error that has an answer, for a request that is not admitted."""
+"""Raises RequestRefused, or another error with an answer, for a request that is not admitted."""
 
 logger = logging.getLogger(__name__)
 
-INTERNAL_ERROR: Final = "an internal error; the broker's log has the details"
-"""The remark to a request that a mistake in this program has failed."""
+INTERNAL_ERROR: Final = "internal error: see the broker's log for details"
+"""The remark of the answer to a request that failed because of a bug."""
 
 
 class RequestRefused(Exception):
-    """A request that is answered with an error: its code, and the reason in words."""
+    """The request is refused. It is answered with this response code and remark."""
 
     def __init__(self, code: ResponseCode | PopResponseCode, remark: str) -> None:
         super().__init__(remark)
@@ -42,10 +42,10 @@ class RequestRefused(Exception):
 
 
 class Dispatcher:
-    """A dispatcher of requests to handlers. An error of a handler becomes an answer, and the connection stays open.
+    """Passes requests to handlers. An error of a handler is answered, and the connection stays open.
 
-    `refusals` maps the errors of peers and of the environment to response codes; the error's text is the remark.
-    Any other error is a mistake in here: it is logged, and answered by SYSTEM_ERROR.
+    `refusals` maps expected errors to response codes; the error's text is the remark. Any other error is a bug: it is logged,
+    and answered with SYSTEM_ERROR.
     """
 
     def __init__(
@@ -67,23 +67,23 @@ class Dispatcher:
         return frozenset(self._handlers)
 
     def add(self, handlers: Mapping[int, Handler]) -> None:
-        """Adds handlers by request code: a processor's `handlers` have its method for each code."""
+        """Adds handlers by request code, such as the `handlers` of a processor."""
         self._handlers.update({int(code): handler for code, handler in handlers.items()})
 
-    def tell_disconnected(self, listener: Callable[[Connection], None]) -> None:
-        """Adds a listener to the ends of connections."""
+    def add_disconnect_listener(self, listener: Callable[[Connection], None]) -> None:
+        """Adds a listener that is called when a connection has ended."""
         self._on_disconnected.append(listener)
 
     def guard_by(self, guard: Guard) -> None:
-        """Admits only requests that the guard admits, known codes or not (RocketMQ's RPCHook)."""
+        """Calls the guard for each request, including those with unknown codes (RocketMQ's RPCHook)."""
         self._guard = guard
 
     def stop(self) -> None:
-        """Drops all further requests: the connections will be closed."""
+        """Ignores all further requests, because the connections will be closed."""
         self._is_stopped = True
 
     def on_requests(self, connection: Connection, commands: list[RemotingCommand]) -> None:
-        """Answers the requests of one read, in order. Postpones those that the turn of the event loop has no room for."""
+        """Handles the requests of one read, in order. Postpones the rest when the time of the turn is up."""
         if self._is_stopped:
             return
         if self._under_way and not self._is_done(connection):
@@ -113,7 +113,7 @@ class Dispatcher:
                 return
 
     def _is_done(self, connection: Connection) -> bool:
-        """Continues the work of the connection's request, if there is any. Returns whether none is left."""
+        """Continues the connection's unfinished work, if any. Returns True if none is left."""
         if connection not in self._under_way:
             return True
         command, steps = self._under_way[connection]
@@ -131,17 +131,17 @@ class Dispatcher:
         return True
 
     def on_connected(self, connection: Connection) -> None:
-        """Does nothing: a client is unknown before its heartbeat."""
+        """Does nothing. A client is registered by its heartbeat."""
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Closes the connection's work, and tells all listeners."""
+        """Closes the connection's unfinished work, and calls all listeners."""
         if connection in self._under_way:
             self._under_way.pop(connection)[1].close()
         for forget in self._on_disconnected:
             try:
                 forget(connection)
             except Exception:
-                logger.exception("while forgetting the connection of %s", connection.peer)
+                logger.exception("a listener failed at the end of the connection of %s", connection.peer)
 
     def answer_error(self, command: RemotingCommand, error: Exception) -> bytes:
         """Returns the frame that answers a request with an error."""
@@ -155,7 +155,7 @@ class Dispatcher:
 
 
 def guard_of(hook: RpcHook) -> Guard:
-    """Returns a guard that passes peers' requests to the hook. A stopped request is refused; a one-way one is dropped."""
+    """Returns a guard that passes requests to the hook. A stopped request is refused, or ignored if it is one-way."""
 
     def guard(connection: Connection, request: RemotingCommand) -> None:
         try:

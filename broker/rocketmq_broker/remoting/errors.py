@@ -1,33 +1,33 @@
-"""The errors between two peers."""
+"""The errors of connections."""
 
 
 class RemotingError(Exception):
-    """Base of the errors of this package."""
+    """Base class of the errors of this package."""
 
 
 class ConnectFailed(RemotingError):
-    """A failed connection: nobody listens, or not in time. The request was not sent."""
+    """No connection could be opened, or not in time. The request was not sent."""
 
 
 class HandshakeFailed(ConnectFailed):
-    """A failed TLS handshake: the peer has no TLS, or does not accept this side's certificate."""
+    """The TLS handshake failed: the peer does not use TLS, or refused this end's certificate."""
 
 
 class CertificateRefused(HandshakeFailed):
-    """A certificate of the peer that this side does not accept."""
+    """This end does not accept the peer's certificate."""
 
 
 class ConnectionClosed(RemotingError):
-    """A connection that ended before the answer. Whether the peer carried out the request is unknown."""
+    """The connection ended before the answer. The request may or may not have been executed."""
 
 
 class RemotingTimeout(RemotingError):
-    """A missing answer. Whether the peer carried out the request is unknown."""
+    """No answer arrived in time. The request may or may not have been executed."""
 
 
 class TooManyRequests(RemotingError):
-    """A request that was not sent, because too many wait for their answers."""
+    """The request was not sent, because too many requests wait for answers."""
 
 
 class StoppedByHook(RemotingError):
-    """A request that the program's own RPC hook stopped before it left, or whose answer it stopped."""
+    """The program's RPC hook stopped the request or its answer."""

@@ -1,12 +1,12 @@
-"""The event loop of a program that serves connections. It asks the system less often, and sleeps less often, than asyncio's own.
+"""An event loop for servers, with fewer system calls and fewer sleeps than asyncio's default loop.
 
-**Once for each read.** What a read leaves to do (write the commit log, end the turn, send answers) is called in the event loop's
-next turn. asyncio asks the system again before that turn, without waiting, and puts what it finds behind these calls: with one
-message in flight it finds nothing. So that question is left out. The calls run before the next read, as in asyncio's own loop,
-and the turn after them asks for all that has come meanwhile.
+**One poll per read.** The work that follows a read (writing the commit log, ending the turn, sending answers) runs in the event
+loop's next iteration. Before that iteration, asyncio polls the selector again without waiting, and with one message in flight
+finds nothing. This loop skips that poll. The work still runs before the next read, as in asyncio's loop, and the following
+iteration polls for all new input.
 
-**Busy polling.** To sleep and to be woken takes longer than the broker needs for a message. Where the last wait was short, the
-next one asks without sleeping for a moment, and yields the processor each time to whoever wants it.
+**Busy polling.** Sleeping and waking up takes longer than the broker needs to handle a message. After a short wait, the next
+wait polls for a moment before it sleeps, and yields the processor after each poll.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class OnceAnswered(selectors.DefaultSelector):
-    """The system's selector. After an answer with ready files it finds nothing, once, if it is asked without waiting."""
+    """The system's selector, which skips one poll without a timeout after each result with ready files."""
 
     def __init__(self, busy_poll_s: float = 0.0) -> None:
-        """A wait that follows one shorter than `busy_poll_s` asks for so many seconds before it sleeps; 0: it sleeps at once."""
+        """After a wait shorter than `busy_poll_s`, the next wait polls for that time before it sleeps. 0 disables polling."""
         super().__init__()
         self._busy_poll_s = busy_poll_s
         self._was_short = False
         self._has_answered = False
 
     def select(self, timeout: float | None = None) -> Ready:
-        """Returns the ready files, as the system's selector does, or an empty list if the loop has calls to make."""
+        """Returns the ready files, or an empty list for the skipped poll."""
         if self._has_answered and timeout == 0:
             self._has_answered = False
             return []
@@ -61,7 +61,7 @@ def new_event_loop(busy_poll_s: float = 0.0) -> asyncio.AbstractEventLoop:
 
 
 def event_of_stop_signals() -> asyncio.Event:
-    """Returns an event of the running loop that SIGTERM and Ctrl-C set, from now on."""
+    """Returns an event of the running loop that SIGTERM and Ctrl-C set."""
     stopping = asyncio.Event()
     for number in STOP_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)

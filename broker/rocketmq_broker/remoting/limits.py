@@ -1,4 +1,4 @@
-"""The bounds of one connection."""
+"""The limits of one connection."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from typing import Final
 from rocketmq_broker.protocol.frame import MAX_FRAME_LENGTH
 
 MAX_REQUEST_HEADER_LENGTH: Final = 512 * 1024
-"""Bytes. The longest headers of requests hold a message's properties, 32 KiB, or a subscription. A binary one takes up to
-40 ms to read. The answer to a batch is a header with all its ids, and may be much longer."""
+"""Maximum length of a request's header in bytes. The longest headers contain a message's properties (32 KiB) or a
+subscription. Decoding a binary header of this length takes up to 40 ms. Response headers may be longer, because the answer to
+a batch contains all message ids."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """The bounds of one connection."""
+    """The limits of one connection."""
 
     max_frame_length: int = MAX_FRAME_LENGTH
     max_header_length: int = MAX_FRAME_LENGTH
     idle_timeout_s: float = 120.0
-    """The time without traffic after which the connection is closed."""
+    """The connection is closed after this time without traffic."""
     frame_timeout_s: float = 120.0
-    """The time after which an incomplete frame closes the connection; up to twice as long may pass before it is noticed."""
+    """The connection is closed if a frame is incomplete after this time, at the latest after twice this time."""
     high_water_bytes: int = 1024 * 1024
-    """Unsent bytes above which nothing is read, and no request already read is answered."""
+    """Above this number of unsent bytes, the connection does not read and does not handle requests."""
     max_unsent_bytes: int = 64 * 1024 * 1024
-    """Unsent bytes above which the connection is closed: the peer does not read."""
+    """Above this number of unsent bytes, the connection is closed."""
     close_timeout_s: float = 3.0
-    """The time that closing waits for unsent bytes."""
+    """The time for which closing waits until all data is sent."""

@@ -1,4 +1,4 @@
-"""The encoding of long tables and lists in steps: without a pause it would stop the event loop."""
+"""Encodes long tables and lists in steps, so that the event loop is not blocked."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 def table_in_steps(
     entries: Iterable[tuple[K, T]], encode: Callable[[dict[K, T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Returns the result of `encode` for all entries, a body with one table, and yields after every `at_once` of them.
+    """Returns the result of `encode`, a body with one table, for all entries. Yields after every `at_once` entries.
 
-    Raises RequestRefused if no frame can hold it: `advice` tells the peer an alternative.
+    Raises RequestRefused if the body is too long for a frame; its text contains `advice`.
     """
     return _in_steps(entries, lambda part: encode(dict(part)), b"{}", at_once=at_once, advice=advice)
 
@@ -28,14 +28,14 @@ def table_in_steps(
 def list_in_steps(
     entries: Iterable[T], encode: Callable[[list[T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Returns the result of `encode` for a body whose first list has the entries; otherwise like `table_in_steps`."""
+    """Returns the result of `encode`, a body whose first list contains the entries. Otherwise the same as `table_in_steps`."""
     return _in_steps(entries, encode, b"[]", at_once=at_once, advice=advice)
 
 
 def refuse_long(length: int, advice: str) -> None:
-    """Raises RequestRefused if no frame can hold an answer of that many bytes."""
+    """Raises RequestRefused if an answer of that many bytes is too long for a frame."""
     if length > MAX_ANSWER_LENGTH:
-        remark = f"the answer has more than {MAX_ANSWER_LENGTH} bytes, which no frame can have: {advice}"
+        remark = f"answer too long: more than {MAX_ANSWER_LENGTH} bytes; {advice}"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 

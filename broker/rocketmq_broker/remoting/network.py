@@ -1,4 +1,4 @@
-"""The source of connections: TCP, unless a test replaces it with its own network."""
+"""Opens and accepts connections. It uses TCP unless a test replaces it by another network."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ class Listener(Protocol):
         """Returns the port's number."""
 
     def start(self) -> None:
-        """Accepts connections when it returns. Raises OSError."""
+        """Starts accepting connections. Raises OSError."""
 
     def stop(self) -> None:
-        """Stops accepting, and releases the port. Accepted connections stay."""
+        """Stops accepting connections, and releases the port. Accepted connections stay open."""
 
 
 class Network(Protocol):
-    """The port to a network for the remoting package."""
+    """The interface of the remoting package to a network."""
 
     async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
-        """Binds the port, any free one for 0, but does not listen yet. Raises OSError."""
+        """Binds the port without listening. Port 0 means any free port. Raises OSError."""
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Makes a connection. Raises OSError, ssl.SSLError."""
+        """Opens a connection. Raises OSError or ssl.SSLError."""
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Returns the protocol that takes the place of a server's own, for a connection that came by no port of the network."""
+        """Returns the protocol to use instead of a server's own for a connection that was not accepted by this network."""
 
 
 class TcpNetwork:
     """The network of TCP sockets."""
 
     async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
-        """Binds a TCP port, any free one for 0, but does not listen yet. Raises OSError."""
+        """Binds a TCP port without listening. Port 0 means any free port. Raises OSError."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(new_protocol, host, port, start_serving=False)
-        # asyncio resolves the name and binds; the acceptor accepts.
+        # asyncio resolves the name and binds the sockets, which the acceptor then uses.
         sockets = [sock.dup() for sock in server.sockets]
         server.close()
         for sock in sockets:
@@ -56,7 +56,7 @@ class TcpNetwork:
         return Acceptor(sockets, new_protocol, backlog)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Makes a TCP connection, with TLS if `tls` is given. Raises OSError, ssl.SSLError."""
+        """Opens a TCP connection, with TLS if `tls` is given. Raises OSError or ssl.SSLError."""
         loop = asyncio.get_running_loop()
         _, protocol = await loop.create_connection(
             new_protocol, host, port, ssl=tls, server_hostname=host if tls is not None else None
@@ -64,7 +64,7 @@ class TcpNetwork:
         return protocol
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Returns the server's own protocol."""
+        """Returns the protocol unchanged."""
         return protocol
 
 
@@ -78,7 +78,7 @@ def current_network() -> Network:
 
 @contextmanager
 def on_network(network: Network) -> Iterator[None]:
-    """Makes `network` the current one inside the block. Servers and clients that are made inside keep it."""
+    """Makes `network` the current one inside the block. Servers and clients created inside keep it."""
     token = _current.set(network)
     try:
         yield
@@ -87,5 +87,5 @@ def on_network(network: Network) -> Iterator[None]:
 
 
 def connect_by(network: Network) -> None:
-    """Makes `network` the current one for the rest of the caller's context."""
+    """Makes `network` the current one in the rest of the caller's context."""
     _current.set(network)

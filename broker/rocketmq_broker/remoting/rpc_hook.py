@@ -1,4 +1,4 @@
-"""A hook between a client and its connections: it gets requests and answers, and can stop them (RocketMQ's RPCHook)."""
+"""A hook that gets requests and answers, and can stop them (RocketMQ's RPCHook)."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from rocketmq_broker.remoting.errors import StoppedByHook
 
 
 class RpcHook(Protocol):
-    """The hook that a program provides. Its methods are called on the event loop and must not block for long."""
+    """The interface of a hook. Its methods are called on the event loop and must not block for long."""
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Gets a request before it leaves for `address`, or one that a broker at `address` has sent: a check-back, for instance.
+        """Called with each request before it is sent to `address`, and with each request received from a broker at `address`.
 
-        Any error it raises stops the request: one of the client does not leave, one of a broker is not handled.
+        Any exception stops the request: it is not sent, or not handled. A check-back is an example of a broker's request.
         """
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Gets the answer to a request of the client. Any error it raises stops the answer."""
+        """Called with the answer to a request of the client. Any exception stops the answer."""
 
 
 class HookedRequests(OwnRequests):
-    """Requests that pass a hook, as do their answers."""
+    """Requests that are passed to a hook, with their answers."""
 
     def __init__(
         self,
@@ -45,7 +45,10 @@ class HookedRequests(OwnRequests):
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """Returns frame and future like OwnRequests. Raises StoppedByHook; if the future does, the request has left."""
+        """Returns the frame and the future, as OwnRequests does. Raises StoppedByHook if the request is stopped.
+
+        The future raises StoppedByHook if the answer is stopped.
+        """
         request = _command(code, header, body)
         ask_hook(self._hook, self.peer, request)
         frame, answer = super().new(code, header, body, timeout_ms)
@@ -70,21 +73,21 @@ class HookedRequests(OwnRequests):
         try:
             self._hook.do_after_response(self.peer, request, answer.result())
         except Exception as reason:
-            seen.set_exception(StoppedByHook(f"the answer of {self.peer} was stopped by the RPC hook: {_in_words(reason)}"))
+            seen.set_exception(StoppedByHook(f"the RPC hook stopped the answer of {self.peer}: {_in_words(reason)}"))
         else:
             seen.set_result(answer.result())
 
 
 def ask_hook(hook: RpcHook, address: str, request: RemotingCommand) -> None:
-    """Passes a request to the hook. Raises StoppedByHook with the reason if the hook raises any error."""
+    """Passes a request to the hook. Raises StoppedByHook if the hook raises any exception."""
     try:
         hook.do_before_request(address, request)
     except Exception as reason:
-        raise StoppedByHook(f"stopped by the RPC hook: {_in_words(reason)}") from reason
+        raise StoppedByHook(f"the RPC hook stopped the request: {_in_words(reason)}") from reason
 
 
 def _command(code: int, header: CommandHeader | None, body: bytes) -> RemotingCommand:
-    """Returns the request for a hook; it has no opaque yet."""
+    """Returns the request to pass to a hook. It has no opaque yet."""
     fields = msgspec.Raw(header.encode_json() if header is not None else b"")
     return RemotingCommand(code=code, opaque=0, json_fields=fields, body=body)
 

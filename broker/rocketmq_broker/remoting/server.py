@@ -1,4 +1,4 @@
-"""The listening end (RocketMQ's NettyRemotingServer)."""
+"""A server that accepts connections (RocketMQ's NettyRemotingServer)."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from rocketmq_broker.remoting.network import Listener, current_network
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import Opening, ServerContexts, TlsMode
 
-DEFAULT_MOST_CONNECTIONS: Final = 20_000
+DEFAULT_MAX_CONNECTIONS: Final = 20_000
 
 
 class RemotingServer:
-    """A server that accepts connections and hands their requests to one handler."""
+    """Accepts connections, and passes their requests to one handler."""
 
     def __init__(
         self,
@@ -28,14 +28,13 @@ class RemotingServer:
         steady_ns: Callable[[], int],
         limits: ConnectionLimits | None = None,
         memory: MemoryBudget | None = None,
-        most_connections: int = DEFAULT_MOST_CONNECTIONS,
+        max_connections: int = DEFAULT_MAX_CONNECTIONS,
         backlog: int = 1024,
         contexts: ServerContexts | None = None,
     ) -> None:
-        """Port 0 takes any free port. `memory` may be shared with other servers; connections beyond the most are closed.
+        """Port 0 takes any free port. `memory` may be shared with other servers. `steady_ns` is a monotonic clock.
 
-        `steady_ns` returns nanoseconds since an arbitrary moment.
-        Without `contexts`, or where their mode is disabled, TLS is refused.
+        Connections beyond `max_connections` are closed. TLS is refused if `contexts` is None or its mode is disabled.
         """
         self.host = host
         self.connections: set[Connection] = set()
@@ -44,7 +43,7 @@ class RemotingServer:
         self._handler = handler
         self._limits = limits or ConnectionLimits(max_header_length=MAX_REQUEST_HEADER_LENGTH)
         self._memory = memory or MemoryBudget()
-        self._most_connections = most_connections
+        self._max_connections = max_connections
         self._steady_ns = steady_ns
         self._turn: Turn | None = None
         self._complaints = Complaints()
@@ -56,28 +55,28 @@ class RemotingServer:
 
     @property
     def port(self) -> int:
-        """Returns the port on which it listens, once started."""
+        """Returns the port on which the server listens. Call it after `bind` or `start`."""
         return self._port
 
     async def bind(self) -> None:
-        """Binds the port, but does not listen yet. Raises OSError if the address cannot be used."""
+        """Binds the port without listening. Raises OSError if the address cannot be used."""
         await self._bind()
 
     async def start(self) -> None:
-        """Listens when it returns. Raises OSError if the address cannot be used."""
+        """Starts listening. Raises OSError if the address cannot be used."""
         listener = self._listener or await self._bind()
         listener.start()
 
     def stop_listening(self) -> None:
-        """Stops accepting connections; open ones stay."""
+        """Stops accepting connections. Open ones stay open."""
         if self._listener is not None:
             self._listener.stop()
 
     async def stop(self) -> None:
-        """Stops listening, sends what is unsent and closes all connections."""
+        """Stops listening, sends all unsent data, and closes all connections."""
         self.stop_listening()
         await self._tasks.stop()
-        closing = sorted(self.connections, key=lambda connection: connection.peer)  # the same order each time
+        closing = sorted(self.connections, key=lambda connection: connection.peer)  # in a reproducible order
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
@@ -97,7 +96,7 @@ class RemotingServer:
             complaints=self._complaints,
             turn=self._turn,
             memory=self._memory,
-            most_connections=self._most_connections,
+            max_connections=self._max_connections,
         )
         if self._contexts is None or self._contexts.mode is TlsMode.DISABLED:
             return connection

@@ -1,4 +1,4 @@
-"""Tasks with an owner that starts and ends them."""
+"""Groups of background tasks that their owner starts and stops."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _AFTER_FAILURE_S: Final = 1.0
 
 
 class Tasks:
-    """Background tasks that `stop` ends; start none after it. An error in one is logged and ends nothing else."""
+    """Background tasks. `stop` ends them; do not start any after it. An error in one task is logged and affects no other."""
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[Any], None] = {}
-        """In the order of their starts: in a simulated world they end in the same order each time."""
+        """In the order of their starts, so that they end in a reproducible order in a simulated world."""
         self._timers: list[RepeatedCall] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
-        """Runs the work until it is done. Its error is logged unless the task is awaited."""
+        """Starts the work in a task, and returns the task. Logs its error unless `is_awaited`."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._tasks.pop)
@@ -34,7 +34,7 @@ class Tasks:
         return task
 
     def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
-        """Calls the action repeatedly: first after `seconds`, then `seconds` after each return."""
+        """Calls the action repeatedly, first after `seconds`, and then `seconds` after each call has returned."""
         self._timers.append(RepeatedCall(name, seconds, _Attempts(name, action, seconds)))
 
     def when_due(
@@ -46,22 +46,23 @@ class Tasks:
         rest_s: float,
         due_s: Callable[[], float | None] | None = None,
     ) -> None:
-        """Calls the action repeatedly: each time after the seconds that it returns, or as soon as the alarm rings.
+        """Calls the action repeatedly, after the number of seconds that it returns or when the alarm rings.
 
-        None waits for the alarm alone. At least `rest_s` seconds pass between two calls. An action that fails is called again
-        after a second. `due_s` returns after the rest how long to wait, so that no work settled meanwhile causes a call.
+        If it returns None, waits only for the alarm. At least `rest_s` seconds pass between two calls. An action that fails is
+        called again after 1 s. `due_s`, if given, is called after the rest and returns the time to wait, so that work settled
+        during the rest causes no call.
         """
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 
     async def settle(self, timeout_s: float) -> None:
-        """Waits until all tasks have ended by themselves, at most `timeout_s`."""
+        """Waits up to `timeout_s` until all tasks have ended by themselves."""
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=timeout_s)
 
     async def stop(self) -> None:
-        """Cancels all running tasks, and returns when they have ended. The log names a task that does not end within 2 s.
+        """Cancels all running tasks, and waits until they have ended. Logs an error for each task that does not end within 2 s.
 
-        A task may call it; that task is not cancelled.
+        One of the tasks may call it. That task is not cancelled.
         """
         for timer in self._timers:
             timer.stop()
@@ -72,7 +73,7 @@ class Tasks:
         if tasks:
             _, unending = await asyncio.wait(tasks, timeout=_END_WITHIN_S)
             for task in unending:
-                logger.error("%s does not end", task.get_name())
+                logger.error("%s did not end within %g s", task.get_name(), _END_WITHIN_S)
 
 
 def _note(task: asyncio.Task[Any]) -> None:
@@ -86,7 +87,7 @@ def _log(task: asyncio.Task[Any]) -> None:
 
 
 class _Attempts(Generic[T]):
-    """A call of an action that may fail. Each failure is logged, those of the disk once."""
+    """Calls an action, and logs its errors. A repeated OSError is logged once."""
 
     def __init__(self, name: str, action: Callable[[], T], again_after_s: float) -> None:
         self._name = name
@@ -94,7 +95,7 @@ class _Attempts(Generic[T]):
         self._again_after_s = again_after_s
         self._complaint = ""
         self.has_failed = False
-        """Whether the latest call failed."""
+        """True if the latest call failed."""
 
     def __call__(self, *, otherwise: T) -> T:
         """Returns the action's result, or `otherwise` if it failed."""
@@ -102,20 +103,20 @@ class _Attempts(Generic[T]):
         try:
             result = self._action()
         except OSError as error:
-            # A full disk, for example: a stack trace adds nothing to the error's text, and one line is enough.
+            # For a full disk, for example, the error's text is sufficient without a traceback.
             if str(error) != self._complaint:
                 self._complaint = str(error)
-                logger.error("%s failed, and is tried again every %g s: %s", self._name, self._again_after_s, error)
+                logger.error("%s failed, retrying every %g s: %s", self._name, self._again_after_s, error)
             return otherwise
         except Exception:
-            logger.exception("%s failed; it is tried again in %g s", self._name, self._again_after_s)
+            logger.exception("%s failed, retrying in %g s", self._name, self._again_after_s)
             return otherwise
         self.has_failed, self._complaint = False, ""
         return result
 
 
 class RepeatedCall:
-    """A repeated call of an action. It is no task, which would cost another iteration of the event loop each time."""
+    """Calls an action repeatedly by a timer. A task would need another iteration of the event loop each time."""
 
     def __init__(self, name: str, seconds: float, attempt: _Attempts[object]) -> None:
         self.name = name
@@ -131,7 +132,7 @@ class RepeatedCall:
         self._next.cancel()
 
     def act(self) -> None:
-        """Calls the action once. Its error is logged."""
+        """Calls the action once. Logs its error."""
         self._attempt(otherwise=None)
 
     def _call(self) -> None:

@@ -40,7 +40,7 @@ async def test_a_web_server_where_the_name_server_should_be_is_named_as_such() -
     listening = await asyncio.start_server(web_server, "127.0.0.1", 0)
     address = f"127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     async with running(Producer("p", namesrv_addr=address, **PATIENT)) as producer:
-        with pytest.raises(NameServerUnreachable, match=f"no name server answers at {address}.*the peer speaks HTTP"):
+        with pytest.raises(NameServerUnreachable, match=f"no name server answers at {address}.*the peer uses HTTP"):
             await producer.send(Message.of("orders", b"x"))
     listening.close()
 

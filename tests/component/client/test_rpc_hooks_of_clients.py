@@ -96,6 +96,6 @@ async def test_a_question_of_a_pull_consumer_can_be_stopped_too(rocketmq: Rocket
         consumer = PullConsumer("c", namesrv_addr=rocketmq.namesrv_addr, rpc_hook=Losing(RequestCode.GET_MIN_OFFSET))
         async with consumer:
             queue, *_ = await consumer.queues("orders")
-            with pytest.raises(BrokerUnreachable, match="GET_MIN_OFFSET: stopped by the RPC hook: lost on its way"):
+            with pytest.raises(BrokerUnreachable, match="GET_MIN_OFFSET: the RPC hook stopped the request: lost on its way"):
                 await consumer.min_offset(queue)
             assert await consumer.min_offset(queue) == 0

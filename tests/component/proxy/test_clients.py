@@ -176,7 +176,7 @@ async def test_gRPC_on_the_other_port_gets_a_sentence_in_the_log_and_an_end(
     async with connected(rocketmq.broker_addr) as client:
         with pytest.raises(grpc.aio.AioRpcError):
             await client.call("QueryRoute")
-    assert "the peer speaks HTTP, not RocketMQ's remoting protocol" in caplog.text
+    assert "the peer uses HTTP instead of RocketMQ's remoting protocol" in caplog.text
 
 
 async def test_damaged_messages_get_answers_and_no_line_in_the_log(client: ApiClient, caplog: pytest.LogCaptureFixture) -> None:

@@ -72,7 +72,7 @@ async def test_a_listener_out_of_descriptors_says_so_once_and_goes_on_by_itself(
     assert sock.failures == 0
     (record,) = caplog.records
     assert (record.levelno, record.exc_info) == (logging.ERROR, None)
-    assert "no more connections can be taken" in record.getMessage()
+    assert "no more connections can be accepted" in record.getMessage()
     assert "Too many open files; the limit is" in record.getMessage()
 
 

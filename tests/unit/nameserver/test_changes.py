@@ -31,7 +31,7 @@ def test_its_own_machine_changes_what_it_says_and_others_do_not(code: int) -> No
 
 def test_who_is_refused_is_told_what_to_do() -> None:
     peer: Any = SimpleNamespace(peer_ip="192.0.2.7")
-    with pytest.raises(RequestRefused, match=r"192\.0\.2\.7 may not: .*adminAddresses"):
+    with pytest.raises(RequestRefused, match=r"is not allowed from 192\.0\.2\.7: .*adminAddresses"):
         from_addresses(None)(peer, RemotingCommand(code=RequestCode.DELETE_TOPIC_IN_NAMESRV, opaque=1))
 
 

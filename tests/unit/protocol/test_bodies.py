@@ -130,7 +130,7 @@ def test_maps_from_queues_are_written_with_object_keys() -> None:
 
 @pytest.mark.parametrize("table", [b"[1]", b"5", b'"x"', b'{"x":7}', b'{"{}":7}', b"{5:7}", b'{{"queueId":3}:7}'])
 def test_what_is_no_map_from_queues_is_refused_in_words(table: bytes) -> None:
-    with pytest.raises(BodyError, match="a body that is no ResetOffsetBody"):
+    with pytest.raises(BodyError, match="invalid ResetOffsetBody body"):
         ResetOffsetBody.decode(b'{"offsetTable":%b}' % table)
 
 
@@ -198,7 +198,7 @@ def test_locked_queues_are_named_as_java_names_them() -> None:
     ],
 )  # fmt: skip
 def test_a_damaged_body_is_refused_in_words(damaged: bytes) -> None:
-    with pytest.raises(BodyError, match="a body"):
+    with pytest.raises(BodyError, match="invalid HeartbeatData body"):
         HeartbeatData.decode(damaged)
 
 
@@ -254,12 +254,12 @@ def test_a_damaged_compressed_registration_is_refused() -> None:
     ):
         with pytest.raises(BodyError):
             read_compressed(damaged)
-    with pytest.raises(BodyError, match="where a topic should be"):
+    with pytest.raises(BodyError, match="invalid topic"):
         read_compressed(zlib.compress(inflated.replace(b"orders 4", b"orders x")))
 
 
 def test_a_registration_that_inflates_without_end_is_refused() -> None:
-    with pytest.raises(BodyError, match="more than"):
+    with pytest.raises(BodyError, match="too long: at most"):
         read_compressed(zlib.compress(bytes(65 * 1024 * 1024)))
 
 

@@ -50,9 +50,9 @@ def test_many_topics_are_read_in_steps(count: int, steps: int) -> None:
 
 def test_more_topics_than_may_be_are_refused_before_they_are_read() -> None:
     data = inflated(body_with({name: TopicConfig(name) for name in ("a", "b", "c")}))
-    assert len(read(data, most_topics=3).topic_config_serialize_wrapper.topic_config_table) == 3
-    with pytest.raises(BodyError, match="a compressed registration with 3 topics; 2 are the most"):
-        read(data, most_topics=2)
+    assert len(read(data, max_topics=3).topic_config_serialize_wrapper.topic_config_table) == 3
+    with pytest.raises(BodyError, match="too many topics in a compressed registration: 3, at most 2"):
+        read(data, max_topics=2)
 
 
 def test_every_tear_is_told() -> None:
@@ -64,7 +64,7 @@ def test_every_tear_is_told() -> None:
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 2**31 - 1])
 def test_a_part_of_an_impossible_length_is_named(length: int) -> None:
-    with pytest.raises(BodyError, match=f"a part of {length} bytes at byte 4 of 4"):
+    with pytest.raises(BodyError, match=f"invalid length in a compressed registration: {length}, at most 0"):
         read(struct.pack(">i", length))
 
 
@@ -73,12 +73,12 @@ def test_a_topic_that_makes_no_sense_is_quoted(text: str) -> None:
     whole = inflated(body_with({"orders": TopicConfig("orders")}))
     topic = b"orders 16 16 6 SINGLE_TAG"
     damaged = whole.replace(struct.pack(">i", len(topic)) + topic, struct.pack(">i", len(text)) + text.encode())
-    with pytest.raises(BodyError, match="where a topic should be"):
+    with pytest.raises(BodyError, match="invalid topic"):
         read(damaged)
 
 
 def test_what_was_never_compressed_says_so() -> None:
-    with pytest.raises(BodyError, match="a compressed registration that cannot be inflated"):
+    with pytest.raises(BodyError, match="compressed registration cannot be inflated"):
         finish(RegisterBrokerBody.read_compressed(b"{}"))
 
 

@@ -167,21 +167,21 @@ def test_of_two_fields_of_one_name_the_last_one_counts() -> None:
 
 def test_a_binary_value_that_is_no_utf_8_is_refused() -> None:
     damaged = fields_of.encode_binary({"topic": "x"})[:-1] + b"\xff"
-    with pytest.raises(HeaderError, match="the extension fields of a binary header are torn"):
+    with pytest.raises(HeaderError, match="extension fields of a binary header are malformed"):
         fields_of.decode_binary(damaged)
 
 
 def test_lengths_that_do_not_add_up_are_named() -> None:
     data = fields_of.encode_binary({"topic": "long"})[:-1]
     with pytest.raises(
-        HeaderError, match=f"the extension fields have {len(data)} bytes; their lengths add up to {len(data) + 1}"
+        HeaderError, match=f"extension fields have {len(data)} bytes, but the sum of their lengths is {len(data) + 1}"
     ):
         fields_of.decode_binary(data)
 
 
 @pytest.mark.parametrize("data", [b"[]", b"7", b'"x"', b'{"a":[]}', b'{"a":{}}', b"{", b"", b'{"a":"\xff"}'])
 def test_json_fields_that_are_no_strings_are_refused(data: bytes) -> None:
-    with pytest.raises(HeaderError, match="the extFields of a header are no JSON object of strings"):
+    with pytest.raises(HeaderError, match="extFields of a header must be a JSON object of strings"):
         fields_of.decode_json(data)
 
 

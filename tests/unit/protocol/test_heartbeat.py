@@ -51,7 +51,7 @@ def test_constants_come_by_name_and_by_ordinal(member: str, constants: type[Enum
 @pytest.mark.parametrize("value", ["-1", "99", '"SOMETIMES"', "1.5", "[]", "true"])
 @pytest.mark.parametrize("member", ["consumeType", "messageModel", "consumeFromWhere"])
 def test_a_constant_that_nobody_knows_is_refused(member: str, value: str) -> None:
-    with pytest.raises(BodyError, match="a body that is no HeartbeatData"):
+    with pytest.raises(BodyError, match="invalid HeartbeatData body"):
         HeartbeatData.decode(consumer_with(member, value))
 
 

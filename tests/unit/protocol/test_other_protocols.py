@@ -36,7 +36,7 @@ def test_a_connection_is_known_by_its_first_bytes(beginning: bytes, protocol: st
 
 def test_the_meaning_says_what_can_be_done() -> None:
     assert "tls.server.mode" in meaning("TLS")
-    assert "has the wrong port" in meaning("HTTP")
+    assert "check the port" in meaning("HTTP")
 
 
 @pytest.mark.parametrize(("data", "protocol"), [(b"GET / HTTP/1.1\r\n", "HTTP"), (b"\x16\x03\x01\x02\x00", "TLS")])

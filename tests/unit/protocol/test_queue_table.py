@@ -44,7 +44,7 @@ def test_a_queue_has_the_members_of_javas_in_their_order() -> None:
     "key", [b"{}", b'{"topic":"t"}', b'{"topic":1,"brokerName":"b","queueId":0}', b'{"topic":"t","brokerName":"b","queueId":"x"}']
 )
 def test_a_key_that_is_no_queue_is_refused(key: bytes) -> None:
-    with pytest.raises(BodyError, match="a body that is no ResetOffsetBody"):
+    with pytest.raises(BodyError, match="invalid ResetOffsetBody body"):
         ResetOffsetBody.decode(b'{"offsetTable":{%b:7}}' % key)
 
 

@@ -70,5 +70,5 @@ def test_null_for_tables_stands_for_empty_ones() -> None:
     ],
 )
 def test_what_is_no_route_is_refused_in_words(text: bytes) -> None:
-    with pytest.raises(BodyError, match="a body that is no TopicRouteData"):
+    with pytest.raises(BodyError, match="invalid TopicRouteData body"):
         TopicRouteData.decode(text)

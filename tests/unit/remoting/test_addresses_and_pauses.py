@@ -30,7 +30,7 @@ def test_an_address_is_host_and_port(address: str, parts: tuple[str, int]) -> No
 
 @pytest.mark.parametrize("address", ["", "host", "host:", ":1", "host:-1", "host:65536", "host:1.5", "host:x"])
 def test_what_is_no_address_says_what_one_looks_like(address: str) -> None:
-    with pytest.raises(ValueError, match="is no address: HOST:PORT is expected"):
+    with pytest.raises(ValueError, match="address must be HOST:PORT"):
         split_address(address)
 
 

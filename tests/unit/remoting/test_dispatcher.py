@@ -112,7 +112,7 @@ def test_everybody_hears_of_a_closed_connection_whatever_one_of_them_does() -> N
         raise KeyError
 
     dispatcher = Dispatcher(on_disconnected=[broken])
-    dispatcher.tell_disconnected(heard.append)
+    dispatcher.add_disconnect_listener(heard.append)
     wire = Wire()
     dispatcher.on_disconnected(wire)
     assert heard == [wire]

@@ -65,7 +65,7 @@ def test_a_frame_that_is_never_whole_ends_it_though_bytes_come(watched: Watched,
         watched.loop.pass_time(10)
         watched.moves()
     assert watched.closed == 1
-    assert "after 100 s a frame is not whole" in caplog.text
+    assert "a frame is incomplete after 100 s" in caplog.text
 
 
 def test_a_frame_that_is_whole_in_time_ends_nothing(watched: Watched) -> None:

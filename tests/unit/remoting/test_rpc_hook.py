@@ -87,7 +87,7 @@ async def test_a_request_that_it_stops_has_no_frame(
     ask: Callable[[HookedRequests], object], requests: HookedRequests, hook: Hook, loop: FakeLoop
 ) -> None:
     hook.before = ValueError("not today")
-    with pytest.raises(StoppedByHook, match=r"^stopped by the RPC hook: not today$"):
+    with pytest.raises(StoppedByHook, match=r"^the RPC hook stopped the request: not today$"):
         ask(requests)
     assert loop.waiting == []
 
@@ -96,7 +96,7 @@ async def test_an_answer_that_it_stops_is_an_error_for_whoever_waits(requests: H
     hook.after = ValueError()
     frame, answer = requests.new(33, HEADER, b"", 1000)
     answered(requests, frame)
-    with pytest.raises(StoppedByHook, match=r"the answer of 10\.0\.0\.1:5 was stopped by the RPC hook: ValueError"):
+    with pytest.raises(StoppedByHook, match=r"the RPC hook stopped the answer of 10\.0\.0\.1:5: ValueError"):
         await answer
 
 
@@ -124,5 +124,5 @@ def test_what_a_peer_asks_is_refused_if_the_hook_stops_it(hook: Hook) -> None:
     guard(cast(Connection, Peer()), request)
     assert hook.seen == [("before", PEER, 39, {}, b"half message")]
     hook.before = ValueError("not today")
-    with pytest.raises(RequestRefused, match="stopped by the RPC hook: not today"):
+    with pytest.raises(RequestRefused, match="the RPC hook stopped the request: not today"):
         guard(cast(Connection, Peer()), request)

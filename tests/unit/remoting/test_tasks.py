@@ -79,7 +79,7 @@ async def test_a_task_that_heeds_no_cancellation_is_named(
     task = tasks.start("stubborn", stubborn())
     await asyncio.sleep(0)
     await tasks.stop()
-    assert [record.getMessage() for record in caplog.records] == ["stubborn does not end"]
+    assert [record.getMessage() for record in caplog.records] == ["stubborn did not end within 0.01 s"]
     enough.set()
     await task
 
@@ -97,9 +97,7 @@ async def test_what_is_repeated_is_repeated_after_an_error_that_is_told_once(cap
     tasks.every(0.001, "retention", action)
     await thrice.wait()
     await tasks.stop()
-    assert [record.getMessage() for record in caplog.records] == [
-        "retention failed, and is tried again every 0.001 s: the disk is full"
-    ]
+    assert [record.getMessage() for record in caplog.records] == ["retention failed, retrying every 0.001 s: the disk is full"]
 
 
 async def test_what_is_due_is_called_after_the_time_it_asks_for_or_when_the_alarm_rings() -> None:
@@ -169,9 +167,7 @@ async def test_what_is_due_and_fails_is_tried_again_and_told_once(
     tasks.when_due("delivery", action, Alarm(), rest_s=0)
     await thrice.wait()
     await tasks.stop()
-    assert [record.getMessage() for record in caplog.records] == [
-        "delivery failed, and is tried again every 0.001 s: the disk is full"
-    ]
+    assert [record.getMessage() for record in caplog.records] == ["delivery failed, retrying every 0.001 s: the disk is full"]
 
 
 async def test_what_is_called_again_and_again_ends_with_its_owner() -> None:

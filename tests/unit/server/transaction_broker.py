@@ -125,7 +125,7 @@ class Handlers:
     def __init__(self) -> None:
         self.handlers: dict[int, Handler] = {}
         self._dispatcher = Dispatcher()
-        self.tell_disconnected = self._dispatcher.tell_disconnected
+        self.add_disconnect_listener = self._dispatcher.add_disconnect_listener
         self.on_disconnected = self._dispatcher.on_disconnected
 
     def add(self, handlers: Mapping[int, Handler]) -> None:

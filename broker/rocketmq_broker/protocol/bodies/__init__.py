@@ -1,4 +1,4 @@
-"""The bodies of requests and responses except heartbeat and route, under RocketMQ's own names."""
+"""The bodies of requests and responses except heartbeats and routes, with RocketMQ's names."""
 
 from rocketmq_broker.protocol.bodies.acl import GetBrokerClusterAclConfigResponseBody, PlainAccessConfig, versions_as_json
 from rocketmq_broker.protocol.bodies.broker import (

@@ -15,7 +15,7 @@ class PlainAccessConfig(BodyPart):
 
     access_key: str
     secret_key: str | None = None
-    """RocketMQ's brokers answer it; ours does not."""
+    """RocketMQ's brokers include it in answers; this broker does not."""
     white_remote_address: str | None = None
     admin: bool = False
     default_topic_perm: str | None = None
@@ -32,5 +32,5 @@ class GetBrokerClusterAclConfigResponseBody(Body):
 
 
 def versions_as_json(versions: Mapping[str, DataVersion]) -> str:
-    """Returns the versions of account files by their paths, as JSON for a header's field."""
+    """Returns the versions of account files, by path, as JSON for a header field."""
     return msgspec.json.encode(versions).decode()

@@ -1,4 +1,4 @@
-"""The broker's figures, and the raw units of its consume queues."""
+"""Statistics of a broker, and the units of its consume queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class KVTable(Body):
 
 
 class BrokerStatsItem(BodyPart):
-    """A figure over a period."""
+    """A statistic over a period."""
 
     sum: int = 0
     tps: float = 0.0

@@ -22,7 +22,7 @@ class GroupList(Body):
 
 
 class LockBatchRequestBody(Body):
-    """LOCK_BATCH_MQ: the queues that a member asks to lock."""
+    """The body of LOCK_BATCH_MQ: the queues to lock for a member."""
 
     consumer_group: str
     client_id: str
@@ -30,13 +30,13 @@ class LockBatchRequestBody(Body):
 
 
 class LockBatchResponseBody(Body):
-    """The queues that the member has locked now."""
+    """The answer to LOCK_BATCH_MQ: the queues that the member has locked."""
 
     lock_ok_mq_set: list[MessageQueueData] = msgspec.field(name="lockOKMQSet", default_factory=list)
 
 
 class UnlockBatchRequestBody(Body):
-    """UNLOCK_BATCH_MQ: the queues that a member gives back."""
+    """The body of UNLOCK_BATCH_MQ: the queues to unlock."""
 
     consumer_group: str
     client_id: str
@@ -44,7 +44,7 @@ class UnlockBatchRequestBody(Body):
 
 
 class ClientConnection(BodyPart):
-    """A client of a group in the broker's view (RocketMQ's Connection)."""
+    """A client of a group, as registered at the broker (RocketMQ's Connection)."""
 
     client_id: str
     client_addr: str
@@ -62,7 +62,7 @@ class ConsumerConnection(Body):
     message_model: MessageModel | None = None
     consume_from_where: ConsumeFromWhere | None = None
     disagreement: str | None = None
-    """How the members' subscriptions differ. RocketMQ's brokers do not compare them, and its tools pass over it."""
+    """How the members' subscriptions differ. RocketMQ's brokers do not set it, and its tools ignore it."""
 
 
 class ProducerConnection(Body):
@@ -72,7 +72,7 @@ class ProducerConnection(Body):
 
 
 class ProducerInfo(BodyPart):
-    """A producer in its broker's view."""
+    """A producer, as registered at the broker."""
 
     client_id: str
     remote_ip: str = msgspec.field(name="remoteIP")
@@ -90,7 +90,7 @@ class ProducerTableInfo(Body):
 
 
 class CheckClientRequestBody(Body):
-    """CHECK_CLIENT_CONFIG: a subscription to be checked."""
+    """The body of CHECK_CLIENT_CONFIG: a subscription to check."""
 
     client_id: str
     group: str
@@ -98,17 +98,17 @@ class CheckClientRequestBody(Body):
 
 
 class PopProgress(BodyPart):
-    """What a group popped from one queue and has not acknowledged.
+    """The messages of one queue that a group popped and has not acknowledged.
 
-    RocketMQ's answers have no such part, and its tools pass over it.
+    RocketMQ's brokers do not send it, and its tools ignore it.
     """
 
     oldest_store_time: int | None = None
-    """The time at which the first message in hand was stored, in milliseconds since the epoch; None without one."""
+    """The store time of the first unacknowledged message, in milliseconds since the epoch, or None."""
     next_visible_time: int | None = None
-    """The earliest end of an invisible time, in milliseconds since the epoch; None without a message in hand."""
+    """The earliest end of an invisible time, in milliseconds since the epoch, or None."""
     attempts: int = 1
-    """The most deliveries of one message, among the first ones in hand and the first one that waits for another attempt."""
+    """The highest number of deliveries among the first unacknowledged messages and the first message to be redelivered."""
 
 
 class OffsetWrapper(BodyPart):
@@ -117,20 +117,20 @@ class OffsetWrapper(BodyPart):
     broker_offset: int = 0
     consumer_offset: int = 0
     last_timestamp: int = 0
-    """The time at which the message consumed last was stored, in milliseconds since the epoch."""
+    """The store time of the last consumed message, in milliseconds since the epoch."""
     pull_offset: int | msgspec.UnsetType = msgspec.UNSET
-    """More than `consumer_offset` by the number of messages in hand (inflight). Brokers before RocketMQ 5 do not send it."""
+    """`consumer_offset` plus the number of unacknowledged messages (inflight). Brokers before RocketMQ 5 do not send it."""
     popped: PopProgress | msgspec.UnsetType = msgspec.UNSET
-    """Only where messages are in hand, or wait for another attempt."""
+    """Set only if messages are unacknowledged or wait to be redelivered."""
 
     @property
     def in_hand(self) -> int:
-        """Returns the number of messages that the group has got and not acknowledged, as RocketMQ's tools reckon it."""
+        """Returns the number of delivered but unacknowledged messages, computed as by RocketMQ's tools."""
         return 0 if self.pull_offset is msgspec.UNSET else max(0, self.pull_offset - self.consumer_offset)
 
 
 class ConsumeStats(Body):
-    """The answer to GET_CONSUME_STATS. Only tools read it."""
+    """The answer to GET_CONSUME_STATS, for operators' tools."""
 
     lenient_limit = None
     offset_table: QueueTable[OffsetWrapper] = msgspec.field(default_factory=QueueTable)
@@ -141,27 +141,27 @@ class ConsumeStatsList(Body):
     """The answer to GET_BROKER_CONSUME_STATS."""
 
     consume_stats_list: list[dict[str, list[ConsumeStats]]] = []
-    """Each of the maps belongs to one group."""
+    """One map for each group, from the group's name to its statistics."""
     broker_addr: str | None = None
     total_diff: int = 0
 
 
 class ConsumerOffsetSerializeWrapper(Body):
-    """All offsets of all groups: the answer to GET_ALL_CONSUMER_OFFSET."""
+    """The answer to GET_ALL_CONSUMER_OFFSET: all offsets of all groups."""
 
     offset_table: dict[str, dict[int, int]] = {}
     """Offsets by topic@group and queue id."""
 
 
 class ResetOffsetBody(Body):
-    """RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET: the new offsets. Only clients read it."""
+    """The new offsets: the body of RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET."""
 
     lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
 
 
 class MessageQueueForC(BodyPart):
-    """A queue and its offset, for clients that cannot read maps from objects."""
+    """A queue and its offset, for clients that cannot read maps with objects as keys."""
 
     broker_name: str
     offset: int
@@ -170,13 +170,13 @@ class MessageQueueForC(BodyPart):
 
 
 class ResetOffsetBodyForC(Body):
-    """A ResetOffsetBody for clients that are not written in Java."""
+    """The equivalent of ResetOffsetBody for clients that are not written in Java."""
 
     offset_table: list[MessageQueueForC] = []
 
 
 class GetConsumerStatusBody(Body):
-    """The offsets of each member of a group: the answer to GET_CONSUMER_STATUS_FROM_CLIENT and to its broker's request."""
+    """The answer to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS: the offsets of members."""
 
     message_queue_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
     consumer_table: dict[str, QueueTable[int]] = {}

@@ -1,6 +1,6 @@
 """The heartbeat: the groups of a client (RocketMQ's HeartbeatData).
 
-Some C++ clients write constants as ordinals, so the enums list theirs in Java's order.
+The enums list their members in Java's order, because some C++ clients write constants as ordinals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EXPRESSION_SQL92: Final = "SQL92"
 
 
 class ConsumeType(Enum):
-    """The party that asks for messages: the program, or the client library for it."""
+    """How a consumer requests messages: actively by the program, or passively by the client library."""
 
     CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
     CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
@@ -27,14 +27,14 @@ class ConsumeType(Enum):
 
 
 class MessageModel(Enum):
-    """The division of messages: members of a group share them, or each gets all of them."""
+    """How messages are distributed: shared by the members of a group, or all messages to each member."""
 
     BROADCASTING = "BROADCASTING"
     CLUSTERING = "CLUSTERING"
 
 
 class ConsumeFromWhere(Enum):
-    """The start of a group that has no offset."""
+    """Where a group without an offset starts."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
@@ -49,7 +49,7 @@ class SubscriptionData(BodyPart):
 
     topic: str
     sub_string: str = SUBSCRIBE_ALL
-    """The expression: `*`, tags separated by `||`, or SQL."""
+    """The filter expression: `*`, tags separated by `||`, or SQL92."""
     tags_set: list[str] = []
     code_set: list[int] = []
     """The tags' hash codes."""

@@ -1,4 +1,4 @@
-"""Parked messages for operators: the answers to requests that are not RocketMQ's (AdminRequestCode)."""
+"""Bodies about parked messages, for operators: answers to this project's own requests (AdminRequestCode)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class ParkedCounts(Body):
-    """The answer to COUNT_PARKED_MESSAGES: the number of untreated ones."""
+    """The answer to COUNT_PARKED_MESSAGES: the numbers of messages that were not handled."""
 
     dead_letters: dict[str, int] = {}
     """Dead letters by consumer group."""
@@ -15,7 +15,7 @@ class ParkedCounts(Body):
 
 
 class MarkInfo(BodyPart):
-    """A treatment of one message."""
+    """An operator's action on one parked message."""
 
     queue_offset: int
     treatment: str
@@ -25,7 +25,7 @@ class MarkInfo(BodyPart):
     """The address from which the request came."""
     reason: str = ""
     retries: int = 0
-    """The number of retries of the message at that time."""
+    """The number of retries of the message when the action was taken."""
 
 
 class MarkList(Body):

@@ -1,4 +1,4 @@
-"""Bodies of pops, and of the division of queues by the broker (RocketMQ 5)."""
+"""Bodies of pop requests, and of the assignment of queues by the broker (RocketMQ 5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class MessageRequestMode(Enum):
 
 
 class BatchAck(BodyPart):
-    """Acknowledged messages of one pop and queue."""
+    """The acknowledged messages of one pop and queue."""
 
     consumer_group: str = msgspec.field(name="c")
     topic: str = msgspec.field(name="t")
@@ -35,7 +35,7 @@ class BatchAck(BodyPart):
     pop_time: int = msgspec.field(name="pt")
     invisible_time: int = msgspec.field(name="it")
     bit_set: str = msgspec.field(name="b")
-    """In base64; bit n of it is the message `start_offset` + n."""
+    """A bit set in base64. Bit n stands for the message at offset `start_offset` + n."""
     retry: str = msgspec.field(name="r", default="0")
 
     def offsets(self) -> list[int]:
@@ -43,9 +43,9 @@ class BatchAck(BodyPart):
         try:
             bits = base64.b64decode(self.bit_set, validate=True)
         except binascii.Error as error:
-            raise BodyError(f"an acknowledgement without a bit set in base64: {error}") from None
+            raise BodyError(f"bit set of an acknowledgement is not base64: {error}") from None
         if len(bits) > _MAX_BITS // 8:
-            raise BodyError(f"an acknowledgement of {len(bits) * 8} messages; {_MAX_BITS} are the most of one pop")
+            raise BodyError(f"bit set of an acknowledgement too long: {len(bits) * 8} bits, at most {_MAX_BITS}")
         number = int.from_bytes(bits, "little")
         return [self.start_offset + bit for bit in range(number.bit_length()) if number >> bit & 1]
 
@@ -58,7 +58,7 @@ class BatchAckMessageRequestBody(Body):
 
 
 class QueryAssignmentRequestBody(Body):
-    """QUERY_ASSIGNMENT: a consumer asks which queues are its own."""
+    """The body of QUERY_ASSIGNMENT, which requests the queues assigned to a consumer."""
 
     constants: ClassVar = {"messageModel": MessageModel}
 
@@ -70,20 +70,20 @@ class QueryAssignmentRequestBody(Body):
 
 
 class MessageQueueAssignment(BodyPart):
-    """A queue of a consumer; with POP the queue id -1 stands for all of a broker's."""
+    """A queue assigned to a consumer. With POP, queue id -1 means all queues of the broker."""
 
     message_queue: MessageQueueData
     mode: MessageRequestMode
 
 
 class QueryAssignmentResponseBody(Body):
-    """The answer; None means that the consumer keeps what it has."""
+    """The answer to QUERY_ASSIGNMENT. None means that the consumer keeps its queues."""
 
     message_queue_assignments: list[MessageQueueAssignment] | None = None
 
 
 class SetMessageRequestModeRequestBody(Body):
-    """SET_MESSAGE_REQUEST_MODE: an operator says how a group gets a topic's messages."""
+    """The body of SET_MESSAGE_REQUEST_MODE, which sets how a group gets a topic's messages."""
 
     constants: ClassVar = {"mode": MessageRequestMode}
 
@@ -91,4 +91,4 @@ class SetMessageRequestModeRequestBody(Body):
     consumer_group: str
     mode: MessageRequestMode = MessageRequestMode.PULL
     pop_share_queue_num: int = 0
-    """Each consumer shares its queues with so many others; 0: all share all."""
+    """The number of other consumers with which each consumer shares its queues; 0 means that all share all queues."""

@@ -1,11 +1,11 @@
-"""A broker's message to a name server about its topics (RocketMQ's RegisterBrokerBody), plain or compressed.
+"""A broker's registration of its topics at a name server (RocketMQ's RegisterBrokerBody), in JSON or compressed.
 
-The compressed form is not JSON, but, deflated,
+The compressed form is deflated:
 
     LENGTH 4 | data version, JSON | TOPICS 4 | (LENGTH 4 | topic) ... | LENGTH 4 | filter servers, JSON
 
-with each topic as "name readQueueNums writeQueueNums perm topicFilterType". Brokers of RocketMQ 5 add attributes, which are
-not read: routes do not have them.
+Each topic is "name readQueueNums writeQueueNums perm topicFilterType". Brokers of RocketMQ 5 add attributes, which are ignored
+because routes do not contain them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rocketmq_broker.protocol.body import Body, decode_body
 from rocketmq_broker.protocol.errors import BodyError
 
 MAX_INFLATED: Final = 8 * 1024 * 1024
-"""Bytes of an inflated body: it is inflated without a pause, in some 20 ms at most."""
+"""Maximum length of an inflated body in bytes. Inflating it blocks the event loop for at most about 20 ms."""
 MAX_TOPICS: Final = 65_536
-"""Topics of a compressed body."""
+"""Maximum number of topics in a compressed body."""
 
 _TOPICS_AT_ONCE: Final = 200
 _INT32 = struct.Struct(">i")
@@ -38,7 +38,7 @@ class RegisterBrokerBody(Body):
     filter_server_list: list[str] = []
 
     def encode_compressed(self) -> bytes:
-        """Encodes the body for a header that says `compressed`."""
+        """Encodes the body in the compressed form, for a header with `compressed` set."""
         wrapper = self.topic_config_serialize_wrapper
         parts = [_sized(wrapper.data_version.encode()), _INT32.pack(len(wrapper.topic_config_table))]
         parts += [_sized(_topic_text(topic).encode()) for topic in wrapper.topic_config_table.values()]
@@ -46,13 +46,13 @@ class RegisterBrokerBody(Body):
         return zlib.compress(b"".join(parts), 9)
 
     @classmethod
-    def read_compressed(cls, data: bytes, *, most_topics: int = MAX_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
-        """Reads a compressed body in steps, because it may have very many topics. Raises BodyError."""
+    def read_compressed(cls, data: bytes, *, max_topics: int = MAX_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
+        """Decodes a compressed body in steps, because it may contain many topics. Raises BodyError."""
         reader = _SizedParts(_inflate(data))
         version = DataVersion.decode(reader.next_part())
         count = reader.next_int()
-        if count > most_topics:
-            raise BodyError(f"a compressed registration with {count} topics; {most_topics} are the most")
+        if count > max_topics:
+            raise BodyError(f"too many topics in a compressed registration: {count}, at most {max_topics}")
         topics = {}
         for number in range(count):
             if number % _TOPICS_AT_ONCE == 0:
@@ -74,7 +74,7 @@ class _SizedParts:
         try:
             number: int = _INT32.unpack_from(self._data, self._position)[0]
         except struct.error:
-            raise BodyError("a compressed registration that is torn") from None
+            raise BodyError(f"compressed registration is truncated at byte {self._position}") from None
         self._position += _INT32.size
         return number
 
@@ -83,7 +83,7 @@ class _SizedParts:
         start = self._position
         self._position += length
         if length < 0 or self._position > len(self._data):
-            raise BodyError(f"a compressed registration with a part of {length} bytes at byte {start} of {len(self._data)}")
+            raise BodyError(f"invalid length in a compressed registration: {length}, at most {len(self._data) - start}")
         return self._data[start : self._position]
 
 
@@ -92,9 +92,9 @@ def _inflate(data: bytes) -> bytes:
     try:
         inflated = inflater.decompress(data, MAX_INFLATED)
     except zlib.error as error:
-        raise BodyError(f"a compressed registration that cannot be inflated: {error}") from None
+        raise BodyError(f"compressed registration cannot be inflated: {error}") from None
     if not inflater.eof:
-        raise BodyError(f"a compressed registration that is torn, or has more than {MAX_INFLATED} bytes when inflated")
+        raise BodyError(f"compressed registration is truncated or too long: at most {MAX_INFLATED} bytes when inflated")
     return inflated
 
 
@@ -117,4 +117,4 @@ def _parse_topic(text: str) -> TopicConfig:
             topic_filter_type=filter_type,
         )
     except ValueError:
-        raise BodyError(f"a compressed registration with {text!r} where a topic should be") from None
+        raise BodyError(f"compressed registration has an invalid topic: {text!r}") from None

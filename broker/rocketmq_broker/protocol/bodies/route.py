@@ -1,4 +1,4 @@
-"""Routes: the brokers that hold the queues of a topic (RocketMQ's TopicRouteData)."""
+"""Routes: the brokers and queues of a topic (RocketMQ's TopicRouteData)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from rocketmq_broker.message.text import fastjson
 from rocketmq_broker.protocol.body import Body, BodyPart
 
 MASTER_ID = 0
-"""The broker id of a master; slaves have others."""
+"""The broker id of a master. Slaves have other ids."""
 
 
 class QueueData(BodyPart):
-    """The numbers of the topic's queues on one broker, and their permission."""
+    """The numbers of a topic's queues on one broker, and their permission."""
 
     broker_name: str
     read_queue_nums: int
@@ -23,18 +23,18 @@ class QueueData(BodyPart):
 
 
 class BrokerData(BodyPart):
-    """The addresses of the brokers of one name."""
+    """The addresses of the brokers with one name."""
 
     cluster: str
     broker_name: str
     broker_addrs: dict[int, str]
     """Addresses by broker id; the master's id is 0."""
     enable_acting_master: bool = False
-    """A field of RocketMQ 5, where a slave may replace its master. Some clients fail without it, others on it: decision 0008."""
+    """True in RocketMQ 5 if a slave may act as the master. Decision 0008 explains which clients need this field."""
 
     @property
     def master_address(self) -> str | None:
-        """Returns the address of the master; None without one."""
+        """Returns the address of the master, or None."""
         return self.broker_addrs.get(MASTER_ID)
 
 
@@ -51,9 +51,9 @@ class TopicRouteData(Body):
         return self.encode_for(accepts_standard_json_only=True)
 
     def encode_for(self, *, accepts_standard_json_only: bool) -> bytes:
-        """Encodes the body as standard JSON, or with unquoted broker ids as older clients expect.
+        """Encodes the body as standard JSON, or with unquoted broker ids for older clients.
 
-        Apache's name server sends standard JSON to clients of version 4.9.4 or later and to those that ask for it
+        Apache's name server sends standard JSON to clients of version 4.9.4 or later, and to clients that request it
         (acceptStandardJsonOnly).
         """
         brokers = self.broker_datas if accepts_standard_json_only else [_broker(broker) for broker in self.broker_datas]
@@ -74,7 +74,7 @@ class ClusterInfo(Body):
     """Broker names by cluster name."""
 
     def encode(self) -> bytes:
-        """Encodes the body with unquoted broker ids, as Apache's name server writes them."""
+        """Encodes the body with unquoted broker ids, as Apache's name server does."""
         return msgspec.json.encode(
             {
                 "brokerAddrTable": {name: _broker(broker) for name, broker in self.broker_addr_table.items()},

@@ -1,4 +1,4 @@
-"""A consumer's report on itself: its settings, queues and speeds (RocketMQ's ConsumerRunningInfo)."""
+"""The state of a consumer: its settings, queues and rates (RocketMQ's ConsumerRunningInfo)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROP_CONSUMER_START_TIMESTAMP: Final = "PROP_CONSUMER_START_TIMESTAMP"
 
 
 class ProcessQueueInfo(BodyPart):
-    """A consumer's state of one queue. Times are milliseconds since the epoch."""
+    """The state of one queue in a consumer. Times are in milliseconds since the epoch."""
 
     commit_offset: int = 0
     cached_msg_min_offset: int = 0
@@ -39,7 +39,7 @@ class ProcessQueueInfo(BodyPart):
 
 
 class ConsumeSpeed(BodyPart):
-    """A consumer's speed on one topic (RocketMQ's ConsumeStatus): milliseconds, and messages a second."""
+    """The rates of a consumer for one topic, in milliseconds and messages per second (RocketMQ's ConsumeStatus)."""
 
     pull_rt: float = msgspec.field(name="pullRT", default=0.0)
     pull_tps: float = msgspec.field(name="pullTPS", default=0.0)
@@ -53,16 +53,16 @@ class ConsumerRunningInfo(Body):
     """The answer to GET_CONSUMER_RUNNING_INFO."""
 
     properties: dict[str, str] = {}
-    """Values under the PROP_* names, and the consumer's settings under their own."""
+    """Values by the PROP_* names, and the consumer's settings by their names."""
     subscription_set: list[SubscriptionData] = []
     mq_table: QueueTable[ProcessQueueInfo] = msgspec.field(default_factory=QueueTable)
     status_table: dict[str, ConsumeSpeed] = {}
-    """Speeds by topic."""
+    """Rates by topic."""
     jstack: str | None = None
 
 
 class CMResult(Enum):
-    """A consumer's result for a message that it consumed on request."""
+    """The result of consuming a message on request."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"
@@ -73,7 +73,7 @@ class CMResult(Enum):
 
 
 class ConsumeMessageDirectlyResult(Body):
-    """The answer to CONSUME_MESSAGE_DIRECTLY. Go clients write the result's ordinal."""
+    """The answer to CONSUME_MESSAGE_DIRECTLY. Go clients send the result's ordinal."""
 
     order: bool = False
     auto_commit: bool = True

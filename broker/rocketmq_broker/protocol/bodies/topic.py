@@ -1,4 +1,4 @@
-"""Topics and subscription groups: their settings, and tables of them."""
+"""The settings of topics and subscription groups, and tables of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
 class DataVersion(Body):
-    """The time and the number of a table's changes (RocketMQ's DataVersion)."""
+    """The version of a table: the time of its last change and the number of changes (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
     """Milliseconds since the epoch."""
@@ -22,7 +22,7 @@ class TopicConfigAndQueueMapping(TopicConfig, Body):
 
 
 class TopicConfigSerializeWrapper(Body):
-    """All topics of a broker: the answer to GET_ALL_TOPIC_CONFIG."""
+    """The answer to GET_ALL_TOPIC_CONFIG: all topics of a broker."""
 
     topic_config_table: dict[str, TopicConfig] = {}
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
@@ -33,14 +33,14 @@ class SubscriptionGroupBody(SubscriptionGroupConfig, Body):
 
 
 class SubscriptionGroupWrapper(Body):
-    """All consumer groups of a broker: the answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG."""
+    """The answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG: all consumer groups of a broker."""
 
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
 
 
 class TopicList(Body):
-    """Names of topics."""
+    """A list of topic names."""
 
     topic_list: list[str] = []
     broker_addr: str | None = None
@@ -52,20 +52,20 @@ class TopicOffset(BodyPart):
     min_offset: int = 0
     max_offset: int = 0
     last_update_timestamp: int = 0
-    """The time at which its last message was stored; 0 without one."""
+    """The store time of its last message in milliseconds since the epoch, or 0."""
 
 
 class TopicStatsTable(Body):
-    """The answer to GET_TOPIC_STATS_INFO. Only tools read it."""
+    """The answer to GET_TOPIC_STATS_INFO, for operators' tools."""
 
     lenient_limit = None
     offset_table: QueueTable[TopicOffset] = msgspec.field(default_factory=QueueTable)
 
 
 class QueueTimeSpan(BodyPart):
-    """The times of a queue's oldest, newest and last consumed messages; milliseconds since the epoch.
+    """The store times of a queue's oldest, newest and last consumed messages, in milliseconds since the epoch.
 
-    The members named `…_str` hold the same times as text, in the broker's local time: `2026-11-22#01:35:12:345`.
+    The fields named `…_str` contain the times as text in the broker's local time: `2026-11-22#01:35:12:345`.
     """
 
     message_queue: MessageQueueData
@@ -73,7 +73,7 @@ class QueueTimeSpan(BodyPart):
     max_time_stamp: int = 0
     consume_time_stamp: int = 0
     delay_time: int = 0
-    """Milliseconds by which the group lags."""
+    """The lag of the group in milliseconds."""
     min_time_stamp_str: str = ""
     max_time_stamp_str: str = ""
     consume_time_stamp_str: str = ""

@@ -1,4 +1,4 @@
-"""Transactions for operators: the answers to requests that are not RocketMQ's (AdminRequestCode)."""
+"""Bodies about transactions, for operators: answers to this project's own requests (AdminRequestCode)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ class CheckBackInfo(BodyPart):
 
     asked_ms: int
     producer: str
-    """The address of the producer asked."""
+    """The address of the producer."""
     answer: str | None = None
-    """`COMMIT`, `ROLLBACK` or `UNKNOWN`; None without an answer."""
+    """`COMMIT`, `ROLLBACK` or `UNKNOWN`; None until the producer answers."""
     answered_ms: int | None = None
     failure: str | None = None
-    """Why the answer is UNKNOWN, as the producer's client says it; None if it did not say."""
+    """The reason for UNKNOWN that the producer's client sent, or None."""
 
 
 class TransactionInfo(BodyPart):
-    """One transaction, pending or decided. Values that are unknown, or do not apply, are None."""
+    """One transaction, pending or decided. Values that are unknown or do not apply are None."""
 
     state: str
     """`pending`, `committed`, `rolled back`, `discarded` or `lost`."""
     half_offset: int
-    """The commit log offset of its half message, which identifies it."""
+    """The commit log offset of the half message, which identifies the transaction."""
     transaction_id: str | None = None
     producer_group: str = ""
     topic: str = ""
@@ -39,27 +39,27 @@ class TransactionInfo(BodyPart):
     resumed_from: int | None = None
     """The commit log offset of the discarded message from which it was resumed."""
     problem: str | None = None
-    """The reason why its half message cannot be read."""
+    """The reason why the half message cannot be read."""
 
     check_backs: list[CheckBackInfo] = []
-    """The recorded check-backs, the oldest first: the latest of this broker since its start. Only in SHOW_TRANSACTION."""
+    """The recorded check-backs since the broker's start, oldest first. Set only in answers to SHOW_TRANSACTION."""
 
     # Fields of a pending transaction.
     age_ms: int | None = None
     check_max: int | None = None
     """The number of checks after which the message is discarded."""
     next_check_in_ms: int | None = None
-    """Time until the next check, or until the discard."""
+    """The time until the next check or the discard."""
     is_producer_online: bool | None = None
     answer_owed_ms: int | None = None
-    """Time for which an online producer has owed the answer to a check. It is not asked again, nor the message discarded,
-    until the answer comes or its time is over."""
+    """The time since the unanswered check of an online producer. Until it answers or its time is up, it gets no further check and
+    the message is not discarded."""
 
     # Fields of a decided transaction.
     decided_ms: int | None = None
     reason: str | None = None
     message_id: str | None = None
-    """Offset message id of the message for consumers, or of the one in TRANS_CHECK_MAX_TIME_TOPIC."""
+    """The offset message id of the committed message, or of the message in TRANS_CHECK_MAX_TIME_TOPIC."""
 
 
 class TransactionList(Body):
@@ -69,4 +69,4 @@ class TransactionList(Body):
     total: int = 0
     """The number of matches on all pages."""
     next_after: int | None = None
-    """The start of the next page, if there is one."""
+    """The start of the next page, or None."""

@@ -1,6 +1,6 @@
-"""The typed headers of requests and responses, under RocketMQ's own names.
+"""The typed headers of requests and responses, with RocketMQ's names.
 
-Where RocketMQ has none, the request or response has no extension fields.
+Requests and responses without a typed header have no extension fields.
 """
 
 from rocketmq_broker.protocol.headers.acl import (

@@ -27,7 +27,7 @@ class UpdateGlobalWhiteAddrsConfigRequestHeader(CommandHeader):
     """The header of UPDATE_GLOBAL_WHITE_ADDRS_CONFIG."""
 
     global_white_addrs: str
-    """Entries joined by commas."""
+    """Addresses, joined by commas."""
     acl_file_full_path: str | None = None
 
 

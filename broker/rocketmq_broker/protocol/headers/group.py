@@ -1,4 +1,4 @@
-"""Headers about consumer and producer groups: their members, their progress, and operators' changes."""
+"""Headers about consumer and producer groups: members, progress, and operators' changes."""
 
 import msgspec
 
@@ -21,7 +21,7 @@ class GetConsumerListByGroupRequestHeader(CommandHeader):
 
 
 class NotifyConsumerIdsChangedRequestHeader(CommandHeader):
-    """NOTIFY_CONSUMER_IDS_CHANGED: the members of the group have changed, so rebalance now."""
+    """NOTIFY_CONSUMER_IDS_CHANGED, which notifies a consumer that the members of its group have changed."""
 
     consumer_group: str
 

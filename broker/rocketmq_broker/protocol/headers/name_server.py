@@ -24,7 +24,7 @@ class RegisterBrokerRequestHeader(CommandHeader):
 
 
 class RegisterBrokerResponseHeader(CommandHeader):
-    """The addresses of the master."""
+    """The header of the answer to REGISTER_BROKER: the addresses of the master."""
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
@@ -49,7 +49,7 @@ class QueryDataVersionRequestHeader(CommandHeader):
 
 
 class QueryDataVersionResponseHeader(CommandHeader):
-    """The answer whether the broker should register again."""
+    """The header of the answer to QUERY_DATA_VERSION. `changed` is True if the broker must register again."""
 
     changed: bool
 
@@ -70,7 +70,7 @@ class GetKVConfigRequestHeader(CommandHeader):
 
 
 class GetKVConfigResponseHeader(CommandHeader):
-    """The value found."""
+    """The header of the answer to GET_KV_CONFIG."""
 
     value: str | None = None
 

@@ -1,11 +1,11 @@
-"""Headers about parked messages (dead letters and discarded ones): operators' requests that are not RocketMQ's."""
+"""Headers about parked messages (dead letters and discarded messages): this project's own requests for operators."""
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListMarksRequestHeader(CommandHeader):
-    """LIST_MARKS: the last treatment of each message in a part of a queue, or all treatments of its first message."""
+    """LIST_MARKS, which lists the last action on each message in part of a queue, or all actions on its first message."""
 
     topic: str
     queue_id: Int32
@@ -15,16 +15,16 @@ class ListMarksRequestHeader(CommandHeader):
 
 
 class RetryDeadLetterRequestHeader(CommandHeader):
-    """RETRY_DEAD_LETTER: delivers the dead letter at that commit log offset to its consumer group once more."""
+    """RETRY_DEAD_LETTER, which delivers the dead letter at a commit log offset to its consumer group again."""
 
     offset: Int64
     again: bool = False
-    """Retry a dead letter that was already treated."""
+    """True to retry a dead letter that was already retried or dismissed."""
     reason: str = ""
 
 
 class DismissDeadLetterRequestHeader(CommandHeader):
-    """DISMISS_DEAD_LETTER: no one need look at the dead letter at that commit log offset, for the reason given."""
+    """DISMISS_DEAD_LETTER, which marks the dead letter at a commit log offset as handled, with a reason."""
 
     offset: Int64
     reason: str

@@ -1,4 +1,4 @@
-"""Headers of pops and of what follows a pop (RocketMQ 5)."""
+"""Headers of pops, acknowledgements and changes of the invisible time (RocketMQ 5)."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class PopMessageRequestHeader(CommandHeader, kw_only=True):
-    """POP_MESSAGE. The queue id is -1 for all queues, `init_mode` 0 to begin with a queue's first message, 1 at its end."""
+    """POP_MESSAGE. Queue id -1 means all queues. `init_mode` is 0 to start at a queue's first message, 1 at its end."""
 
     consumer_group: str
     topic: str
@@ -25,7 +25,7 @@ class PopMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 class PopMessageResponseHeader(CommandHeader):
-    """The parts of the messages' receipt handles. Each info lists queues, `retry queueId value;...`."""
+    """The parts of the messages' receipt handles. Each info has entries of queues: `retry queueId value;...`."""
 
     pop_time: Int64
     invisible_time: Int64
@@ -37,7 +37,7 @@ class PopMessageResponseHeader(CommandHeader):
 
 
 class AckMessageRequestHeader(CommandHeader):
-    """ACK_MESSAGE; `extra_info` is the receipt handle."""
+    """ACK_MESSAGE. `extra_info` is the receipt handle."""
 
     consumer_group: str
     topic: str
@@ -48,7 +48,7 @@ class AckMessageRequestHeader(CommandHeader):
 
 
 class ChangeInvisibleTimeRequestHeader(CommandHeader):
-    """CHANGE_MESSAGE_INVISIBLETIME; the invisible time is milliseconds from now."""
+    """CHANGE_MESSAGE_INVISIBLETIME. The invisible time is in milliseconds, starting now."""
 
     consumer_group: str
     topic: str
@@ -60,7 +60,7 @@ class ChangeInvisibleTimeRequestHeader(CommandHeader):
 
 
 class ChangeInvisibleTimeResponseHeader(CommandHeader):
-    """What changes in the receipt handle."""
+    """The header of the answer to CHANGE_MESSAGE_INVISIBLETIME: the changed parts of the receipt handle."""
 
     pop_time: Int64
     invisible_time: Int64
@@ -68,7 +68,7 @@ class ChangeInvisibleTimeResponseHeader(CommandHeader):
 
 
 class NotificationRequestHeader(CommandHeader, kw_only=True):
-    """NOTIFICATION. The queue id is -1 for all queues; the poll time is milliseconds."""
+    """NOTIFICATION. Queue id -1 means all queues. The poll time is in milliseconds."""
 
     consumer_group: str
     topic: str
@@ -81,7 +81,7 @@ class NotificationRequestHeader(CommandHeader, kw_only=True):
 
 
 class NotificationResponseHeader(CommandHeader):
-    """Whether there are messages; whether too many wait already for the broker to let this one wait."""
+    """The header of the answer to NOTIFICATION. `polling_full` is True if too many requests wait at the broker."""
 
     has_msg: bool
     polling_full: bool = False

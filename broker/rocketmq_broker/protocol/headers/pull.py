@@ -1,4 +1,4 @@
-"""Headers of pulls and of requests about offsets."""
+"""Headers of pulls and of requests for offsets."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class PullMessageRequestHeader(CommandHeader, kw_only=True):
-    """PULL_MESSAGE. The bits of `sys_flag` are PullSysFlag's."""
+    """PULL_MESSAGE. `sys_flag` has the bits of RocketMQ's PullSysFlag."""
 
     consumer_group: str
     topic: str
@@ -24,7 +24,7 @@ class PullMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 class PullMessageResponseHeader(CommandHeader):
-    """The result of a pull, and the offset of the next one."""
+    """The header of the answer to PULL_MESSAGE, with the offset of the next pull."""
 
     suggest_which_broker_id: Int64
     next_begin_offset: Int64
@@ -42,7 +42,7 @@ class QueryConsumerOffsetRequestHeader(CommandHeader):
 
 
 class QueryConsumerOffsetResponseHeader(CommandHeader):
-    """The group's offset on a queue."""
+    """The header of the answer to QUERY_CONSUMER_OFFSET: the group's offset in a queue."""
 
     offset: Int64
 
@@ -66,7 +66,7 @@ class GetMaxOffsetRequestHeader(CommandHeader):
 
 
 class GetMaxOffsetResponseHeader(CommandHeader):
-    """The offset that the next message of a queue gets."""
+    """The header of the answer to GET_MAX_OFFSET: the offset of the queue's next message."""
 
     offset: Int64
 
@@ -80,7 +80,7 @@ class GetMinOffsetRequestHeader(CommandHeader):
 
 
 class GetMinOffsetResponseHeader(CommandHeader):
-    """The offset of the oldest message of a queue."""
+    """The header of the answer to GET_MIN_OFFSET: the offset of the queue's oldest message."""
 
     offset: Int64
 
@@ -95,7 +95,7 @@ class SearchOffsetRequestHeader(CommandHeader):
 
 
 class SearchOffsetResponseHeader(CommandHeader):
-    """The offset for a time."""
+    """The header of the answer to SEARCH_OFFSET_BY_TIMESTAMP."""
 
     offset: Int64
 
@@ -109,6 +109,6 @@ class GetEarliestMsgStoretimeRequestHeader(CommandHeader):
 
 
 class GetEarliestMsgStoretimeResponseHeader(CommandHeader):
-    """The store timestamp of the oldest message of a queue."""
+    """The header of the answer to GET_EARLIEST_MSG_STORETIME: the store timestamp of the queue's oldest message."""
 
     timestamp: Int64

@@ -1,4 +1,4 @@
-"""Headers of sending: the producer's data on a message, and the broker's answer."""
+"""Headers of send requests and their answers."""
 
 import struct
 from typing import Final, TypeAlias
@@ -19,11 +19,11 @@ _TRANSACTION_ID = encode_key("transactionId")
 _length = struct.Struct(">I").pack
 
 DEFAULT_REGION_ID: Final = "DefaultRegion"
-"""A broker's default region (MixAll's and BrokerConfig's regionId)."""
+"""The default region of a broker (regionId in MixAll and BrokerConfig)."""
 
 
 class SendMessageRequestHeader(CommandHeader):
-    """SEND_MESSAGE, with names in full."""
+    """SEND_MESSAGE, with full field names on the wire."""
 
     producer_group: str
     topic: str
@@ -42,7 +42,7 @@ class SendMessageRequestHeader(CommandHeader):
 
 
 class SendMessageRequestHeaderV2(CommandHeader):
-    """SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE: the same fields, named by one letter each on the wire."""
+    """SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE, with field names of one letter on the wire."""
 
     producer_group: str = msgspec.field(name="a")
     topic: str = msgspec.field(name="b")
@@ -61,10 +61,10 @@ class SendMessageRequestHeaderV2(CommandHeader):
 
 
 class SendMessageResponseHeader(CommandHeader):
-    """The place of a stored message. Every transaction waits for one, so its encoding has no loop over the fields."""
+    """The header of the answer to a send request. Its encoding is written out because it is on the hot path."""
 
     msg_id: str
-    """The offset message id: hexadecimal digits."""
+    """The offset message id in hexadecimal digits."""
     queue_id: Int32
     queue_offset: Int64
     transaction_id: str | None = None
@@ -83,7 +83,7 @@ class SendMessageResponseHeader(CommandHeader):
         )
 
     def encode_binary(self) -> bytes:
-        """Encodes the fields in the ROCKETMQ serializer's form."""
+        """Encodes the fields in the form of the ROCKETMQ serializer."""
         msg_id, region_id = self.msg_id.encode(), self.region_id.encode()
         queue_id, queue_offset = b"%d" % self.queue_id, b"%d" % self.queue_offset
         trace_on = b"true" if self.is_trace_on else b"false"
@@ -101,7 +101,7 @@ class SendMessageResponseHeader(CommandHeader):
 
 
 class ConsumerSendMsgBackRequestHeader(CommandHeader):
-    """CONSUMER_SEND_MSG_BACK: a consumer failed on a message and asks for a later redelivery."""
+    """CONSUMER_SEND_MSG_BACK, with which a consumer returns a message for redelivery."""
 
     offset: Int64
     group: str
@@ -114,7 +114,7 @@ class ConsumerSendMsgBackRequestHeader(CommandHeader):
 
 
 class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
-    """PUSH_REPLY_MESSAGE_TO_CLIENT: a reply for its requester."""
+    """PUSH_REPLY_MESSAGE_TO_CLIENT, with which a broker delivers a reply to the requester."""
 
     producer_group: str
     topic: str
@@ -133,4 +133,4 @@ class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
-"""Either of the two; their fields are the same."""
+"""Either header of a send request. Both have the same fields."""

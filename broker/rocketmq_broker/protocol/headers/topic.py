@@ -21,11 +21,11 @@ class CreateTopicRequestHeader(CommandHeader):
     topic_sys_flag: Int32 | None = None
     order: bool = False
     attributes: str | None = None
-    """Changes of attributes, `+NAME=VALUE,-NAME`; of RocketMQ 5."""
+    """Changes of attributes: `+NAME=VALUE,-NAME` (RocketMQ 5)."""
 
     @classmethod
     def of(cls, topic: str, queues: int) -> CreateTopicRequestHeader:
-        """Returns the header for an ordinary topic with that many queues to read and to write."""
+        """Returns the header for an ordinary topic with `queues` readable and writeable queues."""
         return cls(
             topic=topic,
             default_topic=topics.AUTO_CREATE_TOPIC,
@@ -56,7 +56,7 @@ class GetTopicStatsInfoRequestHeader(CommandHeader):
 
 
 class QueryMessageRequestHeader(CommandHeader):
-    """QUERY_MESSAGE: by key, or with `unique_key_query` by the producer's message id."""
+    """QUERY_MESSAGE, which finds messages by key, or by the producer's message id if `unique_key_query` is set."""
 
     topic: str
     key: str
@@ -67,7 +67,7 @@ class QueryMessageRequestHeader(CommandHeader):
 
 
 class QueryMessageResponseHeader(CommandHeader):
-    """The time and the commit log offset up to which the index is complete."""
+    """The header of the answer to QUERY_MESSAGE: the time and the commit log offset up to which the index is complete."""
 
     index_last_update_timestamp: Int64
     index_last_update_phy_offset: Int64 = msgspec.field(name="indexLastUpdatePhyoffset")
@@ -97,6 +97,6 @@ class ViewBrokerStatsDataRequestHeader(CommandHeader):
 
 
 class GetBrokerConfigResponseHeader(CommandHeader):
-    """The version of a broker's settings."""
+    """The header of the answer to GET_BROKER_CONFIG: the version of the broker's settings."""
 
     version: str

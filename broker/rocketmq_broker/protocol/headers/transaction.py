@@ -1,4 +1,4 @@
-"""Headers of the decision, the check-back and the resumption of a transaction."""
+"""Headers of requests that end, check or resume a transaction."""
 
 import msgspec
 
@@ -6,17 +6,17 @@ from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 _DECISIONS = frozenset({0, 8, 12})
-"""No decision, commit, rollback: MessageSysFlag's transaction bits."""
+"""The transaction bits of MessageSysFlag: no decision, commit, rollback."""
 
 
 class EndTransactionRequestHeader(CommandHeader, kw_only=True):
-    """END_TRANSACTION: the decision; also the answer to a check-back."""
+    """END_TRANSACTION, with the decision of a producer or its answer to a check-back."""
 
     producer_group: str
     tran_state_table_offset: Int64
     commit_log_offset: Int64
     commit_or_rollback: Int32
-    """The transaction bits of a sysFlag: 0 no decision, 8 commit, 12 rollback."""
+    """The transaction bits of a sysFlag: 0 for no decision, 8 for commit, 12 for rollback."""
     from_transaction_check: bool = False
     msg_id: str
     transaction_id: str | None = None
@@ -28,7 +28,7 @@ class EndTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class CheckTransactionStateRequestHeader(CommandHeader):
-    """CHECK_TRANSACTION_STATE: the broker asks for the result of a local transaction; its body is the half message."""
+    """CHECK_TRANSACTION_STATE, the check-back. Its body is the half message."""
 
     tran_state_table_offset: Int64
     commit_log_offset: Int64
@@ -39,6 +39,6 @@ class CheckTransactionStateRequestHeader(CommandHeader):
 
 
 class ResumeCheckHalfMessageRequestHeader(CommandHeader):
-    """RESUME_CHECK_HALF_MESSAGE: check a discarded half message again."""
+    """RESUME_CHECK_HALF_MESSAGE, which resumes a discarded half message."""
 
     msg_id: str | None = None

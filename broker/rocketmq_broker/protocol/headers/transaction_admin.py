@@ -1,4 +1,4 @@
-"""Headers about transactions and decisions by hand: operators' requests that are not RocketMQ's (AdminRequestCode)."""
+"""Headers about transactions and manual decisions: this project's own requests for operators (AdminRequestCode)."""
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.message.times import FOREVER_MS
@@ -6,19 +6,19 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListPendingTransactionsRequestHeader(CommandHeader):
-    """LIST_PENDING_TRANSACTIONS: the matching ones, the oldest first."""
+    """LIST_PENDING_TRANSACTIONS, which lists matching transactions, oldest first."""
 
     topic: str | None = None
     producer_group: str | None = None
     older_than_ms: Int64 = 0
-    """The least age of those listed."""
+    """The minimum age of the listed transactions in milliseconds."""
     after: Int64 = -1
-    """The half offset at which the previous page ended: those listed have a greater one."""
+    """The half offset at which the previous page ended. The listed transactions have greater offsets."""
     max_count: Int32 = 100
 
 
 class ShowTransactionRequestHeader(CommandHeader):
-    """SHOW_TRANSACTION: the transactions with that id or key, or the one whose half message has that commit log offset."""
+    """SHOW_TRANSACTION, by transaction id, key, or the commit log offset of the half message."""
 
     transaction_id: str | None = None
     key: str | None = None
@@ -26,18 +26,18 @@ class ShowTransactionRequestHeader(CommandHeader):
 
 
 class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
-    """DECIDE_TRANSACTION: a person's decision, by transaction id or half offset, with its reason."""
+    """DECIDE_TRANSACTION, an operator's decision by transaction id or half offset, with a reason."""
 
     transaction_id: str | None = None
     half_offset: Int64 | None = None
     commit: bool
-    """Whether to commit; False rolls back."""
+    """True to commit, False to roll back."""
     reason: str
 
 
 class ListDecidedTransactionsRequestHeader(CommandHeader):
-    """LIST_DECIDED_TRANSACTIONS: the decisions with a reason, the latest first."""
+    """LIST_DECIDED_TRANSACTIONS, which lists decisions with a reason, latest first."""
 
     before_ms: Int64 = FOREVER_MS
-    """The latest time of a decision listed, in milliseconds since the epoch."""
+    """The latest time of the listed decisions, in milliseconds since the epoch."""
     max_count: Int32 = 50

@@ -1,1 +1,1 @@
-"""One connection: its requests, its answers, the bytes it may hold, and when it has been idle for too long."""
+"""Connections: requests and answers, limits on memory, and idle timeouts."""

@@ -1,4 +1,4 @@
-"""One connection, from either end: frames in and out, requests to the handler, answers to their waiters (Netty's part)."""
+"""A connection of a client or a server. It passes requests to a handler and answers to their waiters."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ logger = logging.getLogger(__name__)
 
 
 class RequestHandler(Protocol):
-    """The handler of peers' requests. Its methods are called on the event loop and must not block."""
+    """Handles the requests of a connection. Its methods are called on the event loop and must not block."""
 
     def on_connected(self, connection: Connection) -> None:
-        """Takes note of a connection that is ready for use."""
+        """Called when the connection is ready for use."""
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """Handles all requests of one read, in order, one-way ones included. Those given to `postpone` come again."""
+        """Handles all requests of one read, in order, including one-way requests. Postponed requests are passed again."""
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Takes note that the connection has ended; later sends are dropped."""
+        """Called when the connection has ended. Later sends are ignored."""
 
 
 class Connection(SendingHalf):
-    """One TCP connection. Use it on the event loop's thread only.
+    """One TCP connection. Use it only in the event loop's thread.
 
-    It passes requests to the handler and answers to their waiters. The handler may postpone requests. It reads nothing while
-    requests are postponed, and while the peer does not take its output.
+    It passes requests to the handler and answers to their waiters. The handler may postpone requests. The connection does not
+    read while requests are postponed or while the peer does not read its output.
     """
 
     def __init__(
@@ -57,18 +57,18 @@ class Connection(SendingHalf):
         rpc_hook: RpcHook | None = None,
         turn: Turn | None = None,
         memory: MemoryBudget | None = None,
-        most_connections: int | None = None,
+        max_connections: int | None = None,
     ) -> None:
-        """`open_connections` holds the open ones. `serialize_type`, `credentials` and `rpc_hook` are for requests of this end.
+        """`serialize_type`, `credentials` and `rpc_hook` apply to requests sent by this end.
 
-        `turn` and `memory` are shared with other connections; the defaults are separate memory and no limit on a turn.
-        A connection beyond `most_connections` is closed at once.
+        `open_connections` is the set of open connections. `turn` and `memory` are shared with other connections; by default
+        the connection has its own memory budget and no limit on a turn. If `max_connections` are open, the connection is closed.
         """
         super().__init__(limits or ConnectionLimits())
         self.peer_ip = "?"
         """The peer's IP address without the port."""
         self.born_host = bytes(8)
-        """The peer's address as records hold it: 8 bytes, 20 with IPv6."""
+        """The peer's address encoded as in records: 8 bytes, or 20 for IPv6."""
         self._handler = handler
         self._open_connections = open_connections if open_connections is not None else set()
         self._complaints = complaints or Complaints()
@@ -81,18 +81,18 @@ class Connection(SendingHalf):
         )
         self._turn = turn
         self._memory = memory or MemoryBudget()
-        self._most_connections = most_connections
+        self._max_connections = max_connections
         self._postponed: list[RemotingCommand] | None = None
         self._postponed_bytes = 0
         self._is_lost = False
 
     @property
     def must_rest(self) -> bool:
-        """Returns whether the handler should stop now, and give the remaining requests to `postpone`."""
+        """Returns True if the handler must stop and pass the remaining requests to `postpone`."""
         return not self._is_writable or (self._turn is not None and self._turn.is_over())
 
     def postpone(self, requests: list[RemotingCommand]) -> None:
-        """Hands these requests to the handler again in a later turn of the event loop. Reads nothing until then."""
+        """Passes these requests to the handler again in a later turn of the event loop. Does not read until then."""
         self._postponed = requests
         self._postponed_bytes = sum(len(request.body) for request in requests)
         self._note_memory()
@@ -103,15 +103,15 @@ class Connection(SendingHalf):
 
     @property
     def held_bytes(self) -> int:
-        """Returns the bytes held in memory: incomplete frames, postponed requests, unsent output."""
+        """Returns the number of bytes in memory: incomplete frames, postponed requests and unsent output."""
         return self._decoder.buffered_length + self._postponed_bytes + self.unsent_bytes
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes the connection at once, because it holds more memory than any other."""
+        """Closes the connection at once, because it uses the most memory of all connections."""
         held_bytes = self.held_bytes
         if self._complaints.is_due(self.peer.rpartition(":")[0], "memory", self._loop.time()):
             logger.warning(
-                "closing the connection of %s, which holds %d bytes, the most of all: together they hold %d, more than they may",
+                "closing the connection of %s: connections use too much memory, and it uses the most, %d of %d bytes",
                 self.peer,
                 held_bytes,
                 total_bytes,
@@ -122,7 +122,7 @@ class Connection(SendingHalf):
     async def invoke(
         self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
     ) -> RemotingCommand:
-        """Sends a request and waits for its answer.
+        """Sends a request, and returns its answer.
 
         Raises RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
         """
@@ -131,7 +131,7 @@ class Connection(SendingHalf):
     def start_invoke(
         self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
     ) -> asyncio.Future[RemotingCommand]:
-        """Sends a request; the future gets its answer, RemotingTimeout or ConnectionClosed. Raises like `invoke`."""
+        """Sends a request. Returns a future of its answer, RemotingTimeout or ConnectionClosed. Raises as `invoke` does."""
         if not self.is_open:
             raise ConnectionClosed(f"the connection to {self.peer} is closed")
         frame, answer = self._own_requests.new(code, header, body, timeout_ms)
@@ -149,7 +149,7 @@ class Connection(SendingHalf):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Takes over the connected socket."""
+        """Starts the connection on a connected socket."""
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         if address is None:
@@ -159,10 +159,10 @@ class Connection(SendingHalf):
         self.peer_ip = host
         self.born_host = record.host_bytes(host, port)
         self.peer = self._own_requests.peer = record.host_text(self.born_host)
-        if self._most_connections is not None and len(self._open_connections) >= self._most_connections:
+        if self._max_connections is not None and len(self._open_connections) >= self._max_connections:
             if self._complaints.is_due("", "too many", self._loop.time()):
                 logger.warning(
-                    "refusing the connection of %s: %d are open, the most that may be", self.peer, self._most_connections
+                    "refusing the connection of %s: too many open connections, at most %d", self.peer, self._max_connections
                 )
             self._transport.abort()
             return
@@ -172,7 +172,7 @@ class Connection(SendingHalf):
         self._handler.on_connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Decodes the bytes; handles requests and answers."""
+        """Decodes the bytes, and handles requests and answers."""
         watch = self._idle_watch
         watch.moved_s = self._loop.time()
         try:
@@ -198,16 +198,16 @@ class Connection(SendingHalf):
             self._refuse(self._decoder.failure)
 
     def eof_received(self) -> None:
-        """Lets asyncio close the connection, because the peer sends no more."""
+        """Returns None, so that asyncio closes the connection when the peer has closed its output."""
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Frees all that the connection holds, after its socket is closed."""
+        """Releases all resources after the socket is closed."""
         self._open_connections.discard(self)
         self._idle_watch.stop()
         if self._give_up is not None:
             self._give_up.cancel()
         self._drop_unsent()
-        # Its data is freed now, not when the garbage collector runs: nothing here may hold the connection in a cycle.
+        # Free the data now instead of in the garbage collector: no reference cycle may contain the connection.
         self._decoder.drop()
         self._transport = None
         self._own_requests.ended(self._refusal or error or "closed")
@@ -218,18 +218,18 @@ class Connection(SendingHalf):
         if self._postponed is None:
             self._end()
         else:
-            # Nobody waits for answers now, but one-way requests count, as they would have had there been time for them.
+            # Answers can no longer be sent, but postponed one-way requests are still handled.
             self._postponed = [request for request in self._postponed if request.is_oneway]
             self._go_on_later()
 
     def pause_writing(self) -> None:
-        """Reads nothing from the peer until it has taken its output."""
+        """Stops reading until the peer has read the output."""
         self._is_writable = False
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """Handles postponed requests or reads again, because the peer has taken its output."""
+        """Handles postponed requests, or starts reading again, after the peer has read the output."""
         self._is_writable = True
         self._note_memory()
         if self._postponed is not None:
@@ -244,7 +244,7 @@ class Connection(SendingHalf):
             self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """Hands postponed requests to the handler again, and reads again once there are none left."""
+        """Passes postponed requests to the handler again, and starts reading again if none remain."""
         requests = self._postponed
         if requests is None or not self._is_writable:
             return
@@ -256,7 +256,7 @@ class Connection(SendingHalf):
                 cast(asyncio.Transport, self._transport).resume_reading()
 
     def _end(self) -> None:
-        """Reports the end of the connection, after all its requests are handled."""
+        """Notifies the handler of the connection's end, after all its requests are handled."""
         self._memory.forget(self)
         self._handler.on_disconnected(self)
 
@@ -267,10 +267,10 @@ class Connection(SendingHalf):
         try:
             self._handler.on_requests(self, requests)
         except Exception:
-            logger.exception("a request of %s was not handled", self.peer)
+            logger.exception("a request of %s could not be handled", self.peer)
 
     def _refuse(self, error: FrameError) -> None:
-        self._refusal = error.with_traceback(None)  # its frames hold this connection, and so would a log record of the error
+        self._refusal = error.with_traceback(None)  # the traceback would keep a reference to this connection
         cause = error.protocol if isinstance(error, OtherProtocol) else "no frame"
         if self._complaints.is_due(self.peer.rpartition(":")[0], cause, self._loop.time()):
             logger.warning("closing the connection of %s: %s", self.peer, error)

@@ -1,4 +1,4 @@
-"""The watch for useless connections: nothing moves, or a frame stays incomplete."""
+"""Closes connections that are idle or whose frame stays incomplete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class IdleWatch:
-    """A watch that looks at a connection when its time could be over, not at each byte."""
+    """Checks a connection when its timeout may have expired, instead of setting a timer for each read or write."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limits: ConnectionLimits) -> None:
         self._loop = loop
@@ -23,17 +23,17 @@ class IdleWatch:
         self.moved_s = 0.0
         """The time of the last bytes in or out, by the loop's clock."""
         self.frame_began_s = 0.0
-        """The time of the first byte of an incomplete frame; 0 without one."""
+        """The time of the first byte of an incomplete frame, or 0."""
 
     def start(self, peer: str, close: Callable[[], None]) -> None:
-        """Calls `close` once and logs the reason: nothing moved for the idle time-out, or a frame was late."""
+        """Starts the watch. It logs the reason and calls `close` once, after the idle timeout or the timeout of a frame."""
         self._peer = peer
         self._close = close
         self.moved_s = self._loop.time()
         self._timer = self._loop.call_later(self._limits.idle_timeout_s, self._look)
 
     def stop(self) -> None:
-        """Stops, and drops its reference to the connection, so that both are freed at once."""
+        """Stops the watch, and drops its reference to the connection so that both can be freed."""
         self._close = None
         if self._timer is not None:
             self._timer.cancel()
@@ -45,7 +45,7 @@ class IdleWatch:
         left_s = self.moved_s + self._limits.idle_timeout_s - now_s
         if self.frame_began_s and now_s - self.frame_began_s > self._limits.frame_timeout_s:
             logger.warning(
-                "closing the connection of %s: after %.0f s a frame is not whole", self._peer, now_s - self.frame_began_s
+                "closing the connection of %s: a frame is incomplete after %.0f s", self._peer, now_s - self.frame_began_s
             )
             self._close()
         elif left_s > 0:

@@ -1,4 +1,4 @@
-"""The memory that all connections together may hold: incomplete frames, unhandled requests, and unsent output."""
+"""Limits the memory of all connections together: incomplete frames, unhandled requests and unsent output."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from typing import Final, Protocol
 
 DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
 NOT_COUNTED_BYTES: Final = 4096
-"""Bytes up to which a connection is not counted; nearly all connections stay below."""
+"""A connection that uses at most this many bytes is not counted. Nearly all connections stay below."""
 
 
 class Holder(Protocol):
-    """A connection."""
+    """A connection, as seen by MemoryBudget."""
 
     @property
     def held_bytes(self) -> int:
-        """Returns the number of bytes that the connection holds now."""
+        """Returns the number of bytes that the connection uses now."""
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes the connection at once: no other holds more, and all together hold `total_bytes`, too many."""
+        """Closes the connection at once, because it uses the most. All connections use `total_bytes`, which is too many."""
 
 
 class MemoryBudget:
-    """A counter of the memory of connections. Above the budget it closes those that hold most, until the rest is within it.
+    """Counts the memory of connections. If it exceeds the budget, closes those that use the most until it does not.
 
-    A connection's number may be out of date, because the system takes bytes from it without notice. So all are counted
+    A recorded number may be outdated, because the system sends output without notice. All connections are therefore counted
     again before one is closed.
     """
 
@@ -31,10 +31,10 @@ class MemoryBudget:
         self._budget_bytes = budget_bytes
         self._held: dict[Holder, int] = {}
         self.total_bytes = 0
-        """The sum of the numbers noted."""
+        """The sum of the recorded numbers."""
 
     def note(self, holder: Holder, held_bytes: int) -> None:
-        """Notes how many bytes a connection holds now."""
+        """Records the number of bytes that a connection uses now."""
         self.forget(holder)
         if held_bytes <= NOT_COUNTED_BYTES:
             return
@@ -44,7 +44,7 @@ class MemoryBudget:
             self._relieve()
 
     def forget(self, holder: Holder) -> None:
-        """Drops a connection that has ended."""
+        """Removes a connection that has ended."""
         self.total_bytes -= self._held.pop(holder, 0)
 
     def _relieve(self) -> None:

@@ -1,4 +1,4 @@
-"""The requests that this end makes on one connection, and their answers (RocketMQ's responseTable)."""
+"""The requests that this end sends on one connection, and their answers (RocketMQ's responseTable)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, T
 
 
 class SignedHeader(CommandHeader):
-    """Another header's fields, and those of the signature."""
+    """The fields of another header, with those of the signature."""
 
     fields: dict[str, str]
 
@@ -24,12 +24,12 @@ class SignedHeader(CommandHeader):
         return self.fields
 
     def encode_binary(self) -> bytes:
-        """Encodes the fields without empty values: Apache's brokers would read them as null, and sign that word."""
+        """Encodes the fields without empty values, which Apache's brokers would decode as null and sign as "null"."""
         return ext_fields.encode_binary({name: value for name, value in self.fields.items() if value})
 
 
 def signed(header: CommandHeader | None, body: bytes, credentials: SessionCredentials) -> SignedHeader:
-    """Returns the header of a request, signed by the account."""
+    """Returns the header of a request, signed with the credentials."""
     return SignedHeader(credentials.signed(header.ext_fields() if header is not None else {}, body))
 
 
@@ -37,24 +37,24 @@ logger = logging.getLogger(__name__)
 
 
 class OwnRequests:
-    """A maker of request frames that passes each answer to its waiter. One timer serves all deadlines."""
+    """Encodes requests, and passes each answer to its waiter. One timer is used for all deadlines."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, serialize_type: SerializeType, credentials: SessionCredentials | None
     ) -> None:
-        """With `credentials` every request is signed."""
+        """`credentials` sign every request."""
         self._loop = loop
         self._serialize_type = serialize_type
         self._credentials = credentials
         self._pending: PendingRequests[asyncio.Future[RemotingCommand]] = PendingRequests()
         self._expiry: asyncio.TimerHandle | None = None
         self.peer = "?"
-        """The answering peer, for the texts of errors."""
+        """The address of the peer, for error messages."""
 
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """Returns the frame to send, and the future that gets the answer or its error. Raises TooManyRequests."""
+        """Returns the frame to send, and a future of the answer. Raises TooManyRequests."""
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         deadline_ms = self._now_ms() + timeout_ms
         try:
@@ -73,7 +73,7 @@ class OwnRequests:
         """Passes an answer to its waiter."""
         answer = self._pending.take(command.opaque)
         if answer is None:
-            logger.debug("an answer from %s that nobody waits for (any longer): opaque %d", self.peer, command.opaque)
+            logger.debug("ignored an unexpected or late answer from %s: opaque %d", self.peer, command.opaque)
         elif not answer.done():
             answer.set_result(command)
 
@@ -105,7 +105,7 @@ class OwnRequests:
         return int(self._loop.time() * 1000)
 
     def _expire_at(self, deadline_ms: int) -> None:
-        """Makes the timer fire no later than the deadline."""
+        """Sets the timer to fire at the deadline, unless it fires earlier."""
         when_s = (deadline_ms + 1) / 1000
         if self._expiry is not None:
             if self._expiry.when() <= when_s:

@@ -1,4 +1,4 @@
-"""The sending half of a connection: it gathers frames and joins them for one write."""
+"""The output of a connection. It collects frames and joins them for one write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ logger = logging.getLogger(__name__)
 
 
 class SendingHalf(asyncio.Protocol):
-    """The output of one TCP connection. Use it on the event loop's thread only."""
+    """The output of one TCP connection. Use it only in the event loop's thread."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.peer = "?"
-        """The peer's address: "127.0.0.1:5555"."""
+        """The peer's address, such as "127.0.0.1:5555"."""
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -30,36 +30,36 @@ class SendingHalf(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Returns whether frames can be sent."""
+        """Returns True if frames can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     @property
     def is_writable(self) -> bool:
-        """Returns whether the peer takes its output in time. Ask before sending anything that is not an answer."""
+        """Returns True if the peer reads its output in time. Check it before sending anything but an answer."""
         return self._is_writable and self.is_open
 
     @property
     def unsent_bytes(self) -> int:
-        """Returns the number of bytes that the peer has not taken."""
+        """Returns the number of bytes that have not been sent."""
         return self._unsent_bytes + (self._transport.get_write_buffer_size() if self._transport is not None else 0)
 
     def send(self, frame: bytes) -> None:
-        """Sends a whole frame; all frames of one loop iteration leave in one write. On a closed connection it is dropped."""
+        """Sends a frame. All frames of one loop iteration are sent in one write. Does nothing on a closed connection."""
         if not self._unsent:
             self._loop.call_soon(self._write_unsent)
         self._unsent.append(frame)
         self._unsent_bytes += len(frame)
         if self._unsent_bytes > self._limits.high_water_bytes:
-            # A burst of answers must not fill the memory before the check of what the peer has taken.
+            # A burst of answers must not fill the memory before the transport's buffer is checked.
             self._write_unsent()
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """Sends whole frames at once, after those sent before, without waiting for more in this loop iteration."""
+        """Sends frames at once, after previously sent ones, without waiting for the end of the loop iteration."""
         self._unsent += frames
         self._write_unsent()
 
     def close(self) -> None:
-        """Closes the connection once everything is sent, or after the close time-out."""
+        """Closes the connection when all data is sent, or after the close timeout."""
         if self._transport is None or self._transport.is_closing():
             return
         self._write_unsent()
@@ -67,15 +67,15 @@ class SendingHalf(asyncio.Protocol):
         self._give_up = self._loop.call_later(self._limits.close_timeout_s, self._transport.abort)
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport by one that adds TLS."""
+        """Replaces the transport by one with TLS."""
         self._transport = transport
 
     async def wait_closed(self) -> None:
-        """Returns when the connection has ended."""
+        """Waits until the connection has ended."""
         await asyncio.shield(self._closed)
 
     def _note_memory(self) -> None:
-        """Notes that the memory held by the connection has changed."""
+        """Called when the memory used by the connection has changed."""
 
     def _write_unsent(self) -> None:
         if not self._unsent or (self._transport is None and not self._closed.done()):
@@ -89,7 +89,7 @@ class SendingHalf(asyncio.Protocol):
         self._transport.write(data)
         buffered_bytes = self._transport.get_write_buffer_size()
         if buffered_bytes > self._limits.max_unsent_bytes:
-            logger.warning("closing the connection of %s: its client does not read the answers", self.peer)
+            logger.warning("closing the connection of %s: the peer does not read its output", self.peer)
             self._transport.abort()
         elif buffered_bytes > NOT_COUNTED_BYTES:
             self._note_memory()

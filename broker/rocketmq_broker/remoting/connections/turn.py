@@ -1,4 +1,4 @@
-"""The time of requests in one turn of the event loop."""
+"""Limits the time for requests in one turn of the event loop."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Final
 
 TURN_S: Final = 0.01
-"""Seconds. Several servers may share a loop, and a turn's last request ends after it: together they stay below 50 ms."""
+"""The length of a turn. Several servers may share a loop and a turn may overrun by one request; both stay below 50 ms."""
 
 
 class Turn:
-    """The share of a server's connections in one turn of the event loop. Work beyond it waits for a later turn.
+    """The time for a server's connections in one turn of the event loop. Work beyond it is postponed to a later turn.
 
-    Later turns call the callbacks with the longest wait first; a callback that waits again comes last.
+    Later turns call the longest-waiting callbacks first. A callback that is postponed again is called last.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, steady_ns: Callable[[], int], seconds: float = TURN_S) -> None:
@@ -26,7 +26,7 @@ class Turn:
         self._waiting: deque[Callable[[], None]] = deque()
 
     def is_over(self) -> bool:
-        """Returns whether the handler should stop now. The first caller begins the turn."""
+        """Returns True if the time is up. The first call starts the turn."""
         if self._ends_ns is None:
             self._begin()
             return False

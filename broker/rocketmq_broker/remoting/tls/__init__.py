@@ -1,4 +1,4 @@
-"""TLS on the one port (RocketMQ's TlsHelper and HandshakeHandler): settings, certificates, and the layer under a connection."""
+"""TLS on the same port as plain connections (RocketMQ's TlsHelper and HandshakeHandler)."""
 
 from rocketmq_broker.remoting.tls.client_context import client_context
 from rocketmq_broker.remoting.tls.errors import TlsError, TlsUnusable, is_about_certificate, words_of

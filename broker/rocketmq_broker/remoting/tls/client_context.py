@@ -1,4 +1,4 @@
-"""TLS of the calling end."""
+"""TLS contexts of clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rocketmq_broker.remoting.tls.settings import ClientTls
 
 
 def client_context(settings: ClientTls) -> ssl.SSLContext:
-    """Returns the context of a client's connections. Raises TlsUnusable."""
+    """Returns the TLS context of a client's connections. Raises TlsUnusable."""
     context = new_context(ssl.PROTOCOL_TLS_CLIENT)
     if not settings.auth_server:
         context.check_hostname = False

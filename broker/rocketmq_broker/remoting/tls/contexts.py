@@ -1,4 +1,4 @@
-"""The common TLS contexts: version 1.2 or newer, forward secrecy, ciphers that authenticate."""
+"""TLS contexts with version 1.2 or later, forward secrecy and authenticated ciphers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.remoting.tls.errors import TlsUnusable
 
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""The ciphers of TLS 1.2; all ciphers of 1.3 are of that kind."""
+"""The ciphers of TLS 1.2. All ciphers of TLS 1.3 have these properties."""
 
 
 def new_context(protocol: int) -> ssl.SSLContext:
@@ -22,18 +22,18 @@ def new_context(protocol: int) -> ssl.SSLContext:
 
 
 def load_certificate(context: ssl.SSLContext, cert_path: Path | str, key_path: Path | str, password: str | None) -> None:
-    """Makes the context present the certificate. Raises TlsUnusable that names the problem."""
+    """Loads the certificate that the context presents. Raises TlsUnusable with the reason."""
     for path in (cert_path, key_path):
         _check_readable(path)
     try:
-        # Without a password OpenSSL would ask for one at the terminal.
+        # If no password is passed, OpenSSL prompts for one at the terminal.
         context.load_cert_chain(cert_path, key_path, password=password or "")
     except (ssl.SSLError, ValueError) as error:
         raise TlsUnusable(f"certificate {cert_path} with key {key_path}: {_reason(error)}") from None
 
 
 def load_trusted(context: ssl.SSLContext, path: Path | str) -> None:
-    """Makes the context trust the certificates in the file and those they signed. Raises TlsUnusable."""
+    """Loads the certificates that the context trusts. Raises TlsUnusable."""
     _check_readable(path)
     try:
         context.load_verify_locations(path)
@@ -50,13 +50,13 @@ def _check_readable(path: Path | str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Returns OpenSSL's reason in plain words where it has one."""
+    """Returns a readable reason of OpenSSL's error."""
     known = {
-        "KEY_VALUES_MISMATCH": "the key is not the certificate's",
-        "NO_CERTIFICATE_OR_CRL_FOUND": "there is no certificate in it",
+        "KEY_VALUES_MISMATCH": "the key does not match the certificate",
+        "NO_CERTIFICATE_OR_CRL_FOUND": "the file contains no certificate",
         "BAD_DECRYPT": "the password of the key is wrong",
     }
     reason = getattr(error, "reason", None)
     if reason is None:
-        return "no certificate and key in PEM format, or the key has a password that is not given"
+        return "not a certificate and key in PEM format, or the key needs a password"
     return known.get(reason, str(reason).lower().replace("_", " "))

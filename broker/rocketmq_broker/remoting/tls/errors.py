@@ -1,4 +1,4 @@
-"""The errors of TLS, and OpenSSL's errors in words."""
+"""The errors of TLS, and readable texts of OpenSSL's errors."""
 
 import ssl
 from typing import Final
@@ -8,11 +8,11 @@ TlsError: Final = ssl.SSLError
 
 
 class TlsUnusable(Exception):
-    """A certificate, a key or a setting that cannot be used; the text names file or setting, on one line, and no password."""
+    """A certificate, key or setting is invalid. The text has one line with the file or setting, and contains no password."""
 
 
 def words_of(error: ssl.SSLError) -> str:
-    """Returns OpenSSL's words for the error, without its codes."""
+    """Returns OpenSSL's error text without its codes."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     reason = str(error.reason or "the connection was closed").lower().replace("_", " ")
@@ -20,5 +20,5 @@ def words_of(error: ssl.SSLError) -> str:
 
 
 def is_about_certificate(error: ssl.SSLError) -> bool:
-    """Returns whether this side refused the peer's certificate."""
+    """Returns True if this end refused the peer's certificate."""
     return isinstance(error, ssl.SSLCertVerificationError)

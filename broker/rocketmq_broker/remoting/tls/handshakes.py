@@ -1,4 +1,4 @@
-"""The unfinished TLS handshakes. When there are too many, the address with the most of them loses its oldest."""
+"""Limits the unfinished TLS handshakes. Beyond the limit, the oldest one of the address with the most is ended."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import count
 from typing import Final
 
 MAX_HANDSHAKES: Final = 500
-"""Unfinished handshakes at a time, over all ports; each takes some 50 KB."""
+"""Maximum number of unfinished handshakes on all ports together. Each takes about 50 KB."""
 
 _NETWORK_GROUPS: Final = 4
-"""Groups, of the eight in an IPv6 address, that count as one client: an address's owner has its whole network."""
+"""The number of groups of an IPv6 address that identify a client, because the owner of an address has a whole network."""
 
 
 class Handshakes:
-    """The unfinished handshakes by address. A client finishes its own in milliseconds: those pushed out were abandoned."""
+    """The unfinished handshakes by address. Clients finish theirs within milliseconds, so those ended here were abandoned."""
 
-    def __init__(self, most: int = MAX_HANDSHAKES) -> None:
-        self._most = most
+    def __init__(self, max_count: int = MAX_HANDSHAKES) -> None:
+        self._max_count = max_count
         self._numbers = count()
         self._by_host: dict[str, dict[int, Callable[[], None]]] = {}
         self._unfinished = 0
@@ -27,11 +27,11 @@ class Handshakes:
         return self._unfinished
 
     def begin(self, ip: str, give_up: Callable[[], None]) -> Callable[[], None]:
-        """Adds a handshake. Returns a callback for its end, good or bad, to be called once.
+        """Adds a handshake. Returns a function to call once when the handshake has succeeded or failed.
 
-        `give_up` is called if others need its room; the handshake has then ended.
+        `give_up` is called if the handshake is ended to make room for others.
         """
-        if self._unfinished >= self._most:
+        if self._unfinished >= self._max_count:
             self._make_room()
         host, number = _host_of(ip), next(self._numbers)
         self._by_host.setdefault(host, {})[number] = give_up
@@ -39,7 +39,7 @@ class Handshakes:
         return lambda: self._end(host, number)
 
     def _make_room(self) -> None:
-        """Ends the oldest handshake of the address with the most; among equal addresses, of the one with the longest wait."""
+        """Ends the oldest handshake of the address with the most handshakes, or the oldest one of several such addresses."""
         host, lying = max(self._by_host.items(), key=lambda entry: (len(entry[1]), -next(iter(entry[1]))))
         number, give_up = next(iter(lying.items()))
         self._end(host, number)

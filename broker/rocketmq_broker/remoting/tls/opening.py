@@ -1,6 +1,6 @@
-"""The first byte of a connection: 0x16 begins a TLS handshake, and no frame (RocketMQ's HandshakeHandler).
+"""Detects TLS by the first byte of a connection: a TLS handshake starts with 0x16, a frame never does (HandshakeHandler).
 
-A connection without TLS gets its socket after this one check; nothing stays between the two.
+After this check a connection without TLS uses its socket directly.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Securable(Protocol):
 
 
 class Opening(asyncio.Protocol):
-    """A stand-in for the connection until the first bytes show whether it uses TLS. Not needed where TLS is disabled."""
+    """The protocol of a socket until the first bytes show whether the connection uses TLS."""
 
     def __init__(self, connection: Securable, contexts: ServerContexts, tasks: Tasks, complaints: Complaints) -> None:
         self._connection = connection
@@ -50,34 +50,34 @@ class Opening(asyncio.Protocol):
         self._socket: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Passes the connected socket on to the connection."""
+        """Passes the connected socket to the connection."""
         self._socket = cast(asyncio.Transport, transport)
         self._connection.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Begins a TLS handshake, or passes the first bytes to the connection."""
+        """Starts a TLS handshake, or passes the first bytes to the connection."""
         if data[0] == HANDSHAKE:
             self._begin_handshake(data)
         elif self._contexts.mode is TlsMode.ENFORCING:
-            self._refuse("no TLS", "it does not begin with a TLS handshake, and tls.server.mode is enforcing")
+            self._refuse("no TLS", "no TLS handshake, but tls.server.mode is enforcing")
         else:
             self._socket.set_protocol(cast(asyncio.Protocol, self._connection))
             self._connection.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Passes the end of input on to the connection."""
+        """Passes the end of input to the connection."""
         return self._connection.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Passes on the end of a connection that sent nothing."""
+        """Passes the end of the socket to the connection, if the peer sent nothing."""
         self._connection.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """Passes on that the peer reads too slowly."""
+        """Passes the call to the connection when the peer reads too slowly."""
         self._connection.pause_writing()
 
     def resume_writing(self) -> None:
-        """Passes on that the peer has taken its output."""
+        """Passes the call to the connection when the peer has read the output."""
         self._connection.resume_writing()
 
     def _begin_handshake(self, data: bytes) -> None:
@@ -85,13 +85,13 @@ class Opening(asyncio.Protocol):
             self._secure(self._contexts.current, data)
         else:
             self._socket.pause_reading()
-            self._tasks.start("making a certificate", self._secure_when_made(data))
+            self._tasks.start("creation of a certificate", self._secure_when_made(data))
 
     async def _secure_when_made(self, data: bytes) -> None:
         try:
             context = await self._contexts.made()
         except TlsUnusable as error:
-            self._refuse("no certificate", f"it begins a TLS handshake, and {error}")
+            self._refuse("no certificate", f"TLS handshake without a server certificate: {error}")
             return
         if not self._socket.is_closing():
             self._secure(context, data)

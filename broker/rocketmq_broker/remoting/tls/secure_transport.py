@@ -1,4 +1,4 @@
-"""A connection's transport over TLS: it has the interface of the socket's own, so the connection needs no change."""
+"""A transport with TLS. It has the interface of the socket's transport, so connections work with either."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class SecureTransport(asyncio.Transport):
-    """A transport that encrypts output for the socket's transport."""
+    """Encrypts output, and passes it to the socket's transport."""
 
     def __init__(self, socket: asyncio.Transport, tunnel: TlsTunnel) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class SecureTransport(asyncio.Transport):
         self._tunnel = tunnel
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Sends the data, or keeps it until the handshake is done."""
+        """Sends the data, or buffers it until the handshake is done."""
         self._tunnel.send(bytes(data))
         self.flush()
 
@@ -37,18 +37,18 @@ class SecureTransport(asyncio.Transport):
             self._socket.write(data)
 
     def close(self) -> None:
-        """Ends TLS, and closes once everything is sent."""
+        """Ends TLS, and closes the socket when all data is sent."""
         if not self._socket.is_closing():
             self._tunnel.end()
             self.flush()
         self._socket.close()
 
     def abort(self) -> None:
-        """Closes at once."""
+        """Closes the socket at once."""
         self._socket.abort()
 
     def is_closing(self) -> bool:
-        """Returns whether the transport is closed or being closed."""
+        """Returns True if the transport is closed or being closed."""
         return self._socket.is_closing()
 
     def pause_reading(self) -> None:
@@ -56,20 +56,20 @@ class SecureTransport(asyncio.Transport):
         self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        """Reads from the socket again."""
+        """Starts reading from the socket again."""
         self._socket.resume_reading()
 
     def get_write_buffer_size(self) -> int:
-        """Returns the number of bytes that the socket has not taken."""
+        """Returns the number of bytes that the socket has not sent."""
         return self._socket.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Returns the information of the socket's transport."""
+        """Returns information of the socket's transport."""
         return self._socket.get_extra_info(name, default)
 
 
 class SecureProtocol(asyncio.Protocol):
-    """A protocol that decrypts the socket's input for the connection above it."""
+    """Decrypts the socket's input, and passes it to the connection."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SecureProtocol(asyncio.Protocol):
         complaints: Complaints,
         handshakes: Handshakes,
     ) -> None:
-        """Begins with the handshake, which has 10 s, and less if others need its room among the `handshakes`."""
+        """Starts the handshake, with a timeout of 10 s. `handshakes` may end it earlier."""
         self._above = above
         self._transport = transport
         self._socket = socket
@@ -94,7 +94,7 @@ class SecureProtocol(asyncio.Protocol):
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT_S, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Decrypts the bytes, and passes the plain ones to the connection."""
+        """Decrypts the bytes, and passes them to the connection."""
         if self._socket.is_closing():
             return
         try:
@@ -111,28 +111,28 @@ class SecureProtocol(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool | None:
-        """Passes the end of input on to the connection."""
+        """Passes the end of input to the connection."""
         return self._above.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Ends the handshake, and passes on the end of the connection."""
+        """Ends the handshake, and passes the end of the socket to the connection."""
         if not self._tunnel.is_open and not self._has_failed:
-            self._complain("left", "it left during its TLS handshake: perhaps it does not trust the certificate")
+            self._complain("left", "the peer closed it during the TLS handshake: it may not trust the certificate")
         self._handshake_over()
         self._above.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """Passes on that the peer reads too slowly."""
+        """Passes the call to the connection when the peer reads too slowly."""
         self._above.pause_writing()
 
     def resume_writing(self) -> None:
-        """Passes on that the peer has taken its output."""
+        """Passes the call to the connection when the peer has read the output."""
         self._above.resume_writing()
 
     def _fail(self, error: ssl.SSLError) -> None:
         self._has_failed = True
-        self._transport.flush()  # the alert tells the peer the reason
-        what = "a broken record" if self._tunnel.is_open else "no TLS handshake"
+        self._transport.flush()  # sends the alert with the reason
+        what = "invalid TLS record" if self._tunnel.is_open else "TLS handshake failed"
         self._complain(words_of(error), f"{what}: {words_of(error)}")
         self._socket.close()
 
@@ -143,7 +143,7 @@ class SecureProtocol(asyncio.Protocol):
 
     def _crowded_out(self) -> None:
         self._has_failed = True
-        self._complain("crowded out", "its TLS handshake is not finished, and there are too many like it")
+        self._complain("crowded out", "its TLS handshake is not finished, and too many are unfinished")
         self._handshake_over()
         self._socket.abort()
 

@@ -1,4 +1,4 @@
-"""A certificate for tests that nobody can trust, made by the program openssl (Netty's SelfSignedCertificate)."""
+"""Creates a self-signed certificate for tests with the program openssl (Netty's SelfSignedCertificate)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WITHIN_S: Final = 30
 
 
 class SelfSigned:
-    """Certificate and key, readable for this user alone, in a directory that is removed after the block."""
+    """A certificate and its key, readable only by this user, in a directory that is removed after the block."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="rocketmq-tls-")
@@ -25,19 +25,19 @@ class SelfSigned:
         self.key_path = Path(self._directory.name) / "key.pem"
 
     def __enter__(self) -> SelfSigned:
-        """Makes certificate and key. Raises TlsUnusable."""
+        """Creates the certificate and the key. Raises TlsUnusable."""
         files = ("-keyout", str(self.key_path), "-out", str(self.cert_path))
         try:
             made = subprocess.run((*_COMMAND, *files), capture_output=True, text=True, timeout=_WITHIN_S)
         except (OSError, subprocess.TimeoutExpired) as error:
             self._directory.cleanup()
-            raise TlsUnusable(f"no certificate for tests can be made without the program openssl: {error}") from None
+            raise TlsUnusable(f"cannot create a test certificate: openssl is not available: {error}") from None
         if made.returncode:
             self._directory.cleanup()
-            reason = (made.stderr.strip().splitlines() or ["it says nothing"])[-1]
-            raise TlsUnusable(f"openssl could not make a certificate for tests: {reason}")
+            reason = (made.stderr.strip().splitlines() or ["no error message"])[-1]
+            raise TlsUnusable(f"cannot create a test certificate: openssl failed: {reason}")
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Removes certificate and key."""
+        """Removes the certificate and the key."""
         self._directory.cleanup()

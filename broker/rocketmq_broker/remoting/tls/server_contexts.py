@@ -1,4 +1,4 @@
-"""TLS of the listening end: its current certificate, read again when its files change (RocketMQ's FileWatchService)."""
+"""TLS contexts of servers. The certificate is reloaded when its files change (RocketMQ's FileWatchService)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 class ServerContexts:
-    """The TLS contexts for all ports of a process. New connections use the newest certificate; open ones keep theirs."""
+    """The TLS context of all ports of a process. New connections use the latest certificate; open ones keep theirs."""
 
     def __init__(self, settings: ServerTls) -> None:
-        """Reads certificate and key. Raises TlsUnusable."""
+        """Loads the certificate and the key. Raises TlsUnusable."""
         self.handshakes = Handshakes()
         """The unfinished handshakes."""
         self._settings = settings
@@ -42,34 +42,34 @@ class ServerContexts:
 
     @property
     def mode(self) -> TlsMode:
-        """Returns the mode, which decides about connections with and without TLS."""
+        """Returns the mode, which determines whether connections with and without TLS are accepted."""
         return self._settings.mode
 
     @property
     def current(self) -> ssl.SSLContext | None:
-        """Returns the context of the next connection; None without a certificate, and before one for tests is made."""
+        """Returns the context for new connections; None without a certificate, or before a test certificate is created."""
         return self._current
 
     async def made(self) -> ssl.SSLContext:
-        """Returns the context, after making a certificate for tests if needed. Raises TlsUnusable."""
+        """Returns the context, and creates a test certificate if needed. Raises TlsUnusable."""
         async with self._making:
             if self._current is None:
                 if not self._settings.test_mode:
-                    raise TlsUnusable("there is no certificate to show: set tls.server.certPath and tls.server.keyPath")
+                    raise TlsUnusable("no server certificate: set tls.server.certPath and tls.server.keyPath")
                 if self._failure is not None:
                     raise self._failure
                 try:
                     self._current = await asyncio.to_thread(_make_for_tests)
                 except TlsUnusable as error:
-                    self._failure = error  # it would fail again, and each attempt costs a process
+                    self._failure = error  # it would fail again, and each attempt starts a process
                     raise
-                logger.warning("TLS with a certificate for tests, which nobody can trust: see tls.server.certPath")
+                logger.warning("TLS uses a self-signed test certificate: set tls.server.certPath in production")
             return self._current
 
     async def follow(self) -> None:
-        """Checks the files each second, and reads them again when they have changed. Runs until it is cancelled.
+        """Checks the files every second, and reloads them when they have changed. Runs until it is cancelled.
 
-        Returns at once where TLS is disabled.
+        Returns at once if TLS is disabled.
         """
         while self.mode is not TlsMode.DISABLED:
             await asyncio.sleep(LOOK_EVERY_S)
@@ -83,13 +83,13 @@ class ServerContexts:
         try:
             self._current = _read(self._settings)
         except TlsUnusable as error:
-            # Perhaps half of a pair that is being replaced: the other half changes the stamp again.
-            logger.warning("the certificate that was read before stays in use: %s", error)
+            # Possibly only one file of a pair has been replaced yet. The other one will change the stamp again.
+            logger.warning("the changed certificate cannot be loaded, keeping the previous one: %s", error)
         else:
-            logger.warning("the certificate %s was read anew", self._settings.cert_path)
+            logger.warning("reloaded certificate %s", self._settings.cert_path)
 
     def _look(self) -> _Stamp:
-        """Returns a stamp that differs when the files have changed."""
+        """Returns a value that changes when the files change."""
         if self._settings.mode is TlsMode.DISABLED or self._settings.cert_path is None:
             return ()
         stamps: list[tuple[int, int, int] | None] = []
@@ -122,7 +122,7 @@ def _make_for_tests() -> ssl.SSLContext:
 
 
 def _new_context() -> ssl.SSLContext:
-    """Returns a context that also agrees to HTTP/2, without which gRPC's clients end a handshake. Others do not ask."""
+    """Returns a context that offers HTTP/2 by ALPN, which gRPC clients require."""
     context = new_context(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["h2"])
     return context

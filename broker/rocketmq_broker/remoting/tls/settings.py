@@ -1,4 +1,4 @@
-"""RocketMQ's TLS settings, for either end (TlsSystemConfig)."""
+"""RocketMQ's TLS settings of servers and clients (TlsSystemConfig)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from rocketmq_broker.remoting.tls.errors import TlsUnusable
 
 DEFAULT_CONFIG_FILE: Final = "/etc/rocketmq/tls.properties"
-"""A file that is read if it exists, as by RocketMQ's processes. Its settings take precedence."""
+"""A settings file that is read if it exists, as in RocketMQ. Its settings take precedence."""
 
 _NOT_IN_CONFIG_FILE: Final = ("tls.server.mode", "tls.enable", "tls.config.file")
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -19,18 +19,18 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 class TlsMode(Enum):
-    """A server's treatment of connections with and without TLS."""
+    """Whether a server accepts connections with and without TLS."""
 
     DISABLED = "disabled"
-    """Closes connections that begin with a TLS handshake."""
+    """Closes connections that start with a TLS handshake."""
     PERMISSIVE = "permissive"
     """Accepts both."""
     ENFORCING = "enforcing"
-    """Closes connections that do not begin with a TLS handshake."""
+    """Closes connections that do not start with a TLS handshake."""
 
 
 class NeedClientAuth(Enum):
-    """The demand for a client's certificate."""
+    """Whether a server requests client certificates."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -39,7 +39,7 @@ class NeedClientAuth(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTls:
-    """The settings `tls.server.*`. Raises TlsUnusable for a combination that cannot work."""
+    """The settings `tls.server.*`. Raises TlsUnusable for an invalid combination."""
 
     mode: TlsMode = TlsMode.PERMISSIVE
     cert_path: Path | None = None
@@ -47,40 +47,37 @@ class ServerTls:
     key_password: str | None = field(default=None, repr=False)
     need_client_auth: NeedClientAuth = NeedClientAuth.NONE
     trust_cert_path: Path | None = None
-    """The certificates that must have signed those of clients."""
+    """The trusted certificates for verifying clients."""
     test_mode: bool = False
-    """Whether to use a certificate made at start, which nobody can trust."""
+    """Uses a self-signed certificate that is created when it is needed."""
 
     def __post_init__(self) -> None:
         if self.mode is TlsMode.DISABLED:
             return
         if self.test_mode and self.cert_path is not None:
-            raise TlsUnusable("tls.server.certPath and tls.test.mode.enable=true: one or the other")
+            raise TlsUnusable("tls.server.certPath and tls.test.mode.enable=true are both set: set only one")
         if (self.cert_path is None) != (self.key_path is None):
-            raise TlsUnusable("tls.server.certPath and tls.server.keyPath: both or none of them")
+            raise TlsUnusable("tls.server.certPath and tls.server.keyPath must be set together")
         if self.need_client_auth is not NeedClientAuth.NONE and self.trust_cert_path is None:
-            raise TlsUnusable(
-                f"tls.server.need.client.auth={self.need_client_auth.value}: "
-                "set tls.server.trustCertPath to the certificates to trust"
-            )
+            raise TlsUnusable(f"tls.server.need.client.auth={self.need_client_auth.value} requires tls.server.trustCertPath")
         if self.mode is TlsMode.ENFORCING and not self.has_certificate:
-            raise TlsUnusable("tls.server.mode=enforcing: set tls.server.certPath and tls.server.keyPath")
+            raise TlsUnusable("tls.server.mode=enforcing requires tls.server.certPath and tls.server.keyPath")
 
     @property
     def has_certificate(self) -> bool:
-        """Returns whether a certificate is set, or can be made."""
+        """Returns True if a certificate is set or can be created."""
         return self.cert_path is not None or self.test_mode
 
     @property
     def files(self) -> list[Path]:
-        """Returns the files of certificates and key."""
+        """Returns the files of the certificates and the key."""
         return [path for path in (self.cert_path, self.key_path, self.trust_cert_path) if path is not None]
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ServerTls:
-        """Reads the settings under RocketMQ's names; ignores others. Raises TlsUnusable.
+        """Returns the settings by RocketMQ's names, and ignores others. Raises TlsUnusable.
 
-        A named certificate is used; RocketMQ uses it only with tls.test.mode.enable=false.
+        A configured certificate is always used. RocketMQ uses it only with tls.test.mode.enable=false.
         """
         cert_path = _path(properties, "tls.server.certPath")
         return cls(
@@ -96,27 +93,27 @@ class ServerTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTls:
-    """A client's check of the server's identity, and the client's own. Raises TlsUnusable."""
+    """TLS settings of a client. Raises TlsUnusable for an invalid combination."""
 
     trust_cert_path: Path | str | None = None
-    """The certificates that must have signed those of servers, as a PEM file; the default is the system's."""
+    """A PEM file with the trusted certificates for verifying servers. The default is the system's certificates."""
     auth_server: bool = True
-    """Whether the server's identity is checked; False, for tests, trusts all servers."""
+    """Verifies the server's certificate. False, for tests, trusts all servers."""
     check_hostname: bool = True
-    """Whether the certificate must name the host or address that was called."""
+    """Verifies that the server's certificate is valid for the host or address of the connection."""
     cert_path: Path | str | None = None
     key_path: Path | str | None = None
     key_password: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if (self.cert_path is None) != (self.key_path is None):
-            raise TlsUnusable("a client's certificate and its key: both or none of them")
+            raise TlsUnusable("cert_path and key_path (tls.client.certPath, tls.client.keyPath) must be set together")
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ClientTls | None:
-        """Reads the settings under RocketMQ's names; None unless tls.enable=true. Raises TlsUnusable.
+        """Returns the settings by RocketMQ's names; None unless tls.enable=true. Raises TlsUnusable.
 
-        Unlike RocketMQ's clients it checks the server, unless tls.client.authServer=false or a test mode forbids it.
+        Unlike RocketMQ's clients, verifies the server unless tls.client.authServer=false or the test mode is enabled.
         """
         if not _boolean(properties, "tls.enable", False):
             return None
@@ -132,12 +129,12 @@ class ClientTls:
 
 
 def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings of a `tls.config.file` that count. As in RocketMQ, it does not decide whether TLS is used."""
+    """Returns the settings to use from a `tls.config.file`. As in RocketMQ, the file cannot enable or disable TLS."""
     return {name: value for name, value in properties.items() if name.startswith("tls.") and name not in _NOT_IN_CONFIG_FILE}
 
 
 def _path(properties: Mapping[str, str], name: str) -> Path | None:
-    """Returns the path of a setting, `~` resolved. Raises TlsUnusable for the home of an unknown user."""
+    """Returns the path in a setting, with `~` expanded. Raises TlsUnusable for the home directory of an unknown user."""
     text = properties.get(name, "").strip()
     try:
         return Path(text).expanduser() if text else None
@@ -150,7 +147,7 @@ def _boolean(properties: Mapping[str, str], name: str, default: bool) -> bool:
     if not text:
         return default
     if text not in _BOOLEANS:
-        raise TlsUnusable(f"{name}={text}: true or false is expected")
+        raise TlsUnusable(f"{name} must be true or false, not {text}")
     return _BOOLEANS[text]
 
 
@@ -161,4 +158,4 @@ def _one_of(kinds: type[Kind], properties: Mapping[str, str], name: str, default
     try:
         return kinds(text)
     except ValueError:
-        raise TlsUnusable(f"{name}={text}: one of {', '.join(kind.value for kind in kinds)} is expected") from None
+        raise TlsUnusable(f"{name} must be one of {', '.join(kind.value for kind in kinds)}, not {text}") from None

@@ -1,4 +1,4 @@
-"""TLS over bytes: encrypted bytes go in, plain bytes come out, and the reverse. No socket, no loop."""
+"""Converts between plain and encrypted bytes of a TLS connection. It uses no socket and no event loop."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _AT_A_TIME: Final = 256 * 1024
 
 
 class TlsTunnel:
-    """One end of a TLS connection. After `receive`, `send` and `end` pass on `take_outgoing` to the socket."""
+    """One end of a TLS connection. After `receive`, `send` and `end`, send the bytes of `take_outgoing` to the peer."""
 
     def __init__(self, context: ssl.SSLContext, *, server_side: bool) -> None:
         self.is_open = False
-        """Whether the handshake is done."""
+        """True if the handshake is done."""
         self.is_ended = False
-        """Whether the peer has ended its output."""
+        """True if the peer has ended its output."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
         self._unsent: list[bytes] = []
 
     def receive(self, data: bytes) -> bytes:
-        """Returns the plain bytes that the data completes, maybe none. Raises ssl.SSLError; `take_outgoing` has the alert."""
+        """Returns the plain bytes that are complete. Raises ssl.SSLError; `take_outgoing` then returns the alert."""
         self._incoming.write(data)
         if not self.is_open and not self._shake_hands():
             return b""
@@ -39,7 +39,7 @@ class TlsTunnel:
         return b"".join(parts)
 
     def send(self, data: bytes) -> None:
-        """Encrypts the bytes, or keeps them until the handshake is done."""
+        """Encrypts the bytes, or buffers them until the handshake is done."""
         if not self.is_open:
             self._unsent.append(data)
             return
@@ -48,10 +48,10 @@ class TlsTunnel:
             rest = rest[self._tls.write(rest) :]
 
     def end(self) -> None:
-        """Tells the peer that this end sends no more."""
+        """Ends the output of this end (close_notify)."""
         if not self.is_open:
             return
-        with suppress(ssl.SSLError):  # the peer has not done the same, or has left: both are fine
+        with suppress(ssl.SSLError):  # the peer has not ended its output, or has closed the connection
             self._tls.unwrap()
 
     def take_outgoing(self) -> bytes:

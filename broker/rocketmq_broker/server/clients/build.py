@@ -52,8 +52,8 @@ def build_clients(
     dispatcher.add(processor.handlers)
     locks = LockProcessor(clock=steady_ms)
     dispatcher.add(locks.handlers)
-    dispatcher.tell_disconnected(producer_groups.forget)
-    dispatcher.tell_disconnected(consumer_groups.forget)
+    dispatcher.add_disconnect_listener(producer_groups.forget)
+    dispatcher.add_disconnect_listener(consumer_groups.forget)
     return Clients(
         producer_groups=producer_groups,
         consumer_groups=consumer_groups,

@@ -87,5 +87,5 @@ def build_popping(
     check_points.on_visible = popping.on_visible
     context.clock.on_step(popping.clock_stepped)
     context.group_commit.listeners.append(check_points)
-    context.dispatcher.tell_disconnected(popping.waiting.forget)
+    context.dispatcher.add_disconnect_listener(popping.waiting.forget)
     return popping

@@ -39,5 +39,5 @@ def build_pulling(
     query = QueryProcessor(store=context.store, tasks=context.tasks, steady_ns=context.clock.steady_ns)
     for processor in (pull, offsets, query):
         context.dispatcher.add(processor.handlers)
-    context.dispatcher.tell_disconnected(held_pulls.forget)
+    context.dispatcher.add_disconnect_listener(held_pulls.forget)
     return pull

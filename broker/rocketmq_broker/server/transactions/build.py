@@ -105,7 +105,7 @@ def build_transactions(
         ),
     ):  # fmt: skip
         dispatcher.add(processor.handlers)
-    dispatcher.tell_disconnected(requests.on_disconnected)
+    dispatcher.add_disconnect_listener(requests.on_disconnected)
     group_commit.listeners.append(messages)
     clock.on_step(messages.table.clock_stepped)
     clock.on_step(in_flight.clock_stepped)

@@ -33,7 +33,7 @@ def test_the_secret_comes_from_a_variable_or_from_a_file(tmp_path: Path) -> None
         ({"ROCKETMQ_SECRET_KEY": "hidden", "ROCKETMQ_SECRET_KEY_FILE": "/x"}, "both set"),
         ({"ROCKETMQ_SECRET_KEY_FILE": "/no/such/file"}, "ROCKETMQ_SECRET_KEY_FILE=/no/such/file: No such file"),
         ({"ROCKETMQ_TLS_ENABLE": "perhaps"}, "ROCKETMQ_TLS_ENABLE must be true or false, not perhaps"),
-        ({"ROCKETMQ_TLS_ENABLE": "true", "ROCKETMQ_TLS_CERT_PATH": "/c"}, "both or none"),
+        ({"ROCKETMQ_TLS_ENABLE": "true", "ROCKETMQ_TLS_CERT_PATH": "/c"}, "must be set together"),
         ({"ROCKETMQ_TLS_ENABLE": "true", "ROCKETMQ_TLS_TRUST_CERT_PATH": "/no/such/file"}, "/no/such/file: No such file"),
     ],
 )

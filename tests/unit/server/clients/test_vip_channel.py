@@ -53,7 +53,7 @@ def test_a_request_that_the_broker_learns_to_serve_later_is_served(dispatcher: D
 
 def test_who_keeps_something_for_a_connection_hears_that_it_is_gone(dispatcher: Dispatcher) -> None:
     gone: list[object] = []
-    dispatcher.tell_disconnected(gone.append)
+    dispatcher.add_disconnect_listener(gone.append)
     wire = Wire()
     VipChannel(dispatcher).on_disconnected(wire)
     assert gone == [wire]
