@@ -1,1 +1,1 @@
-"""What measures and tries the project and is imported by nothing of it: benchmarks, and simulated worlds."""
+"""Benchmarks and simulated worlds. Nothing else in the project imports them."""

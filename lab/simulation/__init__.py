@@ -1,1 +1,1 @@
-"""The simulated world: broker, services, customers and faults in one process, from a seed; and who judges it."""
+"""The simulated world: broker, services, customers and faults in one process, determined by a seed; and its judges."""

@@ -22,20 +22,22 @@ _ROOT = Path(__file__).parents[2]
 
 @app.command()
 def simulate(
-    seeds: Annotated[int, typer.Option(min=1, help="how many seeds; those that were played before are not played again")] = 300,
+    seeds: Annotated[int, typer.Option(min=1, help="number of seeds; skips seeds that were played before")] = 300,
     first: Annotated[int, typer.Option(min=0, help="the first seed")] = 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="plays this one world, and writes build/world-SEED.html")] = None,
-    plan: Annotated[Path | None, typer.Option(help="plays the plan in this file", exists=True, dir_okay=False)] = None,
-    picture: Annotated[Path | None, typer.Option(help="draws the world of --plan into this SVG file", dir_okay=False)] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="play only this world, and write build/world-SEED.html")] = None,
+    plan: Annotated[Path | None, typer.Option(help="play the plan in this file", exists=True, dir_okay=False)] = None,
+    picture: Annotated[Path | None, typer.Option(help="draw the world of --plan into this SVG file", dir_okay=False)] = None,
     check_digests: Annotated[
-        int | None, typer.Option(min=1, help="hashes so many seeds twice in fresh interpreters; they must be equal")
+        int | None, typer.Option(min=1, help="hash this many seeds twice in new interpreters; the digests must be equal")
     ] = None,
-    keep_going: Annotated[bool, typer.Option("--keep-going", help="goes on after a world that fails")] = False,
-    processes: Annotated[int | None, typer.Option(min=1, help="worlds side by side; as many as processors")] = None,
-    shrinking_tries: Annotated[int, typer.Option(min=1, help="worlds that are played to shrink one that fails")] = 600,
-    output: Annotated[Path, typer.Option(help="the folder for results", file_okay=False)] = Path("build"),
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="continue after a failed world")] = False,
+    processes: Annotated[
+        int | None, typer.Option(min=1, help="number of worlds played at the same time; default: number of CPUs")
+    ] = None,
+    shrinking_tries: Annotated[int, typer.Option(min=1, help="maximum number of worlds played to shrink a failed one")] = 600,
+    output: Annotated[Path, typer.Option(help="folder for results", file_okay=False)] = Path("build"),
 ) -> None:
-    """Plays simulated worlds of broker, services, customers and faults, each from its seed, and judges what they promise.
+    """Plays simulated worlds of broker, services, customers and faults, each from its seed, and checks their promises.
 
     Exit status: 0 if every promise held, 1 if one broke or a kind of fault never fired in 1,000 worlds, 130 after Ctrl-C.
     """
@@ -56,13 +58,13 @@ def simulate(
         console.print(f"{plan}: {error}", style="red", markup=False)
         code = 2
     except KeyboardInterrupt:
-        console.print("Stopped. The same command goes on here.")
+        console.print("Stopped. Run the same command to continue.")
         code = 130
     raise typer.Exit(code)
 
 
 def _fitting(plan: Plan) -> Plan:
-    """Returns the plan. Raises UnreadablePlan if its own world cannot play it."""
+    """Returns the plan. Raises UnreadablePlan if its world cannot play it."""
     shape_for(plan)
     return plan
 

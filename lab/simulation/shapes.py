@@ -1,4 +1,4 @@
-"""The settings of a simulated world, which stand in its plan's shape, and the names of what is in it."""
+"""The settings of a simulated world, stored as its plan's shape, and the names of its parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INVENTORY_DATABASE: Final = "inventory-database"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldShape:
-    """The settings of a world. Each has the simplest value unless given."""
+    """The settings of a world. The defaults are the simplest values."""
 
     brokers: int = 1
     """1, or 2: broker-a and broker-b."""
@@ -28,34 +28,34 @@ class WorldShape:
     credit_services: int = 1
     """1 to 3, credits-1 to credits-3. They share one database."""
     workers: int = 1
-    """How many workers take tasks from Redis."""
+    """Number of Celery workers."""
     credits_by_celery: bool = False
-    """Whether tasks enter the credits; otherwise the consumer does itself."""
+    """Whether Celery tasks write the credits. Otherwise the consumer writes them."""
     has_inventory: bool = False
-    """Whether the inventory service, inventory-1, takes part."""
+    """Whether the world has an inventory service, inventory-1."""
     flush_sync: bool = True
-    """Whether a broker syncs a message before it answers."""
+    """Whether brokers flush a message before they answer."""
     check_interval_s: float = 10.0
-    """Seconds between a broker's looks for open transactions."""
+    """Seconds between a broker's checks of pending transactions."""
     check_immunity_s: float = 6.0
-    """The age in seconds from which a broker asks for a transaction's outcome."""
+    """The age in seconds after which a broker sends a check-back."""
     check_max: int = 15
-    """How often a broker asks."""
+    """Maximum number of check-backs per transaction."""
     payment_deadline_s: float = 60.0
-    """Seconds for the payment of an order to be paid later."""
+    """Seconds until an order that is paid later expires."""
     consumer_batch: int = 1
-    """The most messages that a consumer handles together."""
+    """Maximum number of messages that a consumer handles together."""
     order_limit_cents: int = 1_000_000
-    """An order above it fails in its local transaction."""
+    """Maximum total of an order. A larger order fails in its local transaction."""
 
     as_apache: int = 0
-    """4 or 5 for brokers that behave like Apache's of that release line; 0 for rocketmq-broker's."""
+    """4 or 5 for brokers that behave like Apache RocketMQ 4 or 5; 0 for rocketmq-broker."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Setting]) -> WorldShape:
-        """Returns the settings in a plan's shape. Raises UnreadablePlan for a name or value that no world has."""
+        """Reads the settings from a plan's shape. Raises UnreadablePlan for unknown names or values."""
         if unknown := shape.keys() - asdict(cls()).keys():
-            raise UnreadablePlan(f"no world has the setting {', '.join(sorted(unknown))}")
+            raise UnreadablePlan(f"shape: unknown setting {', '.join(sorted(unknown))}")
         try:
             read = msgspec.convert(dict(shape), cls)
         except msgspec.ValidationError as error:
@@ -64,11 +64,11 @@ class WorldShape:
             if not 1 <= getattr(read, name) <= most:
                 raise UnreadablePlan(f"shape: {name} is {getattr(read, name)}: a world has 1 to {most}")
         if read.as_apache not in (0, 4, 5):
-            raise UnreadablePlan(f"shape: as_apache is {read.as_apache}: it is 0, 4 or 5")
+            raise UnreadablePlan(f"shape: as_apache must be 0, 4 or 5, not {read.as_apache}")
         return read
 
     def as_settings(self) -> dict[str, Setting]:
-        """Returns the settings as a plan's shape."""
+        """Returns the settings as the shape of a plan."""
         return asdict(self)
 
     @property
@@ -88,12 +88,12 @@ class WorldShape:
 
     @property
     def inventory_names(self) -> tuple[str, ...]:
-        """The names of the inventory services: one or none."""
+        """The names of the inventory services, one or none."""
         return ("inventory-1",) if self.has_inventory else ()
 
     @property
     def worker_names(self) -> tuple[str, ...]:
-        """The names of the workers: none without Celery."""
+        """The names of the workers, none without Celery."""
         return tuple(f"worker-{number}" for number in range(1, self.workers + 1)) if self.credits_by_celery else ()
 
     @property
@@ -113,4 +113,4 @@ class WorldShape:
 
 
 SIMPLEST: Final[Mapping[str, Setting]] = WorldShape().as_settings()
-"""The settings that a failing plan is shrunk to, one by one."""
+"""The settings to which a failed plan is shrunk."""

@@ -1,4 +1,4 @@
-"""Plays one plan: the shop in its world, its customers and its faults, and what the judges say in the end."""
+"""Plays one plan: the shop in its world with customers and faults, and the judges' verdict at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lab.simulation.judges.audit import audit
 from lab.simulation.judges.books import read_books, read_store
 from lab.simulation.judges.broker_lists import ask
 from lab.simulation.judges.conversations import Conversation, judge_conversations
-from lab.simulation.judges.frames.frame_telling import FrameTelling
+from lab.simulation.judges.frames.frame_recorder import FrameRecorder
 from lab.simulation.judges.liveness import judge_end
 from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.shadow import AnswerKind
@@ -40,9 +40,9 @@ from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
-"""The seconds between the looks for an end, once the faults are over: the last is after the longest redelivery."""
+"""Seconds between the checks for an end after the faults. The last one is after the longest redelivery."""
 _ENOUGH_ORDERS: Final = 12
-"""Of so many orders one is answered at least. Fewer may all come in the same outage, from customers who ask once only."""
+"""Number of orders of which at least one must be answered. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
 _CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
 _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
@@ -50,7 +50,7 @@ _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYN
 
 @dataclass(frozen=True, slots=True)
 class ShopPlayed:
-    """The end of one world."""
+    """The result of a world."""
 
     digest: str
     violations: tuple[FoundBroken, ...]
@@ -96,10 +96,10 @@ class _ShopWorld:
         self._customers = Customers(self._shop)
         self._conversations: list[Conversation] = []
         self._customers.observers.append(self._heard)
-        self._safety = SafetyJudge(FrameTelling(world.history.note, self._name_of))
+        self._safety = SafetyJudge(FrameRecorder(world.history.note, self._name_of))
         self._broken: list[FoundBroken] = []
         self._unread: dict[tuple[str, str], bytearray] = {}
-        """What was written in each direction of a connection since its last whole frame."""
+        """The bytes of incomplete frames in each direction of a connection."""
         self._watch()
 
     def played(self) -> ShopPlayed:
@@ -118,7 +118,7 @@ class _ShopWorld:
 
     @property
     def _must_sync(self) -> bool:
-        """Whether the brokers promise that what they acknowledged is on disk."""
+        """Whether the brokers flush before they acknowledge."""
         return self._shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
 
     def _broker_settings(self) -> dict[str, str]:
@@ -164,7 +164,7 @@ class _ShopWorld:
             self._found(violations)
 
     def _name_of(self, address: str) -> str:
-        """Returns the name of the machine at an address with its port."""
+        """Returns the name of the machine at an address with port."""
         host = address.partition(":")[0]
         return next((name for name, machine in self._world.machines.items() if machine.address == host), address)
 
@@ -201,12 +201,12 @@ class _ShopWorld:
         self._found(violations)
 
     async def _mend(self) -> None:
-        """Ends all faults. What is broken from now on stays broken by the code's own fault."""
+        """Ends all faults. Later violations are caused by the code."""
         await self._injector.stop()
         for database in self._shop.databases.values():
-            database.faults.mend()
+            database.faults.end_all()
             database.unlock()
-        self._shop.redis.mend()
+        self._shop.redis.end_all()
         for machine in self._world.machines.values():
             machine.disk.mend()
             machine.clock.set_right()
@@ -237,7 +237,7 @@ class _ShopWorld:
         return CutOff(STARTS_MS + round(self._world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
 
     def _excused(self) -> set[Finding]:
-        """A clock that was wrong wrote wrong times."""
+        """Returns the findings that wrong clocks explain."""
         return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
 
     def _found(self, violations: Iterable[Violation]) -> None:

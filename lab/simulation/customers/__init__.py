@@ -1,1 +1,1 @@
-"""Customers of the simulated shop: what they ask, and what they are told."""
+"""Customers of the simulated shop, with their requests and answers."""

@@ -1,4 +1,4 @@
-"""What customers asked and were told, in the words of the judge who follows them."""
+"""Converts customers' requests and answers for the judge."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from lab.simulation.judges.shadow import CustomerAnswer, CustomerRequest, Reques
 
 
 def conversation(asked: AnsweredRequest, customer: str) -> Conversation:
-    """Returns a request and its answer as the shadow takes them."""
+    """Returns a request with its answer as a conversation for the judge."""
     answer = asked.answer
     state = None if answer.order_state is None else ShadowState(answer.order_state)
     kind = kind_of(answer.status, is_refused_connection=answer.is_refused_connection)
-    told = CustomerAnswer(kind, answer.order_id, state, answer.is_replay)
+    answered = CustomerAnswer(kind, answer.order_id, state, answer.is_replay)
     return Conversation(asked.asked_ns, asked.answered_ns, _request(asked.request, customer), told)
 
 

@@ -1,4 +1,4 @@
-"""Customers: each does what a plan says, and asks again while nobody knows the answer. Observers learn what was answered."""
+"""Customers: each carries out the plan's actions, and repeats a request while its outcome is unknown."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from rocketmq_broker.testing.simulation.world import SimulatedWorld
 from rocketmq_broker.world import Chance
 
 PATIENCE_S: Final = 30.0
-"""A customer waits so long for an answer."""
+"""How long a customer waits for an answer."""
 _MAX_WAY_S: Final = 0.02
 _PAUSES_S: Final = (1.0, 3.0, 10.0, 20.0, 30.0, 60.0)
-"""Between a customer's tries."""
+"""The pauses between a customer's tries."""
 _NOBODY: Final = ServiceAnswer(None, text="no order service listens", is_refused_connection=True)
 _LOST: Final = ServiceAnswer(None, text="no answer")
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """A request, and what came of it."""
+    """A request with its answer."""
 
     number: int
-    """Of the order, in the plan."""
+    """The number of the order in the plan."""
     kind: ActionKind
     request: ServiceRequest
     asked_ns: int
@@ -40,18 +40,18 @@ class AnsweredRequest:
 
 @dataclass(frozen=True, slots=True)
 class CustomerAction:
-    """What a customer does, at a time."""
+    """A customer's action at a time."""
 
     kind: ActionKind
     customer: str
     number: int
-    """Of the order, in the plan."""
+    """The number of the order in the plan."""
     at_s: float = 0.0
     items: tuple[Item, ...] = ()
     key: str | None = None
     is_paid_later: bool = False
     tries: int = len(_PAUSES_S)
-    """One means: forgets it after the first answer, whatever it is."""
+    """Maximum number of tries. With 1 the customer ignores the answer."""
 
     @classmethod
     def of(cls, event: PlannedEvent) -> Self:
@@ -63,32 +63,32 @@ class CustomerAction:
 
 
 class Customers:
-    """All customers of one world. Their machines never fail."""
+    """The customers of a world. Their machines never fail."""
 
     def __init__(self, shop: SimulatedShop, *, lost_answers: float = 0.0, lost_requests: float = 0.0) -> None:
-        """`lost_answers` and `lost_requests` are probabilities: a request is not always heard, nor its answer."""
+        """`lost_answers` and `lost_requests` are the probabilities that an answer or a request is lost."""
         self._shop = shop
         self._world: SimulatedWorld = shop.world
         self._lost_answers, self._lost_requests = lost_answers, lost_requests
         self.observers: list[Callable[[AnsweredRequest], object]] = []
-        """Each is told of each request after its end."""
+        """Each is called with each request after its end."""
         self.placings: dict[int, PlaceRequest] = {}
-        """The request of each order that was placed, or was to be."""
+        """The request of each order, by its number in the plan."""
         self.order_ids: dict[int, str] = {}
-        """The order ids that customers were told."""
+        """The order ids in the answers, by the order's number in the plan."""
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, action: CustomerAction) -> None:
-        """Lets the customer act at the action's time."""
+        """Schedules the action at its time."""
         self._world.loop.call_later(action.at_s, self._begin, action)
 
     async def done(self) -> None:
-        """Returns when all actions that have begun are done."""
+        """Waits until all started actions are done."""
         while self._tasks:
             await asyncio.wait(list(self._tasks))
 
     async def act(self, action: CustomerAction) -> ServiceAnswer | None:
-        """Does the action now. Returns the last answer; None if the customer knows no order to pay or to cancel."""
+        """Carries out the action now. Returns the last answer, or None if the customer has no order to pay or cancel."""
         chance = self._world.chance("customer", action.customer, action.number, action.kind)
         if action.kind is ActionKind.PLACE:
             self.placings[action.number] = PlaceRequest(action.customer, action.items, action.key, action.is_paid_later)
@@ -117,7 +117,7 @@ class Customers:
             self._tasks.pop(task, None)
 
     async def _request_of(self, action: CustomerAction, chance: Chance) -> ServiceRequest | None:
-        """Returns the request. A customer who does not know the order's id places the order again first, by its key."""
+        """Returns the request. A customer without an order id first places the order again with its key."""
         if action.kind in (ActionKind.PLACE, ActionKind.PLACE_AGAIN):
             return self.placings.get(action.number)
         placing = self.placings.get(action.number)
@@ -129,7 +129,7 @@ class Customers:
         return PayRequest(order_id) if action.kind is ActionKind.PAY else CancelRequest(order_id)
 
     async def _ask(self, action: CustomerAction, request: ServiceRequest, chance: Chance) -> ServiceAnswer:
-        """Asks one of the running order services."""
+        """Sends the request to one of the running order services."""
         began_ns = self._world.loop.elapsed_ns()
         self._note(action, "action", f"{_told(request)}", request)
         answer = await self._answer(request, chance)
@@ -156,7 +156,7 @@ class Customers:
         return answer
 
     async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:
-        """Returns the service's answer; none if its process dies, or does not answer in time."""
+        """Returns the service's answer, or one without a status if the process dies or does not answer in time."""
         has_died: asyncio.Future[None] = self._world.loop.create_future()
         service.process.on_death(lambda: _settle(has_died))
         working = service.process.start_thread(service.answer, request)

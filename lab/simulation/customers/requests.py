@@ -1,4 +1,4 @@
-"""What customers ask the order service, and what they are told: HTTP without its bytes."""
+"""Customers' requests to the order service and its answers: HTTP without bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ServiceRequest = PlaceRequest | PayRequest | CancelRequest | FindRequest
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """What a customer is told. Without a status no answer came: the request may be done or not."""
+    """An answer. Without a status no answer arrived, and the outcome is unknown."""
 
     status: int | None
     order_id: str | None = None
@@ -56,9 +56,9 @@ class ServiceAnswer:
     is_replay: bool = False
     text: str = ""
     is_refused_connection: bool = False
-    """No process listened: the request did not arrive."""
+    """True if no process listened, so that the request did not arrive."""
 
     @property
     def may_change(self) -> bool:
-        """True if the same request may be answered differently soon: no answer, 202, or 503."""
+        """True if a repetition may get another answer soon: no answer, 202, or 503."""
         return self.status in (None, 202, 500, 503)

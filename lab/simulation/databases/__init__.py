@@ -1,1 +1,1 @@
-"""The databases of the simulated world, and what goes wrong with them."""
+"""The databases of the simulated world and their faults."""

@@ -1,4 +1,4 @@
-"""A connection to SQLite, as its driver gives it, whose every statement passes through a gate of the simulated world."""
+"""SQLite connections whose statements pass through a gate of the simulated world."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ Parameters = Sequence[Any]
 
 
 class StatementGate(Protocol):
-    """What happens around each statement: faults, waits and notes."""
+    """Adds faults, waits and records to each statement."""
 
     @property
     def is_open(self) -> bool:
-        """False after the death of the process whose connection it is."""
+        """False after the connection's process has died."""
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
-        """Runs a statement by `work`."""
+        """Runs a statement with `work`."""
 
     def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
-        """Runs a database commit by `work`."""
+        """Runs a database commit with `work`."""
 
 
 class SimulatedConnection(sqlite3.Connection):
-    """A connection of one simulated process. Nothing of a dead process changes the database, not even a rollback."""
+    """A connection of a simulated process. A dead process changes nothing in the database, not even by a rollback."""
 
     gate: StatementGate
     busy_timeout_s = 0.0
-    """How long a statement waits for the locks of others, in the world's time."""
+    """How long a statement waits for locks of other connections, in the world's time."""
 
     def cursor(self, factory: Any = None) -> SimulatedCursor:  # type: ignore[override]
         """Returns a cursor whose statements pass through the gate."""
@@ -46,32 +46,32 @@ class SimulatedConnection(sqlite3.Connection):
             self.gate.commit(self, super().commit)
 
     def rollback(self) -> None:
-        """Rolls back, unless the connection is broken or its process dead."""
+        """Rolls back unless the connection is broken or its process is dead."""
         if self.gate.is_open:
             super().rollback()
 
 
 class SimulatedCursor(sqlite3.Cursor):
-    """A cursor of such a connection."""
+    """A cursor of a SimulatedConnection."""
 
     connection: SimulatedConnection
 
     def execute(self, sql: str, parameters: Any = ()) -> Self:
-        """Runs a statement through the gate. Settings that slow down a short world have no effect."""
+        """Runs a statement through the gate. Ignores settings that would slow down the world."""
         if sql.startswith("PRAGMA"):
             return self if self._is_left_out(sql) else super().execute(sql, parameters)
         execute = super().execute
         return self.connection.gate.execute(self.connection, sql, parameters, lambda: execute(sql, parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Any]) -> Self:
-        """Runs a statement for each row through the gate, as one step."""
+        """Runs a statement for each row through the gate as one step."""
         rows = list(parameters)
         flat = [value for row in rows for value in row]
         execute = super().executemany
         return self.connection.gate.execute(self.connection, sql, flat, lambda: execute(sql, rows))
 
     def _is_left_out(self, sql: str) -> bool:
-        """A wait for locks takes the world's time, and the database is in memory: no process survives a loss of power."""
+        """Returns whether to ignore a setting: waits for locks use the world's time, and the database is in memory."""
         name, _, value = sql.removeprefix("PRAGMA ").partition("=")
         if name == "busy_timeout" and value:
             self.connection.busy_timeout_s = int(value) / 1000

@@ -1,7 +1,7 @@
-"""The databases of the simulated world: SQLite files in memory, with production's engines, and with faults.
+"""The databases of the simulated world: SQLite files in memory, with production's engines and with faults.
 
-What the model leaves out: PostgreSQL, its isolation levels and its row locks. A writer excludes all others, as SQLite has it.
-A pool has any number of connections.
+The model omits PostgreSQL with its isolation levels and row locks. As in SQLite, a writer excludes all others. A pool has any
+number of connections.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MIGRATIONS_OF: Final = {
     "credits-database": CREDIT_MIGRATIONS,
     "inventory-database": INVENTORY_MIGRATIONS,
 }
-"""The migrations of each database, by its name."""
+"""The migrations of each database by name."""
 
 _TRIES_TO_LOCK_EVERY_S: Final = 0.001
 
@@ -42,7 +42,7 @@ OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
 
 
 class SimulatedDatabase:
-    """A database that outlives the processes that use it, and the machines on which they run."""
+    """A database that outlives the processes that use it and their machines."""
 
     _numbers = itertools.count()
 
@@ -65,7 +65,7 @@ class SimulatedDatabase:
         self.name = name
         self.faults = DatabaseFaults(loop.time, chance, on_fault)
         self.observers: list[OnCommit] = []
-        """Each is called after each database commit that changed rows."""
+        """Functions called after each database commit that changed rows."""
         self._migrations = migrations or MIGRATIONS_OF[name]
         self._template = template(self._migrations)
         path = scratch_folder() / f"{next(self._numbers)}-{name}.db"
@@ -77,7 +77,7 @@ class SimulatedDatabase:
         self._locker: sqlite3.Connection | None = None
 
     def engine_for(self, process: SimulatedProcess) -> Engine:
-        """Returns an engine as `service_runtime.database.engine` makes it. Its connections end with the process."""
+        """Returns an engine of `service_runtime.database.engine`. Its connections end with the process."""
         gate = DatabaseGate(self._file, process)
         pool = QueuePool(
             cast(Callable[[], Any], gate.connect), pool_size=20, max_overflow=-1, dialect=self._template.engine.dialect
@@ -95,26 +95,26 @@ class SimulatedDatabase:
         return engine
 
     def reader(self) -> sqlite3.Connection:
-        """Returns the connection of those who judge. It reads what is committed, and notices no fault."""
+        """Returns the judges' connection. It reads committed rows and is not affected by faults."""
         if self._reader is None:
             self._reader = sqlite3.connect(f"file:{self._file.path}?mode=ro", uri=True, isolation_level=None)
         return self._reader
 
     def lock(self) -> None:
-        """Begins to write as another writer, until `unlock`, as soon as no other holds the lock. Locks may overlap."""
+        """Takes the write lock as another writer until `unlock`, as soon as it is free. Locks may overlap."""
         self._lockers += 1
         if self._lockers == 1:
             self._begin_to_lock()
 
     def unlock(self) -> None:
-        """Ends the other writer, once for each `lock`."""
+        """Releases the other writer's lock, once for each `lock`."""
         self._lockers = max(self._lockers - 1, 0)
         if self._lockers == 0 and self._locker is not None:
             self._locker.close()
             self._locker = None
 
     def replica(self) -> SimulatedDatabase:
-        """Returns a database with the rows of this moment, which can only be read: a replica that hears nothing more."""
+        """Returns a read-only copy with the current rows, like a replica that gets no more changes."""
         file, path = self._file, self._file.path.with_suffix(".copy")
         with sqlite3.connect(path) as to:
             self.reader().backup(to)
@@ -127,7 +127,7 @@ class SimulatedDatabase:
         return copy
 
     def close(self) -> None:
-        """Closes everything, and removes the file."""
+        """Closes all connections and removes the file."""
         self._lockers = 0
         self.unlock()
         for engine in self._engines:

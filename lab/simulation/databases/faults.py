@@ -1,4 +1,4 @@
-"""What goes wrong with a simulated database."""
+"""The faults of a simulated database."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from lab.simulation.databases.rules import OrderRule, RuledRow
 from rocketmq_broker.world import Chance
 
 Die = Callable[[], object]
-"""Kills the process that is just working with the database."""
+"""Kills the process that is using the database."""
 
 _LOCKED: Final = "database is locked"
 _BROKEN: Final = "disk I/O error"
 
 
-class CommitFate(StrEnum):
-    """What becomes of a database commit."""
+class CommitOutcome(StrEnum):
+    """The outcome of a database commit."""
 
     IS_DONE = "done"
     LOSES_ANSWER = "done, and its answer is lost"
@@ -28,7 +28,7 @@ class CommitFate(StrEnum):
 
 @dataclass
 class DyingStep:
-    """A process is to die at one of its next steps in the database."""
+    """A planned death of a process at one of its next database steps."""
 
     process: str
     left: int
@@ -38,12 +38,12 @@ class DyingStep:
 
 @dataclass
 class DatabaseFaults:
-    """The present faults of one database. Those that last end at a moment of the world's time."""
+    """The current faults of one database. Lasting faults end at a moment of the world's time."""
 
     now_s: Callable[[], float]
     chance: Chance
     fired: Callable[[str], object]
-    """Told of each effect of a fault, by a word: refuse, hang, lost_answer, locked, rule, kill."""
+    """Called at each effect of a fault with a word: refuse, hang, lost_answer, locked, rule, kill."""
     rules: list[OrderRule] = field(default_factory=list)
     """The rules by which the database refuses single orders."""
     _refuses_until_s: float = 0.0
@@ -52,46 +52,46 @@ class DatabaseFaults:
     _hangs_until_s: float = 0.0
     _hangs_left: int | None = None
     _hang_s: float = 0.0
-    _fates: list[tuple[int, CommitFate]] = field(default_factory=list)
+    _outcomes: list[tuple[int, CommitOutcome]] = field(default_factory=list)
     _dying: list[DyingStep] = field(default_factory=list)
 
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
-        """Refuses statements with that probability; only those of one process if it is named. Of two times the longer counts."""
+        """Refuses statements with the probability `rate`, of all processes or of one. The later of two ends counts."""
         self._refuses_until_s = max(self._refuses_until_s, self.now_s() + for_s)
         self._refusal_rate, self._refused = rate, process
 
     def hang(self, for_s: float) -> None:
-        """Answers no statement before the end of `for_s`. Of two times the longer counts."""
+        """Answers no statement for `for_s`. The later of two ends counts."""
         self._hangs_until_s = max(self._hangs_until_s, self.now_s() + for_s)
 
     def hang_statements(self, count: int, for_s: float) -> None:
-        """Lets each of the next `count` statements take so many seconds, and the others pass."""
+        """Delays each of the next `count` statements by `for_s`."""
         self._hangs_left, self._hang_s = count, for_s
 
     def lose_answer(self, nth: int = 1) -> None:
-        """Stores the `nth` next database commit, and breaks its connection before the answer."""
-        self._fates.append((nth, CommitFate.LOSES_ANSWER))
+        """Stores the `nth` next database commit and breaks its connection before the answer."""
+        self._outcomes.append((nth, CommitOutcome.LOSES_ANSWER))
 
     def lose_commit(self, nth: int = 1) -> None:
-        """Breaks the connection of the `nth` next database commit before it is done."""
-        self._fates.append((nth, CommitFate.IS_LOST))
+        """Breaks the connection of the `nth` next database commit without storing it."""
+        self._outcomes.append((nth, CommitOutcome.IS_LOST))
 
     def die_at(self, process: str, nth: int, die: Die, *, is_before: bool) -> None:
-        """Lets the process die before or after its `nth` next statement or database commit."""
+        """Kills the process before or after its `nth` next statement or database commit."""
         self._dying.append(DyingStep(process, nth, is_before, die))
 
-    def mend(self) -> None:
-        """Ends all faults, also those that have not happened yet."""
+    def end_all(self) -> None:
+        """Ends all faults, including pending ones."""
         self._refuses_until_s = self._hangs_until_s = 0.0
         self._hangs_left = None
-        self._fates.clear()
+        self._outcomes.clear()
         self._dying.clear()
         self.rules.clear()
 
     # asked at each step
 
     def hang_ends_s(self) -> float | None:
-        """Returns when a statement that begins now goes on; None if at once."""
+        """Returns when a statement that starts now continues, or None if it does not wait."""
         if self._hangs_left:
             self._hangs_left -= 1
             self.fired("hang")
@@ -102,7 +102,7 @@ class DatabaseFaults:
         return None
 
     def is_refused(self, process: str) -> bool:
-        """Returns whether a statement that begins now is refused."""
+        """Returns whether a statement that starts now is refused."""
         if self.now_s() >= self._refuses_until_s or self._refused not in (None, process):
             return False
         if self._refusal_rate < 1 and self.chance.random() >= self._refusal_rate:
@@ -111,26 +111,26 @@ class DatabaseFaults:
         return True
 
     def is_against_a_rule(self, rows: Iterable[RuledRow]) -> bool:
-        """Returns whether a rule refuses one of these rows, and with it their statement."""
+        """Returns whether a rule refuses one of these rows and therefore the whole statement."""
         refusing = [rule for row in rows for rule in self.rules if rule.refuses(row, self.now_s())]
         if refusing:
             self.fired("rule")
         return bool(refusing)
 
-    def fate_of_commit(self) -> CommitFate:
-        """Returns what becomes of the commit that is done now."""
-        if not self._fates:
-            return CommitFate.IS_DONE
-        self._fates = [(nth - 1, fate) for nth, fate in self._fates]
-        due = [fate for nth, fate in self._fates if nth <= 0]
-        self._fates = [(nth, fate) for nth, fate in self._fates if nth > 0]
+    def outcome_of_commit(self) -> CommitOutcome:
+        """Returns the outcome of the current commit."""
+        if not self._outcomes:
+            return CommitOutcome.IS_DONE
+        self._outcomes = [(nth - 1, fate) for nth, fate in self._outcomes]
+        due = [fate for nth, fate in self._outcomes if nth <= 0]
+        self._outcomes = [(nth, fate) for nth, fate in self._outcomes if nth > 0]
         if not due:
-            return CommitFate.IS_DONE
+            return CommitOutcome.IS_DONE
         self.fired("lost_answer")
         return due[0]
 
     def deaths_of(self, process: str) -> list[DyingStep]:
-        """Counts a step of the process; returns the deaths that are due before or after it."""
+        """Counts a step of the process, and returns the deaths due before or after it."""
         if not self._dying:
             return []
         for step in self._dying:
@@ -141,12 +141,12 @@ class DatabaseFaults:
 
 
 def broken_connection() -> sqlite3.OperationalError:
-    """Returns the driver's error when the connection breaks."""
+    """Returns the driver's error for a broken connection."""
     return _error(_BROKEN, "SQLITE_IOERR", sqlite3.SQLITE_IOERR)
 
 
 def locked() -> sqlite3.OperationalError:
-    """Returns the driver's error when others hold a lock for too long."""
+    """Returns the driver's error for a lock that is held too long."""
     return _error(_LOCKED, "SQLITE_BUSY", sqlite3.SQLITE_BUSY)
 
 

@@ -1,4 +1,4 @@
-"""One process's way to one database: each statement passes here, with its faults, its waits and its notes."""
+"""The gate between a process and a database: adds faults, waits and records to each statement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from greenlet import getcurrent
 
 from lab.simulation.databases.connection import Parameters, SimulatedConnection
-from lab.simulation.databases.faults import CommitFate, DatabaseFaults, DyingStep, broken_connection, locked
+from lab.simulation.databases.faults import CommitOutcome, DatabaseFaults, DyingStep, broken_connection, locked
 from lab.simulation.databases.rules import RuledRow, refused_by_rule
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
@@ -26,7 +26,7 @@ from rocketmq_broker.world import Chance
 T = TypeVar("T")
 
 _BUSY_PAUSES_S: Final = (0.001, 0.002, 0.005, 0.010, 0.015, 0.020, 0.025, 0.025, 0.025, 0.050, 0.050, 0.100)
-"""SQLite's own pauses while it waits for a lock."""
+"""SQLite's pauses while it waits for a lock."""
 _STATEMENT_WAITS: Final = 0.05
 _COMMIT_WAITS: Final = 0.5
 _MAX_STATEMENT_S: Final = 0.005
@@ -41,7 +41,7 @@ _Note = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class DatabaseFile:
-    """What all gates of one database share."""
+    """The state shared by all gates of one database."""
 
     name: str
     path: Path
@@ -52,10 +52,10 @@ class DatabaseFile:
     on_commit: Callable[[], object]
     """Called after each database commit that changed rows."""
     is_replica: bool = False
-    """Whether it can only be read."""
+    """Whether it is read-only."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
-        """Returns how long a step takes: often no time, so that a world is cheap."""
+        """Returns the duration of a step, often 0, so that a world is fast."""
         return self.chance.random() * longest_s if self.chance.random() < likely else 0.0
 
 
@@ -63,16 +63,16 @@ class DatabaseGate:
     """The connections of one process to one database (`lab.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
-        """Every connection is broken by `break_all`, which the death of the process has to call."""
+        """The death of the process must call `break_all`."""
         self._file = file
         self._faults = file.faults
         self._process = process
         self._connections: dict[SimulatedConnection, list[tuple[int, list[_Note]]]] = {}
-        """Each with the rows that its transaction has written."""
+        """The connections, each with the rows written by its open transaction."""
 
     @property
     def is_open(self) -> bool:
-        """False after the death of the process."""
+        """False after the process has died."""
         return self._process.is_alive
 
     def connect(self) -> SimulatedConnection:
@@ -88,16 +88,16 @@ class DatabaseGate:
         return connection
 
     def break_all(self) -> None:
-        """Ends all connections, and rolls their open transactions back."""
+        """Closes all connections and rolls their open transactions back."""
         for connection in self._connections:
             # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
-            with suppress(sqlite3.ProgrammingError):  # it is closed already
+            with suppress(sqlite3.ProgrammingError):  # it is already closed
                 sqlite3.Connection.rollback(connection)
                 sqlite3.Connection.close(connection)
         self._connections.clear()
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
-        """Runs a statement: it may wait, fail, or be the last one of its process."""
+        """Runs a statement. It may wait, fail or kill its process."""
         with self._dying():
             self._pass(sql)
             if pause_s := self._file.pause_s(_STATEMENT_WAITS, _MAX_STATEMENT_S):
@@ -117,12 +117,12 @@ class DatabaseGate:
         return result
 
     def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
-        """Runs a database commit: its answer may get lost."""
+        """Runs a database commit. Its answer may be lost."""
         with self._dying():
             self._pass("COMMIT")
             self._wait(_COMMIT_WAITS)
-            fate = self._faults.fate_of_commit()
-            if fate is CommitFate.IS_LOST:
+            outcome = self._faults.outcome_of_commit()
+            if outcome is CommitOutcome.IS_LOST:
                 raise broken_connection()
             self._unlocked(connection, work)
             statements, self._connections[connection] = self._connections[connection], []
@@ -132,7 +132,7 @@ class DatabaseGate:
                     self._file.history.note(self._process.name, "row", f"{self._file.name}: {text}", keys)
                 self._file.on_commit()
             self._wait(_COMMIT_WAITS)
-            if fate is CommitFate.LOSES_ANSWER:
+            if outcome is CommitOutcome.LOSES_ANSWER:
                 raise broken_connection()
 
     def _pass(self, step: str) -> None:
@@ -150,7 +150,7 @@ class DatabaseGate:
             self._process.threads.sleep(pause_s)
 
     def _unlocked(self, connection: SimulatedConnection, work: Callable[[], T]) -> T:
-        """Does the work, after a wait for the locks of others as SQLite does it, but in the world's time."""
+        """Does the work after waiting for locks as SQLite does, but in the world's time."""
         waited_s = 0.0
         for tries in itertools.count():
             try:
@@ -168,7 +168,7 @@ class DatabaseGate:
 
     @contextmanager
     def _dying(self) -> Iterator[None]:
-        """Lets the process die before or after the step, if a fault says so."""
+        """Kills the process before or after the step if a fault demands it."""
         due = self._faults.deaths_of(self._process.name) if self._process.is_alive else []
         if any(death.is_before for death in due):
             self._die(due)
@@ -182,14 +182,14 @@ class DatabaseGate:
         self._file.loop.call_soon(due[0].die, context=contextvars.Context())
         thread = getcurrent()
         if thread.parent is not None:
-            # Nothing of the dead process goes on, not even a `finally`; the world ends what is left.
+            # Nothing of the dead process continues, not even a `finally`. The world ends its threads.
             thread.parent.switch()
         raise Killed
 
 
 @cache
 def _columns(sql: str) -> tuple[str, tuple[int, ...], int, int | None] | None:
-    """Returns of an INSERT the table, the places of the keys in a row, the row's length, and the place of its state or kind."""
+    """Parses an INSERT: returns the table, the positions of the keys, the row's length, and the position of state or kind."""
     found = _INSERT.match(sql)
     if found is None or found[1] not in _NAMED_TABLES:
         return None
@@ -210,7 +210,7 @@ def _written(sql: str, parameters: Parameters) -> list[_Note]:
 
 
 def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
-    """Yields the rows of an INSERT that a rule may be about: of orders, of credits, or of shipments."""
+    """Yields the rows of an INSERT to which rules apply: orders, credits and shipments."""
     found = _INSERT.match(sql)
     if found is None or found[1] not in _RULED_TABLES:
         return
@@ -221,7 +221,7 @@ def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
 
 
 def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
-    """Yields the rows of the statements that changed any. Each has the connection's count of changes before it."""
+    """Yields the rows of the statements that changed rows. Each statement has the count of changes before it."""
     ends = [before for before, _ in statements[1:]] + [changes]
     for (before, rows), end in zip(statements, ends, strict=True):
         if end > before:

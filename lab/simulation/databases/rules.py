@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class RuledRow(NamedTuple):
-    """A row that is to be inserted, as far as a rule looks at it."""
+    """The fields of a row to be inserted that rules check."""
 
     order_id: str
     amount_cents: int | None
@@ -17,17 +17,17 @@ class RuledRow(NamedTuple):
 
 @dataclass(slots=True)
 class OrderRule:
-    """Refuses the rows of one order until `ends_s`: of the `nth` order whose rows come."""
+    """Refuses the rows of the `nth` order until `ends_s`."""
 
     nth: int
     ends_s: float
     takes_nothing: bool = False
-    """Whether it takes a row whose amount is 0: the rule is about amounts."""
+    """Whether it accepts a row with the amount 0."""
     _order_id: str | None = None
     _seen: set[str] = field(default_factory=set)
 
     def refuses(self, row: RuledRow, now_s: float) -> bool:
-        """Returns whether the database refuses the row now."""
+        """Returns whether the rule refuses the row."""
         if now_s >= self.ends_s:
             return False
         self._seen.add(row.order_id)
@@ -37,7 +37,7 @@ class OrderRule:
 
 
 def refused_by_rule() -> sqlite3.IntegrityError:
-    """Returns the driver's error when a trigger refuses a row."""
+    """Returns the driver's error for a row refused by a trigger."""
     error = sqlite3.IntegrityError("a rule refuses the order")
     error.sqlite_errorname, error.sqlite_errorcode = "SQLITE_CONSTRAINT_TRIGGER", sqlite3.SQLITE_CONSTRAINT_TRIGGER
     return error

@@ -1,4 +1,4 @@
-"""Migrated databases, made once in an interpreter, of which each world gets copies."""
+"""Migrated databases, created once per interpreter and copied for each world."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service_runtime.database.opening import open_database
 
 @dataclass(frozen=True)
 class DatabaseTemplate:
-    """A migrated database, made once in an interpreter, and what all engines of its copies share."""
+    """A migrated database with the state shared by the engines of its copies."""
 
     path: Path
     engine: Engine
@@ -29,7 +29,7 @@ class DatabaseTemplate:
 
 @cache
 def scratch_folder() -> Path:
-    """Returns this interpreter's folder for databases, in memory where the system has a place for it."""
+    """Returns this interpreter's folder for databases, in memory if the system supports it."""
     memory = Path("/dev/shm")
     folder = tempfile.mkdtemp(prefix="simulated-", dir=memory if memory.is_dir() else None)
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -38,10 +38,10 @@ def scratch_folder() -> Path:
 
 @cache
 def template(migrations: str) -> DatabaseTemplate:
-    """Returns the database that these migrations make."""
+    """Returns the database created by these migrations."""
     path = scratch_folder() / f"template-{migrations.partition(':')[0]}.db"
     world = World(wall_ns=lambda: STARTS_MS * 1_000_000, nonce=stream(0, migrations).randbytes)
-    with in_world(world):  # the migrations give the database its identity
+    with in_world(world):  # the migrations assign the database id
         engine = open_database(f"sqlite:///{path}", migrations=migrations, start_timeout_s=10)
     engine.dispose()
     return DatabaseTemplate(path, engine, {})

@@ -1,1 +1,1 @@
-"""The judges of a simulated world: each looks at it in another way, and tells the promises that were broken."""
+"""The judges of a simulated world. Each checks other promises and returns violations."""

@@ -1,4 +1,4 @@
-"""Auditor and liveness judge the entries of each order by different witnesses; a disagreement is a mistake of one of them."""
+"""Compares the verdicts of auditor and liveness on each order. A disagreement is a mistake of one of them."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from lab.simulation.judges.violation import Promise, Violation
 
 
 def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violation]:
-    """Returns a violation for each order on whose entries the two disagree."""
+    """Returns a violation for each order with different verdicts."""
     return [
         Violation(Promise.JUDGES_AGREE, _told(order_id, audit, by_liveness), (order_id,))
         for order_id, by_liveness in _verdicts(audit, liveness).items()
@@ -18,7 +18,7 @@ def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violatio
 
 
 def _verdicts(audit: AuditReport, liveness: LivenessReport) -> Mapping[str, OrderVerdict]:
-    """Returns what liveness says of each order of which the auditor says something. What it does not know is settled."""
+    """Returns the verdicts of liveness on the auditor's orders. An unknown order counts as settled."""
     return {order_id: liveness.verdicts.get(order_id, OrderVerdict.SETTLED) for order_id in audit.verdicts}
 
 

@@ -1,4 +1,4 @@
-"""The auditor: the rules of the reconciliation, over the books of a world whose faults have ended."""
+"""The auditor: applies the rules of the reconciliation to the books at the end of a world."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pipelines.judging.without_spark.auditing import audited
 
 _HEALTHY: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED})
 _LACKS_AN_ENTRY: Final = frozenset({Finding.MISSING_CREDIT, Finding.MISSING_REVERSAL, Finding.REVERSAL_WITHOUT_CREDIT})
-"""A person mends these if a list names the order. The database may have refused the credit and taken its reversal."""
+"""Findings that an operator repairs if a list names the order. The database may have refused a credit but not its reversal."""
 _UNDECIDED: Final = frozenset({Finding.IN_FLIGHT, Finding.OVERDUE})
-"""An order that awaits its payment, and whose half message was discarded, waits for a person as well."""
+"""Findings of undecided orders. An unpaid order whose half message was discarded also waits for an operator."""
 _OF_ENTRIES: Final = _LACKS_AN_ENTRY | {
     Finding.CREDIT_WITHOUT_ORDER,
     Finding.DOUBLE_CREDIT,
@@ -26,18 +26,18 @@ _OF_ENTRIES: Final = _LACKS_AN_ENTRY | {
     Finding.POINTS_MISMATCH,
     Finding.WRONG_CUSTOMER,
 }
-"""The findings about an order's entries: `liveness` must see the same."""
+"""The findings about an order's entries, which must agree with `liveness`."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What the auditor found."""
+    """The auditor's findings."""
 
     violations: tuple[Violation, ...]
     verdicts: Mapping[str, OrderVerdict]
-    """By order id. An order is left out if the finding about it says nothing of its entries."""
+    """The verdicts by order id. Orders whose finding is not about entries are omitted."""
     findings: Mapping[str, Finding]
-    """The class of each order."""
+    """The finding of each order by order id."""
 
 
 def audit(books: WorldBooks, cut_off: CutOff, named: Collection[str] = (), excused: Collection[Finding] = ()) -> AuditReport:

@@ -1,4 +1,4 @@
-"""The books of a world: all rows of its databases, and the commit logs of its brokers. They are read once, for all judges."""
+"""The books of a world: the rows of its databases and the commit logs of its brokers, read once for all judges."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rocketmq_commitlog.segment_bytes import scan_bytes
 
 Database = Engine | sqlite3.Connection
 Files = Mapping[PurePath, bytes]
-"""The content of a broker's files by their paths."""
+"""The content of a broker's files by path."""
 ROUTE: Final = Route()
 CONSUMED: Final = {
     "credit_service": ("orders", "order_cancellations", "%RETRY%credit_service"),
@@ -33,7 +33,7 @@ _SEGMENT_NAME: Final = re.compile(r"[0-9]{20}")
 
 @dataclass(frozen=True, slots=True)
 class BrokerStore:
-    """What one broker has on its disk."""
+    """The data on a broker's disk."""
 
     records: tuple[LogRecord | Damage, ...]
     offsets: Mapping[str, Mapping[str, Mapping[int, int]]]
@@ -42,17 +42,17 @@ class BrokerStore:
 
 @dataclass(frozen=True, slots=True)
 class WorldBooks:
-    """All that is written down in a world."""
+    """The stored data of a world."""
 
     tables: TableRows
     shipments: tuple[Row, ...]
     shipment_lines: tuple[Row, ...]
     stores: Mapping[str, BrokerStore]
-    """By the broker's name."""
+    """The stores by broker name."""
 
     @property
     def logs(self) -> list[RecordsOfBroker]:
-        """The commit logs, as the reconciliation reads them."""
+        """The commit logs as the reconciliation reads them."""
         return [
             RecordsOfBroker(store.records, {topic: store.offsets[ROUTE.consumer_group][topic] for topic in ROUTE.consumed_topics})
             for store in self.stores.values()
@@ -60,7 +60,7 @@ class WorldBooks:
 
 
 def read_books(orders: Database, credits: Database, stock: Database | None, files: Mapping[str, Files]) -> WorldBooks:
-    """Reads the databases of the services, and the files of each broker by its name. `stock` is None in a world without it."""
+    """Reads the services' databases and the brokers' files by name. `stock` is None in a world without inventory."""
     of_orders = [rows_of(orders, table) for table in ("orders", "order_items", "transactions")]
     of_credits = [rows_of(credits, table) for table in ("credits", "balances")]
     return WorldBooks(
@@ -72,7 +72,7 @@ def read_books(orders: Database, credits: Database, stock: Database | None, file
 
 
 def rows_of(database: Database, table: str) -> tuple[Row, ...]:
-    """Returns all rows of a table, in the order of their writing."""
+    """Returns all rows of a table in the order in which they were written."""
     query = f"SELECT * FROM {table} ORDER BY rowid"
     if isinstance(database, Engine):
         with database.connect() as connection:

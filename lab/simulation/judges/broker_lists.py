@@ -1,4 +1,4 @@
-"""What the brokers tell operators at the end of a world: what is pending, and what waits for a person."""
+"""The brokers' lists for operators at the end of a world: pending transactions, discarded messages and dead letters."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class BrokerLists:
     discarded: tuple[MessageExt, ...] = ()
 
     def names_of(self, group: str) -> frozenset[str]:
-        """Returns the keys of the messages that the group will not get by itself: the ids of their orders."""
+        """Returns the order ids of the messages that will not be redelivered to the group."""
         topic = topics.dead_letter_topic(group)
         waiting = [*self.discarded, *(message for message in self.dead_letters if message.topic == topic)]
         return frozenset(key for message in waiting for key in message.keys)
 
 
 def ask(inspections: Iterable[Inspection]) -> BrokerLists:
-    """Asks each running broker."""
+    """Queries all running brokers."""
     pending: list[Transaction] = []
     dead: list[MessageExt] = []
     discarded: list[MessageExt] = []

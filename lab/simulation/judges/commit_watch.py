@@ -1,4 +1,4 @@
-"""What the services' databases say after each database commit, and what must hold in them at each moment."""
+"""Checks after each database commit what must hold in the services' databases at all times."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ _FINAL: Final = (TransactionState.COMMITTED, TransactionState.ROLLED_BACK)
 
 
 class CommitWatch:
-    """Looks at the rows that were added since the last look. It knows each order, entry and shipment of the world."""
+    """Checks new rows after each database commit, and keeps all orders, entries and shipments of the world."""
 
     def __init__(self) -> None:
-        """Knows nothing yet."""
+        """Creates a watch for a new world."""
         self.orders: set[str] = set()
         self.transactions: dict[str, str] = {}
         """The state of each transaction row."""
         self.shipments: dict[str, str] = {}
         self._entries: dict[tuple[str, str], int] = {}
-        """The row of each order's entry of a kind."""
+        """The row of each entry by order id and kind."""
         self._sums: Counter[str] = Counter()
         self._looked_at: dict[str, int] = {}
         self._told: set[str] = set()
 
     def observe_commit(self, database: str, connection: sqlite3.Connection) -> list[Violation]:
-        """Looks at the database after a database commit: `orders`, `credits` or `stock`. Another name is no database of ours."""
+        """Checks the database `orders`, `credits` or `stock` after a database commit. Ignores other names."""
         look = {ORDERS: self._look_at_orders, CREDITS: self._look_at_credits, STOCK: self._look_at_stock}.get(database)
         return [] if look is None else look(connection)
 
     def forget(self, database: str) -> None:
-        """Looks at the whole database the next time: rows that were not synced are gone with the power."""
+        """Rereads the whole database at the next check, because a power failure may have removed rows."""
         self._looked_at = {table: at for table, at in self._looked_at.items() if not table.startswith(f"{database}.")}
         if database == CREDITS:
             self._entries.clear()
             self._sums.clear()
 
     def is_handled(self, group: str, topic: str, order_id: str) -> bool:
-        """Returns whether a consumer group's database shows that it handled the order's message. True if no database tells."""
+        """Returns whether a group's database shows the order's message as handled. True for groups without a database."""
         if group == "credit_service" and topic == order_created.TOPIC:
             return (order_id, EntryKind.CREDIT) in self._entries
         if group == "credit_service" and topic == order_cancelled.TOPIC:
@@ -98,7 +98,7 @@ class CommitWatch:
         return rows
 
     def _is_news(self, what: str) -> bool:
-        """Returns whether it was not told before: what stays wrong is told once."""
+        """Returns whether this violation is new: a lasting violation is reported once."""
         is_news = what not in self._told
         self._told.add(what)
         return is_news

@@ -1,4 +1,4 @@
-"""What customers asked and were told in a whole world, given to the shadow in the order of time."""
+"""Replays all requests and answers of a world in order of time against the shadow model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A request and its answer, with the times at which the customer sent the one and got the other, or gave up."""
+    """A request and its answer, with the times at which the customer sent it and got the answer or gave up."""
 
     asked_ns: int
     answered_ns: int
@@ -33,24 +33,24 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class CustomersReport:
-    """What the shadow found, and which orders customers were told of."""
+    """The violations, and the orders confirmed to customers."""
 
     violations: tuple[Violation, ...]
     told: dict[str, str]
-    """The customer of each order that is placed, as he was told; `liveness.judge_end` takes it."""
+    """The customer of each order that was confirmed to a customer, for `liveness.judge_end`."""
 
 
 def kind_of(status: int | None, *, is_refused_connection: bool = False) -> AnswerKind:
-    """Returns what an HTTP status says. After no answer, and after a mistake of the service (500), nobody knows what was done."""
+    """Returns the kind of an HTTP status. Without an answer, and after a 500, the outcome is unknown."""
     if is_refused_connection:
         return AnswerKind.UNREACHED
     return AnswerKind.LOST if status is None else _KINDS.get(status, AnswerKind.LOST)
 
 
 def judge_conversations(conversations: Iterable[Conversation], orders: Iterable[Row], order_limit_cents: int) -> CustomersReport:
-    """Judges all answers, and then the rows of the orders, once no request is on its way any longer.
+    """Checks all answers, and then the rows of the orders when no request is open any more.
 
-    Of what happens at one moment, the earlier one of `conversations` comes first.
+    Conversations at the same time keep the order of `conversations`.
     """
     shadow, found = Shadow(order_limit_cents), list[Violation]()
     moments = []

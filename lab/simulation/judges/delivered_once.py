@@ -1,4 +1,4 @@
-"""The judge of messages of transactions: each lies in its queue once."""
+"""Checks that each message of a transaction is in its queue once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OF_REDELIVERIES: Final = tuple(name.encode() for name in (topics.SCHEDULE_TOPIC
 
 
 def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
-    """Yields the committed messages that lie more than once in the queues of all brokers together.
+    """Yields a violation for each committed message that is more than once in the queues of all brokers.
 
-    Each half message has a unique key of its own, also one that is sent again. So a key that comes twice was committed twice.
-    A message that a consumer gave back keeps its key, and lies in a topic of redeliveries for each of them: these do not count.
+    Each half message has its own unique key, even if it is sent again. So a duplicate key was committed twice. Messages in retry
+    topics keep their key and are not counted.
     """
     seen: dict[tuple[bytes, str], LogRecord] = {}
     for store in stores:
@@ -38,7 +38,7 @@ def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
 
 
 def _visible(store: BrokerStore) -> Iterable[LogRecord]:
-    """Returns what the queues show: of two records with one place the later one, since recovery passed over the other."""
+    """Returns the records visible in queues. Of two records with one position it returns the later, as recovery does."""
     shown: dict[tuple[bytes, int, int], LogRecord] = {}
     for record in store.records:
         if isinstance(record, LogRecord):

@@ -1,4 +1,4 @@
-"""Liveness: once the faults of a world have ended, and it ran on for its longest patience, everybody has what was promised."""
+"""Liveness: checks at the end of a world, long after its faults, that all orders, messages and transactions are settled."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CREDIT_GROUP = "credit_service"
 
 @dataclass(frozen=True, slots=True)
 class LivenessReport:
-    """What is left undone."""
+    """The unsettled orders, messages and transactions."""
 
     violations: tuple[Violation, ...]
     verdicts: Mapping[str, OrderVerdict]
-    """The verdict on the entries of each order, by its id."""
+    """The verdict on the entries of each order, by order id."""
 
 
 def judge_end(
@@ -54,7 +54,7 @@ def judge_end(
         verdicts[order_id] = account.verdict(order_id in named)
         if verdicts[order_id] is OrderVerdict.BROKEN:
             promise = Promise.ORDER_HAS_CREDIT if account.order else Promise.CREDIT_HAS_ORDER
-            violations.append(Violation(promise, account.told, (order_id,)))
+            violations.append(Violation(promise, account.text, (order_id,)))
     overdue = "the order still awaits its payment, and its deadline has passed"
     violations += [
         Violation(Promise.NOTHING_PENDING, overdue, (order["order_id"],))
@@ -68,22 +68,22 @@ def judge_end(
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """One order, the kinds of entries that its state demands, and its entries."""
+    """An order with its entries and the kinds of entries that its state demands."""
 
     order: Row | None
     wanted: tuple[EntryKind, ...]
     entries: tuple[Row, ...]
 
     def verdict(self, is_named: bool) -> OrderVerdict:
-        """Returns the verdict; `is_named` says whether a list names the order."""
+        """Returns the verdict. `is_named` is true if a list names the order."""
         if self.order is not None and self._is_right():
             return OrderVerdict.SETTLED
         lacks = set(self.wanted) - {entry["kind"] for entry in self.entries}
         return OrderVerdict.WAITS_FOR_A_PERSON if lacks and is_named else OrderVerdict.BROKEN
 
     @property
-    def told(self) -> str:
-        """What is wrong, in one line."""
+    def text(self) -> str:
+        """A line that describes what is wrong."""
         found = ", ".join(f"{entry['kind']} of {entry['points']} points for {entry['customer']}" for entry in self.entries)
         if self.order is None:
             return f"no order has this id, and the ledger has: {found}"
@@ -139,7 +139,7 @@ def _pending(lists: BrokerLists) -> Iterator[Violation]:
 
 
 def _unlisted(books: WorldBooks, lists: BrokerLists) -> Iterator[Violation]:
-    """Yields the messages that lie in a log for a person, and that no list names."""
+    """Yields the messages for operators that no list names."""
     listed = {message.message_id for message in (*lists.dead_letters, *lists.discarded)}
     for store in books.stores.values():
         for record in _records(store):

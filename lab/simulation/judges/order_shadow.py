@@ -1,7 +1,7 @@
-"""The shadow of one order: the states in which it may be, by all that its customer asked and was told.
+"""The shadow of an order: the set of states in which it may be, given its customer's requests and answers.
 
-Nobody tells a customer everything: an answer is lost, or says that nobody knows yet. So the shadow is a set of states. It grows
-by what requests without an answer may do, and by what happens by itself; it shrinks by what an answer says.
+An answer may be lost, or the outcome may be unknown. So the shadow is a set of states. Unanswered requests and spontaneous events
+extend it, and answers reduce it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from order_service.domain.life_cycle import OrderEvent, next_state
 
 
 class ShadowState(StrEnum):
-    """The state of an order, or that there is none."""
+    """The state of an order, or its absence."""
 
     ABSENT = "ABSENT"
     PLACED = OrderState.PLACED.value
@@ -29,18 +29,18 @@ class ShadowState(StrEnum):
 States = frozenset[ShadowState]
 EXISTING: Final[States] = frozenset(ShadowState) - {ShadowState.ABSENT}
 _BY_ITSELF: Final = (OrderEvent.EXPIRE, OrderEvent.CANCEL)
-"""What happens to an order that no customer asked for: its deadline passes; its stock is short, or its credit refused."""
+"""Events without a customer's request: the deadline passes, stock is short, or the credit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a request may do: place the order in a state, or an event of the order; nothing if it only reads."""
+    """The effect of a request: places the order in a state, or is an event of the order. None of both if it only reads."""
 
     places: ShadowState | None = None
     event: OrderEvent | None = None
 
     def on(self, state: ShadowState) -> ShadowState | None:
-        """Returns the state after the request; None if it does nothing in this state."""
+        """Returns the state after the request, or None if it has no effect in this state."""
         if state is ShadowState.ABSENT:
             return self.places
         after = None if self.event is None else next_state(OrderState(state), self.event)
@@ -49,24 +49,24 @@ class Effect:
 
 @dataclass(slots=True, eq=False)
 class OpenRequest:
-    """A request that may still do its work."""
+    """A request that may still take effect."""
 
     effect: Effect
     before: States
     """The states before it was sent."""
     seen: States
-    """All states in which the order may have been since it was sent."""
+    """All possible states of the order since it was sent."""
     is_alone: bool = True
-    """Whether no other request of this order awaited its answer since."""
+    """Whether no other request for this order has been open since."""
     has_rival: bool = False
     """Whether another request may have placed the order since it was sent."""
     is_silent: bool = False
-    """Whether no answer will say what it did."""
+    """Whether it will never be answered."""
 
 
 @dataclass(slots=True)
 class OrderShadow:
-    """The states of one order, its open requests, and its name as far as it is known."""
+    """The possible states of an order, its open requests, and its known or possible ids."""
 
     states: States = frozenset({ShadowState.ABSENT})
     open: list[OpenRequest] = field(default_factory=list)
@@ -76,7 +76,7 @@ class OrderShadow:
     """The ids under which it may exist."""
 
     def send(self, effect: Effect) -> OpenRequest:
-        """Takes a request that is on its way: it does its work now, or later, or never."""
+        """Adds a request in flight. It may take effect now, later or never."""
         self._disturb()
         is_alone = all(other.is_silent for other in self.open)
         request = OpenRequest(effect, self.states, self.states, is_alone, self.places)
@@ -87,19 +87,19 @@ class OrderShadow:
         return request
 
     def fall_silent(self, request: OpenRequest) -> None:
-        """Takes that no answer will say what the request did: it may do its work at any later time."""
+        """Marks a request as never answered. It may take effect at any later time."""
         request.is_silent = True
         if request.effect == Effect():
             self.open.remove(request)
 
     def never_happened(self, request: OpenRequest) -> None:
-        """Takes an answer that says: nothing was done, and nothing will be."""
+        """Marks a request as without effect."""
         self.open.remove(request)
         self._become(request.before if request.is_alone else self.states)
         self._disturb()
 
     def happened(self, request: OpenRequest, said: Collection[ShadowState]) -> bool:
-        """Takes an answer that the order was in one of these states. Returns whether that can be."""
+        """Applies an answer with these states of the order. Returns whether it is possible."""
         self.open.remove(request)
         fitting = request.seen & frozenset(said)
         if request.is_alone:
@@ -125,7 +125,7 @@ class OrderShadow:
 
 
 def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> States:
-    """Returns the states with all that may follow from them, by these effects and by itself."""
+    """Returns the states and all states that can follow by these effects or spontaneous events."""
     found: set[ShadowState] = set()
     left = list(states)
     moves = [*effects, *(Effect(event=event) for event in _BY_ITSELF)]
@@ -137,6 +137,6 @@ def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> Stat
 
 
 def _reachable(states: Iterable[ShadowState]) -> States:
-    """Returns all states that an order may have after these, whatever anybody asks."""
+    """Returns all states that can follow these by any requests."""
     places = [Effect(places=ShadowState.PLACED), Effect(places=ShadowState.AWAITING_PAYMENT)]
     return _closure(states, [*places, Effect(event=OrderEvent.PAY)])

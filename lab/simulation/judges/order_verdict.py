@@ -1,4 +1,4 @@
-"""What a judge says of one order's entries in the ledger."""
+"""A judge's verdict on the entries of an order."""
 
 from enum import StrEnum
 

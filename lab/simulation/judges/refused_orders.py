@@ -1,4 +1,4 @@
-"""The judge of refusals: what the credit service tells the order service, its ledger says as well."""
+"""Checks refusals: the ledger must have closed each order that the credit service has reported as refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_commitlog.commit_log import LogRecord
 
 
 def refused_but_open(books: WorldBooks) -> Iterator[Violation]:
-    """Yields the orders of whose refusal the order service was told, and that the ledger never closed.
+    """Yields the orders that were reported as refused but not closed in the ledger.
 
     Such an order can be reversed without a credit, or credited after its cancellation.
     """

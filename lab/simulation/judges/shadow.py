@@ -1,4 +1,4 @@
-"""The shadow: a small model of the order service that predicts which answers a customer's request may get."""
+"""The shadow: a small model of the order service that predicts the possible answers to a customer's request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Content = tuple[int, bool, Hashable]
 
 
 class RequestKind(StrEnum):
-    """What a customer asks for."""
+    """The kind of a customer's request."""
 
     PLACE = "place"
     PAY = "pay"
@@ -25,12 +25,12 @@ class RequestKind(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """What a customer is told."""
+    """The kind of an answer."""
 
     DONE = "done"
-    """201 or 200: it is done, or was done before; or what was read."""
+    """201 or 200: done now or before, or read."""
     UNKNOWN = "unknown"
-    """202: nobody can say yet."""
+    """202: the outcome is unknown."""
     REFUSED = "refused"
     """409: a rule or the order's state forbids it."""
     KEY_REUSED = "key reused"
@@ -38,16 +38,16 @@ class AnswerKind(StrEnum):
     NOT_FOUND = "not found"
     """404: no order has this id."""
     UNREACHED = "unreached"
-    """No process listened: nothing was done, and nothing will be."""
+    """No process listened: the request has no effect."""
     UNAVAILABLE = "unavailable"
-    """503 and the like. Of a new order it says that nothing was written, and nothing will be."""
+    """503 and similar. A new order was not written and will not be."""
     LOST = "lost"
-    """No answer came."""
+    """No answer arrived."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomerRequest:
-    """A request of a customer. An order is named by its id, which an earlier answer told; a new one has the other fields."""
+    """A customer's request. It has the order id of an earlier answer, or the fields of a new order."""
 
     customer: str
     kind: RequestKind
@@ -56,24 +56,24 @@ class CustomerRequest:
     total_cents: int = 0
     is_paid_later: bool = False
     items: Hashable = ()
-    """Whatever else must be equal in a repetition with the same key."""
+    """Other content that must be equal in a repetition with the same key."""
 
     @property
     def effect(self) -> Effect:
-        """What it may do to the order."""
+        """The possible effect on the order."""
         if self.kind is RequestKind.PLACE:
             return Effect(places=ShadowState.AWAITING_PAYMENT if self.is_paid_later else ShadowState.PLACED)
         return _EFFECTS[self.kind]
 
     @property
     def content(self) -> Content:
-        """What must be equal in a repetition with the same key."""
+        """The content that must be equal in a repetition with the same key."""
         return self.total_cents, self.is_paid_later, self.items
 
 
 @dataclass(frozen=True, slots=True)
 class CustomerAnswer:
-    """An answer, with the order's id and state as far as it names them."""
+    """An answer, with the order's id and state if it has them."""
 
     kind: AnswerKind
     order_id: str | None = None
@@ -102,30 +102,30 @@ _Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRequest:
-    """A request that waits for its answer."""
+    """A request that has not been answered."""
 
     request: CustomerRequest
     shadow: OrderShadow
     open: OpenRequest
     contents: set[Content]
-    """What was asked for with its idempotency key, this request included."""
+    """The contents of all requests with its idempotency key, including this one."""
 
 
 class Shadow:
-    """Follows all customers of a world. Each request is sent once, and answered at most once."""
+    """Follows all customers of a world. Each request is sent once and answered at most once."""
 
     def __init__(self, order_limit_cents: int) -> None:
-        """`order_limit_cents` is the highest total that the order service takes."""
+        """`order_limit_cents` is the maximum total of an order."""
         self._limit_cents = order_limit_cents
         self._by_key: dict[_Key, OrderShadow] = {}
         self._contents: dict[_Key, set[Content]] = {}
         self._by_id: dict[str, OrderShadow] = {}
         self._shadows: list[tuple[str, OrderShadow]] = []
         self.told: dict[str, str] = {}
-        """The customer of each order of which its customer was told that it is placed."""
+        """The customer of each order that was confirmed to a customer."""
 
     def send(self, request: CustomerRequest) -> SentRequest:
-        """Takes a request at the moment when its customer sends it. One that is never answered may still do its work."""
+        """Adds a request when its customer sends it. An unanswered request may still take effect."""
         shadow = self._shadow_of(request)
         contents = {request.content}
         if request.kind is RequestKind.PLACE and request.idempotency_key is not None:
@@ -135,7 +135,7 @@ class Shadow:
         return SentRequest(request, shadow, shadow.send(effect), contents)
 
     def answer(self, sent: SentRequest, answer: CustomerAnswer) -> list[Violation]:
-        """Takes the answer to a request. Returns the violation if it cannot be."""
+        """Applies the answer to a request. Returns a violation if the answer is impossible."""
         if answer.kind is AnswerKind.LOST:
             sent.shadow.fall_silent(sent.open)
             return []
@@ -150,7 +150,7 @@ class Shadow:
         return [Violation(Promise.ANSWERS_FIT, f"{told}; the order may be {', '.join(known)}", keys)]
 
     def judge_end(self, orders: Iterable[Row]) -> list[Violation]:
-        """Compares the rows of all orders with the shadows, once no request is on its way any longer."""
+        """Compares the rows of all orders with the shadows when no request is open any more."""
         rows = {row["order_id"]: row for row in orders}
         found: list[Violation] = []
         for customer, shadow in self._shadows:
@@ -159,7 +159,7 @@ class Shadow:
         return found + [Violation(Promise.ANSWERS_FIT, text, (order_id,)) for order_id in self._strangers(rows)]
 
     def _rows_of(self, customer: str, shadow: OrderShadow, rows: dict[str, Row]) -> dict[str, str]:
-        """Takes the rows of the shadow's order away: those with its id or its key. Returns their states."""
+        """Removes the rows with the shadow's order id or key, and returns their states."""
         keys = {key for (of, key), one in self._by_key.items() if one is shadow and of == customer}
         named = {
             order_id
@@ -169,7 +169,7 @@ class Shadow:
         return {order_id: rows.pop(order_id)["state"] for order_id in sorted(named)}
 
     def _strangers(self, rows: Mapping[str, Row]) -> list[str]:
-        """Returns the rows that are no order of a request without key and without answer. Each such request has one row."""
+        """Returns the rows without a request. Each unanswered request without key explains one row."""
         unnamed = [(customer, shadow) for customer, shadow in self._shadows if not shadow.order_id and shadow.places]
         taken: dict[int, str] = {}
 
@@ -202,7 +202,7 @@ class Shadow:
         return request.kind is RequestKind.PLACE and request.total_cents > self._limit_cents
 
     def _place(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Takes the answer to a wish to place. Returns why it cannot be."""
+        """Applies the answer to a placing. Returns why it is impossible, or None."""
         shadow, request = sent.shadow, sent.request
         may_be_absent = ShadowState.ABSENT in sent.open.seen
         if answer.kind is AnswerKind.DONE:
@@ -241,7 +241,7 @@ class Shadow:
         return None if fits else "it cannot be in this state"
 
     def _is_named(self, shadow: OrderShadow, order_id: str | None, customer: str) -> str | None:
-        """Takes the id of an order that exists. Returns a problem if it existed under another id."""
+        """Applies the id of an existing order. Returns a problem if the order had another id."""
         if order_id is None:
             return None
         self._by_id[order_id] = shadow
@@ -253,10 +253,10 @@ class Shadow:
         return None
 
     def _change(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Takes the answer to a payment, a cancellation or a reading. Returns why it cannot be."""
+        """Applies the answer to a payment, a cancellation or a reading. Returns why it is impossible, or None."""
         shadow, kind = sent.shadow, sent.request.kind
         if answer.kind in (AnswerKind.UNKNOWN, AnswerKind.UNAVAILABLE):
-            # The database may have taken it and lost its answer: only a later answer tells.
+            # The database may have stored it and lost the answer: only a later answer shows it.
             shadow.fall_silent(sent.open)
             return None
         if answer.kind is AnswerKind.UNREACHED:
@@ -277,7 +277,7 @@ class Shadow:
 
 
 def _end_of(customer: str, shadow: OrderShadow, found: Mapping[str, str]) -> Iterator[Violation]:
-    """Yields what differs between a shadow and the states of its order's rows."""
+    """Yields the differences between a shadow and the states of its order's rows."""
     may_be = ", ".join(sorted(shadow.states))
     if len(found) > 1:
         yield Violation(Promise.ANSWERS_FIT, f"{customer} asked for one order, and there are {len(found)}", tuple(found))

@@ -1,4 +1,4 @@
-"""The shipments at the end of a world: each order is shipped, or short by the inventory's rules."""
+"""Checks the shipments at the end of a world: each order is shipped, or short by the inventory's rules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _lines(rows: tuple[Row, ...], article: str) -> Mapping[str, Mapping[str, int
 
 
 def _problem(shipment: Row, wanted: Mapping[str, int], taken: Mapping[str, int]) -> str | None:
-    """Returns what differs between the order and what was taken from stock for it; articles that nobody counts have no line."""
+    """Returns the difference between the order and the stock taken for it. Articles without a stock count have no line."""
     is_taken = shipment["state"] in (ShipmentState.SHIPPED, ShipmentState.RETURNED)
     if not is_taken and taken:
         return f"the shipment is {shipment['state']}, and took {dict(taken)} from stock"

@@ -1,11 +1,11 @@
-"""What a world promises, and the violation of a promise."""
+"""The promises of a world and their violations."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Promise(StrEnum):
-    """What must hold in each world, one plain sentence each."""
+    """What must hold in each world."""
 
     ONE_OUTCOME = "A transaction has one outcome."
     VISIBLE_AFTER_COMMIT = "A consumer sees a message of a transaction only after its COMMIT."
@@ -30,7 +30,7 @@ class Promise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken promise: `text` says what was found, `keys` name the orders, transactions or messages."""
+    """A broken promise. `text` describes it; `keys` are the orders, transactions or messages concerned."""
 
     promise: str
     text: str

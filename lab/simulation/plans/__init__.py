@@ -1,4 +1,4 @@
-"""The plan of each seed."""
+"""Draws the plan of each seed."""
 
 from lab.simulation.plans.drawing import plan_of
 

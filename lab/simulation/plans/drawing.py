@@ -1,4 +1,4 @@
-"""The plan of each seed: how its world looks, what its customers do, and what goes wrong."""
+"""Draws the plan of a seed: the world's settings, its customers' actions and its faults."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
 ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
 
 _ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
-"""The fewest and most orders of a world. Most worlds are small: a processor plays more of them, and a fault hits more often."""
+"""Minimum and maximum number of orders. Most worlds are small, so that more are played and faults hit more often."""
 _ACTING_S: Final = (8.0, 60.0)
 _FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
-"""The fewest and most faults of a world that has any."""
+"""Minimum and maximum number of faults of a world with faults."""
 _KIND_IS_USED: Final = 0.5
 _WITHOUT_FAULTS: Final = 0.02
 _OUTAGE: Final = 0.02
@@ -32,7 +32,7 @@ _SOON_S: Final = 2.0
 
 
 def plan_of(seed: int) -> Plan:
-    """Returns the plan of a seed: the same one with each call, in each interpreter."""
+    """Returns the plan of a seed, the same in each call and each interpreter."""
     shape = shape_of(stream(seed, "plan", "shape"))
     acting_s = rounded(stream(seed, "plan", "acting").uniform(*_ACTING_S))
     actions = list(_actions(seed, shape, acting_s))
@@ -42,7 +42,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def shape_of(chance: Chance) -> WorldShape:
-    """Draws the settings of a world. An order to be paid later expires before the brokers' patience ends."""
+    """Draws the settings of a world. An unpaid order expires before its half message is discarded."""
     check_interval_s = float(chance.choice((3, 5, 10, 20)))
     check_immunity_s = float(chance.choice((2, 6, 12)))
     check_max = chance.choice((6, 10, 15))
@@ -66,7 +66,7 @@ def shape_of(chance: Chance) -> WorldShape:
 
 @dataclass(frozen=True, slots=True)
 class _Mix:
-    """What the customers of one world like to do, as probabilities."""
+    """The probabilities of the customers' actions in a world."""
 
     with_key: float
     with_several_items: float
@@ -101,7 +101,7 @@ def _actions(seed: int, shape: WorldShape, acting_s: float) -> Iterator[PlannedE
 
 
 def _one_order(chance: Chance, mix: _Mix, shape: WorldShape, order: int, who: str, at_s: float) -> Iterator[PlannedEvent]:
-    """Yields the placing of an order, and what its customer does to it later."""
+    """Yields the placing of an order and its customer's later actions."""
     has_key, is_paid_later = chance.random() < mix.with_key, chance.random() < mix.paid_later
     key = f"{who}-{order}" if has_key else None
     placing: dict[str, Any] = {"order": order, "items": _items(chance, mix, shape), "key": key, "pays_later": is_paid_later}
@@ -133,7 +133,7 @@ def _items(chance: Chance, mix: _Mix, shape: WorldShape) -> list[list[str | int]
 
 
 def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
-    """Draws the faults. A world knows some of the kinds only, so that each of these hits more often, and fewer hide another."""
+    """Draws the faults. A world has only some of the kinds, so that each hits more often and fewer mask another."""
     chance = stream(seed, "plan", "faults")
     possible = {kind: row for kind, row in FAULTS.items() if row.share and row.targets(shape)}
     used = [kind for kind in possible if chance.random() < _KIND_IS_USED] or list(possible)
@@ -149,7 +149,7 @@ def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], actin
 
 
 def _count(chance: Chance) -> int:
-    """Draws how many faults a world has: often a few, sometimes many."""
+    """Draws the number of faults: often few, sometimes many."""
     if chance.random() < _WITHOUT_FAULTS:
         return 0
     return chance.randint(*chance.choice(_FAULTS))
@@ -163,9 +163,9 @@ def _fault(
     actions: Sequence[PlannedEvent],
     acting_s: float,
 ) -> PlannedEvent:
-    """Draws a fault: when it begins, what it hits, and the rest.
+    """Draws a fault: its start, its target and its parameters.
 
-    It often begins soon after another one's beginning or end, and where that one was, for what only two faults together show.
+    It often starts soon after the start or end of another fault and at the same target, because some bugs need two faults.
     """
     row, lot = FAULTS[kind], chance.random()
     targets = row.targets(shape)

@@ -1,4 +1,4 @@
-"""What the search may do to a world: for each kind of fault its targets, its share, its length and its parameters."""
+"""The table of faults for the search: targets, share, duration and parameters of each kind."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from lab.simulation.shapes import NAME_SERVER, REDIS, WorldShape
 from rocketmq_broker.world import Chance
 
 Draw: TypeAlias = Callable[[Chance], Any]
-"""Draws a value."""
+"""A function that draws a value."""
 Targets: TypeAlias = Callable[[WorldShape], tuple[str, ...]]
-"""Returns what a kind of fault may hit in a world; nothing if it cannot happen there."""
+"""Returns the possible targets of a kind of fault in a world, none if it cannot happen there."""
 
 
 def between(low: float, high: float) -> Draw:
-    """Draws a number, small ones as often as large ones: as many from 1 to 10 as from 10 to 100."""
+    """Draws a number from a log-uniform distribution."""
     return lambda chance: rounded(math.exp(chance.uniform(math.log(low), math.log(high))))
 
 
 def evenly(low: float, high: float) -> Draw:
-    """Draws a number, each as often as the others."""
+    """Draws a number from a uniform distribution."""
     return lambda chance: rounded(chance.uniform(low, high))
 
 
 def whole(low: int, high: int) -> Draw:
-    """Draws a whole number, small ones as often as large ones."""
+    """Draws an integer from a log-uniform distribution."""
     return lambda chance: int(math.exp(chance.uniform(math.log(low), math.log(high + 1))))
 
 
@@ -38,19 +38,19 @@ def one_of(*values: Any) -> Draw:
 
 
 def either_sign(draw: Draw) -> Draw:
-    """Draws a number that is negative as often as not."""
+    """Draws a number that is negative in half of the cases."""
     return lambda chance: draw(chance) * chance.choice((1, -1))
 
 
 def rounded(number: float) -> float:
-    """Returns a number as plans have it, with three places after the point at most."""
+    """Returns a number rounded to three decimal places, as in plans."""
     return round(number, 3)
 
 
 _BUSY_LINKS: Final = 3
-"""How often a link to a broker is drawn for each time that one to the name server is: that one is silent for 30 s at a time."""
+"""Weight of links to a broker relative to links to the name server, which are idle for 30 s at a time."""
 _SYNCING_MACHINES: Final = 3
-"""How often a broker's machine loses its power for each time that another's does: that one has nothing on its disk to lose."""
+"""Weight of power failures of brokers' machines relative to other machines, which have no data on disk."""
 
 
 def _brokers(shape: WorldShape) -> tuple[str, ...]:
@@ -101,13 +101,13 @@ def _redis(shape: WorldShape) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FaultRow:
-    """A row of the table."""
+    """A kind of fault in the table."""
 
     targets: Targets
     share: float = 1.0
-    """How often it is chosen, compared with others."""
+    """Its weight relative to other kinds."""
     for_s: Draw | None = None
-    """How long it lasts; None for a fault without duration."""
+    """Its duration, or None for a fault without duration."""
     parameters: Mapping[str, Draw] = field(default_factory=dict)
 
 

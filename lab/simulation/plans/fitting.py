@@ -1,4 +1,4 @@
-"""Whether a plan fits its world: each fault hits what the world's shape has."""
+"""Checks that a plan fits its world: each fault's target must exist."""
 
 from __future__ import annotations
 
@@ -29,12 +29,10 @@ def _require_target(fault: PlannedEvent, shape: WorldShape) -> None:
         raise UnreadablePlan(f"no world has {fault.what}, at {fault.at_s:g} s: it is neither an action nor a fault") from None
     if fault.where not in targets:
         possible = ", ".join(dict.fromkeys(targets)) or "nothing"
-        raise UnreadablePlan(
-            f"{fault.what} at {fault.at_s:g} s cannot hit {fault.where}: of what this world has, it can hit {possible}"
-        )
+        raise UnreadablePlan(f"{fault.what} at {fault.at_s:g} s cannot hit {fault.where}; possible targets: {possible}")
 
 
 def _targets(kind: FaultKind, shape: WorldShape) -> tuple[str, ...]:
-    """Returns what a kind of fault can hit. A plan written by hand may hit processes that the search leaves alone."""
+    """Returns the possible targets of a kind of fault, including those that the search does not use."""
     drawn = FAULTS[kind].targets(shape)
     return shape.process_names if drawn and set(drawn) <= set(shape.process_names) else drawn

@@ -1,5 +1,5 @@
-"""Bugs planted on purpose, one at a time: they prove that the simulated world finds what is wrong.
+"""Bugs planted one at a time to check that the simulated world finds them.
 
-A planted bug replaces functions of the production code in this interpreter, for the length of a `with` block. Nothing of it is in
-the production code itself. `lab.simulation.planted.all_planted` has the list and `planted(name)`.
+A planted bug replaces functions of the production code in this interpreter during a `with` block. The production code does not
+contain it. `lab.simulation.planted.all_planted` has the list and `planted(name)`.
 """

@@ -15,7 +15,7 @@ from lab.simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
 from lab.simulation.planted.table import as_markdown
 from lab.simulation.planted.writing import write_found
 from lab.simulation.search.code_version import code_version
-from lab.simulation.search.player import Told, play_one
+from lab.simulation.search.player import PlayRequest, play_one
 from lab.simulation.search.worlds import WorldEnd, Worlds
 from lab.simulation.world import play
 from rocketmq_broker.stop_signals import until_interrupted
@@ -29,14 +29,19 @@ _WORLDS = Worlds(plan_of, play)
 
 @app.command()
 def hunt_planted(
-    names: Annotated[list[str] | None, typer.Argument(help="the bugs to hunt; all of them if none is named")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="bugs to hunt; default: all")] = None,
     first: Annotated[int, typer.Option(min=0, help="the first seed")] = 1,
-    worlds: Annotated[int, typer.Option(min=0, help="how many seeds; 0 plays none, and tells what is kept")] = 150,
-    shrinking_tries: Annotated[int, typer.Option(min=1, help="worlds that are played to shrink one that found a bug")] = 120,
+    worlds: Annotated[int, typer.Option(min=0, help="number of seeds; 0 only prints kept results")] = 150,
+    shrinking_tries: Annotated[
+        int, typer.Option(min=1, help="maximum number of worlds played to shrink one that found a bug")
+    ] = 120,
     results: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="keeps results, and goes on after them; build/planted/VERSION.jsonl")
+        Path | None,
+        typer.Option(
+            dir_okay=False, help="file with the results, from which a hunt continues; default: build/planted/VERSION.jsonl"
+        ),
     ] = None,
-    write: Annotated[bool, typer.Option("--write", help="puts the results into found.py and docs/simulation-planted.md")] = False,
+    write: Annotated[bool, typer.Option("--write", help="write the results to found.py and docs/simulation-planted.md")] = False,
 ) -> None:
     """Plays world after world with each planted bug until one breaks a promise, and prints the table of all bugs.
 
@@ -52,9 +57,9 @@ def hunt_planted(
     kept = KeptHunt(results or Path("build", "planted", f"{code_version(_ROOT)}.jsonl"))
     try:
         if worlds:
-            hunt(wanted, range(first, first + worlds), _end, kept, tries=shrinking_tries, watcher=_Teller(console))
+            hunt(wanted, range(first, first + worlds), _end, kept, tries=shrinking_tries, watcher=_HuntPrinter(console))
     except KeyboardInterrupt:
-        console.print("Stopped. What was found so far counts. The same command goes on here.")
+        console.print("Stopped. Results are kept. Run the same command to continue.")
     found = {**FOUND, **found_in(kept, wanted)}
     if write:
         write_found(_ROOT, found)
@@ -62,8 +67,8 @@ def hunt_planted(
     raise typer.Exit(1 if any(kept.found(name) is None for name in wanted) else 0)
 
 
-class _Teller:
-    """Prints how a hunt goes on."""
+class _HuntPrinter:
+    """Prints the progress of a hunt."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -75,12 +80,12 @@ class _Teller:
         self._console.print(f"{world.bug}: found by seed {world.seed}: {world.promise}", markup=False, highlight=False)
 
     def has_shrunk(self, bug: ShrunkBug) -> None:
-        told = f"{bug.bug}: seed {bug.seed} shrunk to {bug.events} events, in {bug.worlds} worlds"
-        self._console.print(told, markup=False, highlight=False)
+        line = f"{bug.bug}: seed {bug.seed} shrunk to {bug.events} events, in {bug.worlds} worlds"
+        self._console.print(line, markup=False, highlight=False)
 
 
 def _end(plan: Plan | int) -> WorldEnd:
-    return play_one(_WORLDS, Told(plan))
+    return play_one(_WORLDS, PlayRequest(plan))
 
 
 if __name__ == "__main__":

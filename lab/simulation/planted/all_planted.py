@@ -1,4 +1,4 @@
-"""The list of all planted bugs, and the way to plant one for a while."""
+"""The list of all planted bugs, and a context manager that plants one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from lab.simulation.planted.patches import Patches
 ALL_PLANTED: Final = (
     *broker.PLANTED, *store.PLANTED, *client.PLANTED, *orders.PLANTED, *credits.PLANTED, *two_faults.PLANTED,
 )  # fmt: skip
-"""Every planted bug, area by area."""
+"""All planted bugs by area."""
 
 
 def find_planted(name: str) -> Planted:
-    """Returns the bug of that name. Raises KeyError, which lists the names."""
+    """Returns the bug with this name. Raises KeyError with the list of names."""
     by_name = {bug.name: bug for bug in ALL_PLANTED}
     if name not in by_name:
-        raise KeyError(f"no bug {name!r} can be planted; there are: {', '.join(by_name)}")
+        raise KeyError(f"unknown bug {name!r}; choose from {', '.join(by_name)}")
     return by_name[name]
 
 
 @contextmanager
 def planted(name: str) -> Iterator[Planted]:
-    """Plants a bug for the length of the block. Raises PlantingFailed if the production code has changed since it was written."""
+    """Plants a bug during the block. Raises PlantingFailed if the production code has changed since the bug was written."""
     bug, patches = find_planted(name), Patches()
     try:
         bug.plant(patches)

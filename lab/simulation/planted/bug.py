@@ -1,4 +1,4 @@
-"""What a planted bug is: a name, an area, a sentence, and the replacements that plant it."""
+"""A planted bug: a name, an area, a description, and the replacements that plant it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Planted:
     name: str
     area: PlantedArea
     sentence: str
-    """What is wrong, in one plain sentence."""
+    """One sentence that describes the bug."""
     needs: str
-    """The faults, or the situation, in which it does harm."""
+    """The faults or the situation in which it has an effect."""
     breaks: Promise
-    """The promise that it breaks first, as far as can be foreseen."""
+    """The promise that it is expected to break first."""
     plant: Callable[[Patches], None]
-    """Replaces what it changes."""
+    """The function that makes the replacements."""

@@ -1,4 +1,4 @@
-"""After how many worlds each planted bug was found."""
+"""The number of worlds after which each planted bug was found."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from lab.simulation.planted.kept import KeptHunt
 
 @dataclass(frozen=True, slots=True)
 class FoundBug:
-    """What playing one world after the other, from seed 1, showed about a planted bug."""
+    """The result of playing worlds from seed 1 with a planted bug."""
 
     tried: int
-    """How many worlds were played at most."""
+    """Maximum number of worlds played."""
     seeds: int | None
-    """How many worlds were played until one broke a promise; None if none did."""
+    """Number of worlds played until one broke a promise, or None."""
     remark: str
-    """The promise that was broken first, or why none was."""
+    """The promise that was broken first, or why no promise was broken."""
     cpu_s: float | None = None
-    """The seconds of a processor that these worlds took; None if nobody measured."""
+    """CPU seconds of these worlds, or None if not measured."""
     events: int | None = None
-    """What is left of the plan of the world that found it, once shrunk; None if it was not shrunk."""
+    """Number of events in the shrunk plan, or None if it was not shrunk."""
 
 
 FOUND: Final[Mapping[str, FoundBug]] = {
@@ -86,11 +86,11 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     ),
     "refusal-told-first": FoundBug(282, 282, "An order that the credit service refuses is closed in its ledger first.", 125.4, 5),
 }
-"""By the bug's name."""
+"""The results by bug name."""
 
 
 def found_in(kept: KeptHunt, names: Iterable[str]) -> dict[str, FoundBug]:
-    """Returns what a hunt has shown about those of the bugs that it has found, or played in as many worlds as an earlier hunt."""
+    """Returns the results of the bugs that a hunt has found, or has played in as many worlds as an earlier hunt."""
     results = {name: _found_bug(name, kept) for name in names if kept.worlds(name)}
     return {name: bug for name, bug in results.items() if bug.seeds is not None or bug.tried >= _tried_before(name)}
 
@@ -109,6 +109,6 @@ def _found_bug(name: str, kept: KeptHunt) -> FoundBug:
 
 
 def _why_missed(name: str) -> str:
-    """Returns the remark of an earlier hunt that missed the bug as well: somebody may have written it by hand."""
+    """Returns the remark of an earlier hunt that also missed the bug, because it may be written by hand."""
     earlier = FOUND.get(name)
     return earlier.remark if earlier is not None and earlier.seeds is None else "more worlds are needed"

@@ -1,4 +1,4 @@
-"""The hunt for planted bugs: plays one world after the other with each of them, until a world breaks a promise."""
+"""The hunt for planted bugs: plays worlds with each bug until one breaks a promise."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
 
 PlayPlan = Callable[[Plan | int], WorldEnd]
-"""Plays a plan, or the plan of a seed. Raises nothing: an error is a broken promise."""
+"""Plays a plan or the plan of a seed. Does not raise: an error is a broken promise."""
 
 SHRINKS_AFTER: Final = 150
-"""The bugs that were found are shrunk after so many seeds: a world that fails runs long, so that it costs more than the hunt."""
+"""Number of seeds after which found bugs are shrunk. Failed worlds run long, so shrinking costs more than the hunt."""
 
 
 class HuntWatcher(Protocol):
-    """Is told how a hunt goes on."""
+    """Receives the progress of a hunt."""
 
     def has_played(self, seed: int, left: Sequence[str]) -> None:
-        """A seed was played with all bugs that were left; these are left now."""
+        """Called after a seed was played. `left` are the bugs not yet found."""
 
     def has_found(self, world: HuntedWorld) -> None:
-        """A world has found a bug."""
+        """Called after a world has found a bug."""
 
     def has_shrunk(self, bug: ShrunkBug) -> None:
-        """The world that found a bug was shrunk."""
+        """Called after a world that found a bug was shrunk."""
 
 
 def hunt(names: Sequence[str], seeds: Iterable[int], play: PlayPlan, kept: KeptHunt, *, tries: int, watcher: HuntWatcher) -> None:
-    """Plays the seeds, each with all bugs that no earlier one has found, and keeps what comes of it at once.
+    """Plays the seeds, each with all bugs not yet found, and keeps each result at once.
 
-    What is kept already is not played again. A world that breaks a promise without any bug is left out. The world that found a
-    bug is shrunk by playing at most `tries` worlds.
+    Skips worlds with kept results, and worlds that break a promise without a bug. Shrinks the world that found a bug in
+    at most `tries` worlds.
     """
     for number, seed in enumerate(seeds, 1):
         left = _left(names, kept)
@@ -85,7 +85,7 @@ def _shrink_found(names: Iterable[str], play: PlayPlan, kept: KeptHunt, tries: i
 
 
 def _shrunk(name: str, seed: int, play: PlayPlan, tries: int) -> ShrunkBug | None:
-    """Returns the smallest world that shows the bug; None if the world does not fail each time."""
+    """Returns the smallest world that shows the bug, or None if the world does not fail each time."""
     played = 0
     with planted(name):
         failed = play(seed)

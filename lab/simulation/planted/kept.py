@@ -1,4 +1,4 @@
-"""What a hunt for planted bugs has played, kept in a file, so that the next hunt goes on where this one stopped."""
+"""Keeps the results of a hunt in a file, so that the next hunt continues there."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lab.simulation.search.kept_lines import KeptLines
 
 
 class HuntedWorld(msgspec.Struct, frozen=True, tag="world"):
-    """A world that was played with a planted bug, or with none."""
+    """A world played with a planted bug or without one."""
 
     bug: str | None
-    """The bug's name; None for the world as it is."""
+    """The bug's name, or None for the world without a bug."""
     seed: int
     cpu_s: float
-    """The seconds of a processor that it took."""
+    """CPU seconds of the world."""
     promise: str | None = None
-    """The promise that it broke first; None if it kept all."""
+    """The promise that it broke first, or None."""
 
 
 class ShrunkBug(msgspec.Struct, frozen=True, tag="shrunk"):
@@ -26,18 +26,18 @@ class ShrunkBug(msgspec.Struct, frozen=True, tag="shrunk"):
 
     bug: str
     seed: int
-    """Of the world that was shrunk."""
+    """The seed of the shrunk world."""
     events: int
-    """What is left of its plan: customers' actions and faults."""
+    """Number of events in its plan: customers' actions and faults."""
     worlds: int
-    """How many worlds were played to shrink it."""
+    """Number of worlds played to shrink it."""
 
 
 class KeptHunt:
     """The results of a hunt."""
 
     def __init__(self, file: Path) -> None:
-        """Reads what earlier hunts have left in the file."""
+        """Reads the results of earlier hunts from the file."""
         self._lines: KeptLines[HuntedWorld | ShrunkBug] = KeptLines(file, HuntedWorld | ShrunkBug)  # type: ignore[arg-type]
         self._whole: dict[int, bool] = {}
         self._worlds: dict[str, dict[int, HuntedWorld]] = {}
@@ -46,12 +46,12 @@ class KeptHunt:
             self._learn(line)
 
     def add(self, result: HuntedWorld | ShrunkBug) -> None:
-        """Keeps a result."""
+        """Adds a result to the file."""
         self._lines.append(result)
         self._learn(result)
 
     def is_whole(self, seed: int) -> bool | None:
-        """Returns whether the world of a seed keeps its promises without a bug; None if it was not played."""
+        """Returns whether the world of a seed keeps its promises without a bug, or None if it was not played."""
         return self._whole.get(seed)
 
     def has_played(self, bug: str, seed: int) -> bool:
@@ -59,17 +59,17 @@ class KeptHunt:
         return seed in self._worlds.get(bug, {})
 
     def worlds(self, bug: str) -> list[HuntedWorld]:
-        """Returns the worlds that were played with a bug, in the order of their seeds, up to the first that found it."""
+        """Returns the worlds played with a bug, in order of seeds, up to the first that found it."""
         played = [world for _, world in sorted(self._worlds.get(bug, {}).items())]
         first = next((number for number, world in enumerate(played, 1) if world.promise is not None), len(played))
         return played[:first]
 
     def found(self, bug: str) -> HuntedWorld | None:
-        """Returns the first world that found a bug; None if none did."""
+        """Returns the first world that found a bug, or None."""
         return next((world for world in self.worlds(bug) if world.promise is not None), None)
 
     def shrunk(self, bug: str) -> ShrunkBug | None:
-        """Returns the smallest world that shows a bug; None if none was shrunk."""
+        """Returns the smallest world that shows a bug, or None."""
         return self._shrunk.get(bug)
 
     def _learn(self, result: HuntedWorld | ShrunkBug) -> None:

@@ -1,4 +1,4 @@
-"""Replaces functions, methods and properties of the production code at run time, and puts them back.
+"""Replaces functions, methods and properties of the production code at run time, and restores them.
 
 A target is named `MODULE:NAME` or `MODULE:CLASS.NAME`. A function of a module is replaced in every module that imported it.
 """
@@ -15,12 +15,12 @@ from typing import Any
 
 
 class PlantingFailed(Exception):
-    """A target is missing, or differs from its replacement: the production code has changed since the bug was written."""
+    """A target is missing or has another signature: the production code has changed since the bug was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchedName:
-    """One replaced name."""
+    """A replaced name."""
 
     target: str
     owner: Any
@@ -34,15 +34,15 @@ class Patches:
     """The replacements of one planted bug."""
 
     def __init__(self) -> None:
-        """Begins without any."""
+        """Creates an empty list of replacements."""
         self.made: list[PatchedName] = []
 
     def original(self, target: str) -> Any:
-        """Returns the present function of a target; of a property, the function behind it. Raises PlantingFailed."""
+        """Returns the current function of a target, or a property's getter. Raises PlantingFailed."""
         return _function_of(_found(target)[2])
 
     def replace(self, target: str, replacement: Callable[..., Any]) -> None:
-        """Replaces a function, a method or the function behind a property by one with the same signature.
+        """Replaces a function, a method or a property's getter with one of the same signature.
 
         Raises PlantingFailed if the target is missing, or its signature differs.
         """
@@ -54,7 +54,7 @@ class Patches:
             setattr(*place, after)
 
     def undo(self) -> None:
-        """Puts everything back, also in modules that were imported meanwhile."""
+        """Restores all targets, also in modules imported since then."""
         for patched in reversed(self.made):
             setattr(patched.owner, patched.name, patched.before)
             if isinstance(patched.owner, ModuleType):
@@ -64,7 +64,7 @@ class Patches:
 
 
 def _found(target: str) -> tuple[Any, str, Any]:
-    """Returns the owner of the target, its name there, and its present value. Raises PlantingFailed."""
+    """Returns the target's owner, its name in the owner, and its current value. Raises PlantingFailed."""
     module, _, path = target.partition(":")
     *classes, name = path.split(".")
     try:
@@ -73,7 +73,7 @@ def _found(target: str) -> tuple[Any, str, Any]:
             owner = vars(owner)[each]
         return owner, name, vars(owner)[name]
     except (ImportError, KeyError) as error:
-        raise PlantingFailed(f"there is no {target}: was it renamed or moved? {error!r}") from error
+        raise PlantingFailed(f"target {target} not found; was it renamed or moved? {error!r}") from error
 
 
 def _modules_with(value: Any) -> Iterator[tuple[Any, str]]:

@@ -1,4 +1,4 @@
-"""The planted bugs as tables in Markdown: what each does, which test notices it, and what it took to find it."""
+"""Formats the planted bugs as Markdown tables: what each does, which test notices it, and how it was found."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def as_markdown(
     noticed_by: Mapping[str, str | None] = NOTICED_BY,
     found: Mapping[str, FoundBug] = FOUND,
 ) -> str:
-    """Returns what is true of all bugs, and a heading and a table for each area. A dash stands for what was not tried yet."""
+    """Returns the text about all bugs, and a heading and a table for each area. A dash marks a bug that was not tried."""
     all_bugs, areas = list(bugs), dict[str, list[str]]()
     for bug in all_bugs:
         seen = _noticed(noticed_by.get(bug.name)) if bug.name in noticed_by else "-"
         row = f"| `{bug.name}` | {bug.sentence} | {bug.needs} | {seen} | {' | '.join(_found(found.get(bug.name)))} |"
         areas.setdefault(f"{bug.area}".capitalize(), []).append(row)
     names = [bug.name for bug in all_bugs]
-    told = f"## All bugs\n\n{_counted(names, found)} {_unnoticed(names, noticed_by)}\n\n"
-    return told + "\n\n".join(f"## {area}\n\n{_HEAD}\n" + "\n".join(rows) for area, rows in areas.items()) + "\n"
+    head = f"## All bugs\n\n{_counted(names, found)} {_unnoticed(names, noticed_by)}\n\n"
+    return head + "\n\n".join(f"## {area}\n\n{_HEAD}\n" + "\n".join(rows) for area, rows in areas.items()) + "\n"
 
 
 def _noticed(test: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Writes the results of a hunt where people and tests read them."""
+"""Writes the results of a hunt to `found.py` and to the docs page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MAX_LINE_LENGTH = 130
 
 
 def write_found(root: Path, found: Mapping[str, FoundBug]) -> None:
-    """Replaces the results in the module `found` and the tables of the docs page, both below `root`."""
+    """Replaces the results in the module `found` and the tables in the docs page, both below `root`."""
     module, page = root / _FOUND, root / _PAGE
     head, opening, rest = module.read_text(encoding="utf-8").partition("FOUND: Final[Mapping[str, FoundBug]] = {\n")
     _, closing, tail = rest.partition("\n}\n")
     rows = "\n".join(_row(name, bug) for name, bug in found.items())
     module.write_text(f"{head}{opening}{rows}{closing}{tail}", encoding="utf-8")
-    told, _, _ = page.read_text(encoding="utf-8").partition("\n## ")
-    page.write_text(f"{told}\n{as_markdown(ALL_PLANTED, found=found)}", encoding="utf-8")
+    head, _, _ = page.read_text(encoding="utf-8").partition("\n## ")
+    page.write_text(f"{head}\n{as_markdown(ALL_PLANTED, found=found)}", encoding="utf-8")
 
 
 def _row(name: str, bug: FoundBug) -> str:

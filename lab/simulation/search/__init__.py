@@ -1,1 +1,1 @@
-"""Plays the worlds of many seeds, on all processors, and shrinks and tells those that fail."""
+"""Plays the worlds of many seeds on all CPUs, and shrinks and reports failed ones."""

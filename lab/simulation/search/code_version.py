@@ -1,4 +1,4 @@
-"""The version of the code that worlds play: results of other code say nothing about it."""
+"""The version of the code that worlds play, which identifies results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SUFFIXES: Final = {".py", ".sql"}
 
 
 def code_version(root: Path, packages: Sequence[str] = PACKAGES) -> str:
-    """Returns a digest of the packages' sources, of the locked dependencies and of Python's version, in twelve characters."""
+    """Returns twelve characters of a digest of the packages' sources, the locked dependencies and Python's version."""
     digest = hashlib.sha256(sys.version.encode())
     files = [path for package in packages for path in (root / package).rglob("*") if path.suffix in _SUFFIXES]
     for path in sorted([*files, *root.glob("requirements.lock")]):

@@ -1,4 +1,4 @@
-"""The deeds of `make simulate`. Each returns the exit code of the command."""
+"""The actions of `make simulate`. Each returns the exit code of the command."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from lab.simulation.fault_kinds import FaultKind
 from lab.simulation.search.digests import check_digests
 from lab.simulation.search.failure import keep_failure
 from lab.simulation.search.pages import page_text, picture_text
+from lab.simulation.search.printing import print_digests, print_failure, print_never_fired, print_totals, print_world
 from lab.simulation.search.processes import PATIENCE_S, PlayingProcesses
 from lab.simulation.search.searching import never_fired, play_missing
 from lab.simulation.search.standing import FailedSeed, Standing
-from lab.simulation.search.telling import tell_digests, tell_failure, tell_never_fired, tell_totals, tell_world
 from lab.simulation.search.worlds import WorldEnd, Worlds
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress
@@ -26,23 +26,23 @@ from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress
 
 @dataclass(frozen=True, slots=True)
 class SimulationCommand:
-    """The command, for some worlds."""
+    """The command for a kind of worlds."""
 
     worlds: Worlds
     console: Console
     folder: Path
-    """Where results go."""
+    """The folder for results."""
     version: str
-    """The version of the code: results of another one are not continued."""
+    """The version of the code. Results of other versions are not continued."""
     processes: int | None = None
-    """How many play side by side; as many as processors if None."""
+    """Number of processes, or None for the number of CPUs."""
     shrinking_tries: int = 600
-    """How many worlds are played to shrink one that fails."""
+    """Maximum number of worlds played to shrink a failed one."""
     patience_s: float = PATIENCE_S
-    """Real seconds for one world."""
+    """Time limit of one world in real seconds."""
 
     def search(self, wanted: range, *, goes_on: bool = False) -> int:
-        """Plays the wanted seeds; 0 if every promise held and every kind of fault fired, else 1."""
+        """Plays the wanted seeds. Returns 0 if every promise held and every kind of fault fired, else 1."""
         standing = Standing(self.folder / "simulation" / f"{self.version}.jsonl")
         known = standing.totals.failed
         left = sum(map(len, standing.missing(wanted)))
@@ -60,35 +60,35 @@ class SimulationCommand:
                 finally:
                     real_s = time.monotonic() - begun_s
             totals = standing.totals
-            tell_totals(self.console, totals, played=played, real_s=real_s, processes=processes.count)
+            print_totals(self.console, totals, played=played, real_s=real_s, processes=processes.count)
             self._shrink_first_of_each_failure(processes, failed)
         self._tell_known(known, failed)
         if silent := never_fired(totals.fired, totals.worlds, FaultKind):
-            tell_never_fired(self.console, silent, totals.worlds)
+            print_never_fired(self.console, silent, totals.worlds)
         if failed or known or silent:
             return 1
         self.console.print("Every promise held", style="green")
         return 0
 
     def play_seed(self, seed: int) -> int:
-        """Plays the world of a seed, and writes its page; 0 if every promise held, else 1."""
+        """Plays the world of a seed and writes its page. Returns 0 if every promise held, else 1."""
         return self._play(seed, self.folder / f"world-{seed}.html", f"make simulate SEED={seed}")
 
     def play_plan(self, plan: Plan, file: Path, picture: Path | None = None) -> int:
-        """Plays the plan that a file holds, and writes its page, and its picture as SVG; 0 if every promise held, else 1."""
+        """Plays the plan in a file, and writes its page and its picture. Returns 0 if every promise held, else 1."""
         return self._play(plan, self.folder / f"world-{file.stem}.html", f"python -m lab.simulation --plan {file}", picture)
 
     def check_digests(self, seeds: range) -> int:
-        """Plays each seed twice in fresh interpreters; 0 if the digests are equal, else 1."""
+        """Plays each seed twice in new interpreters. Returns 0 if the digests are equal, else 1."""
         with self._bar("worlds", 2 * len(seeds)) as (progress, bar):
             different = check_digests(self.worlds, seeds, self.processes, lambda end: progress.advance(bar))
-        tell_digests(self.console, different, len(seeds))
+        print_digests(self.console, different, len(seeds))
         return 1 if different else 0
 
     def _play(self, plan: Plan | int, page_file: Path, how_to_repeat: str, picture: Path | None = None) -> int:
         with PlayingProcesses(self.worlds, 1) as processes, self.console.status("the world plays"):
             end = processes.play(plan, with_happenings=True)
-        tell_world(self.console, end)
+        print_world(self.console, end)
         page_file.parent.mkdir(parents=True, exist_ok=True)
         page_file.write_text(page_text(end, None, how_to_repeat))
         if picture is not None:
@@ -113,7 +113,7 @@ class SimulationCommand:
                 kept = keep_failure(
                     processes, end, self.folder / "simulation" / "failed", tries=self.shrinking_tries, on_progress=show
                 )
-            tell_failure(self.console, end, kept)
+            print_failure(self.console, end, kept)
 
     def _tell_known(self, known: list[FailedSeed], failed: list[WorldEnd]) -> None:
         now = {end.seed for end in failed}

@@ -1,4 +1,4 @@
-"""Whether the same seeds give the same worlds in fresh interpreters, whatever the order of their sets."""
+"""Checks that the same seeds give the same worlds in new interpreters with different hash seeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HASH_SEEDS: Final = ("1", "20261123")
 
 
 class DifferentDigests(NamedTuple):
-    """A seed whose world is not the same each time."""
+    """A seed whose world is not reproducible."""
 
     seed: int
     digests: tuple[str, ...]
@@ -21,7 +21,7 @@ class DifferentDigests(NamedTuple):
 def check_digests(
     worlds: Worlds, seeds: range, processes: int | None, on_end: Callable[[WorldEnd], None]
 ) -> list[DifferentDigests]:
-    """Plays each seed in two sets of fresh interpreters with different PYTHONHASHSEED, and returns those that differ."""
+    """Plays each seed in two sets of new interpreters with different PYTHONHASHSEED, and returns the seeds that differ."""
     found: dict[int, list[str]] = {seed: [] for seed in seeds}
     for hash_seed in _HASH_SEEDS:
         with PlayingProcesses(worlds, processes, environment={"PYTHONHASHSEED": hash_seed}) as players:

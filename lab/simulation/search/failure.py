@@ -1,4 +1,4 @@
-"""A world that failed: shrunk, told, and kept as a plan and a page."""
+"""Shrinks a failed world, and writes its plan and page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _FAULTS = frozenset(map(str, FaultKind))
 
 @dataclass(frozen=True, slots=True)
 class ShrunkFailure:
-    """The smallest world found that fails as the world of a seed did."""
+    """The smallest world found with the same failure."""
 
     end: WorldEnd
     is_repeated: bool
-    """Whether the world failed when it was played again; otherwise its plan is not shrunk."""
+    """Whether the failure was repeatable. Otherwise the plan is not shrunk."""
     plan_file: Path
     page_file: Path
 
@@ -36,7 +36,7 @@ def keep_failure(
     tries: int,
     on_progress: Callable[[ShrinkingProgress], None],
 ) -> ShrunkFailure:
-    """Shrinks a failed world in at most `tries` worlds, none of which fails for another reason.
+    """Shrinks a failed world by playing at most `tries` worlds. Ignores worlds that fail for another reason.
 
     Writes its plan and its page into the folder, named by its seed.
     """
@@ -66,7 +66,7 @@ def keep_failure(
 
 
 def _without_last_fault(plan: Plan) -> Plan | None:
-    """Returns the same plan without its last fault; None if it has no fault."""
+    """Returns the plan without its last fault, or None if it has no fault."""
     faults = [number for number, event in enumerate(plan.events) if event.what in _FAULTS]
     if not faults:
         return None

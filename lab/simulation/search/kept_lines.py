@@ -1,4 +1,4 @@
-"""A file of results, one a line: what is added stays, whenever the program is stopped."""
+"""A file of results with one JSON object per line, which survives an interruption."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ T = TypeVar("T")
 
 
 class KeptLines(Generic[T]):
-    """The results in a file of JSON lines. Each line is written at once.
+    """The results in a JSON Lines file. Each line is written at once.
 
-    A line that a stopped process left unfinished, or that is no such result, is passed over.
+    Skips incomplete lines of an interrupted process, and lines with other content.
     """
 
     def __init__(self, file: Path, kind: type[T]) -> None:
-        """Reads what earlier runs have left. `kind` is what a line holds."""
+        """Reads the results of earlier runs. `kind` is the type of a line."""
         self._file = file
         self.read: list[T] = []
-        """The results that earlier runs have left."""
+        """The results of earlier runs."""
         text = file.read_bytes() if file.exists() else b""
         self._is_torn = not text.endswith(b"\n") and text != b""
         for line in text.split(b"\n"):

@@ -1,4 +1,4 @@
-"""The page of a world that was played."""
+"""Creates the page and the picture of a played world."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from lab.simulation.search.worlds import WorldEnd
 from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, WorldReport, page_of, picture_of
 
 _LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "inventory", "disk")
-"""How lanes stand from left to right, by the beginnings of their names; others follow."""
+"""The order of lanes from left to right, by prefixes of their names. Others follow."""
 
 
 def page_text(end: WorldEnd, beside: WorldEnd | None, how_to_repeat: str) -> str:
     """Returns the page of a world as HTML. `beside` is the same world without its last fault."""
-    return page_of(told_world(end, how_to_repeat), None if beside is None else told_world(beside, ""))
+    return page_of(world_report(end, how_to_repeat), None if beside is None else world_report(beside, ""))
 
 
 def picture_text(end: WorldEnd) -> str:
     """Returns the picture of a world as SVG, for documents."""
-    return picture_of(told_world(end, ""))
+    return picture_of(world_report(end, ""))
 
 
-def told_world(end: WorldEnd, how_to_repeat: str) -> WorldReport:
-    """Returns a world as the page tells it."""
+def world_report(end: WorldEnd, how_to_repeat: str) -> WorldReport:
+    """Returns the report of a world for its page."""
     happenings = tuple(ReportedEvent(it.at_ns, it.process, it.kind, it.text, it.keys, it.to) for it in end.happenings)
     last_ns = max([int(end.simulated_s * 1e9), *(it.at_ns for it in happenings)])
     return WorldReport(

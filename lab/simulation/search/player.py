@@ -1,4 +1,4 @@
-"""The work of one process of the search: it plays the worlds that it is told to, one after another."""
+"""The main loop of a search process: plays the requested worlds one after another."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from lab.simulation.search.worlds import WorldEnd, Worlds, broken_of, without_en
 from rocketmq_broker.testing.simulation.plan import Plan
 
 
-class Told(NamedTuple):
-    """What a process is told to play."""
+class PlayRequest(NamedTuple):
+    """A request to play a world."""
 
     plan: Plan | int
-    """A plan, or the seed of one."""
+    """A plan or a seed."""
     with_happenings: bool = False
 
 
-def play_what_is_told(connection: Connection, worlds: Worlds) -> None:
-    """Plays until the other end of the connection closes. Ends with its parent process, whatever it is doing."""
+def play_requests(connection: Connection, worlds: Worlds) -> None:
+    """Plays requested worlds until the connection is closed. Ends with its parent process."""
     Thread(target=_end_with_parent, daemon=True).start()
     logging.disable(logging.CRITICAL)
     try:
         while True:
-            told: Told = connection.recv()
-            connection.send(play_one(worlds, told))
+            request: PlayRequest = connection.recv()
+            connection.send(play_one(worlds, request))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
 
-def play_one(worlds: Worlds, told: Told) -> WorldEnd:
-    """Returns the end of a world. An error of its code is a broken promise as others are."""
-    plan = worlds.plan_of(told.plan) if isinstance(told.plan, int) else told.plan
+def play_one(worlds: Worlds, request: PlayRequest) -> WorldEnd:
+    """Plays a world and returns its end. An exception of its code counts as a broken promise."""
+    plan = worlds.plan_of(request.plan) if isinstance(request.plan, int) else request.plan
     begun_s = time.process_time()
     try:
         played = worlds.play(plan)
@@ -50,7 +50,7 @@ def play_one(worlds: Worlds, told: Told) -> WorldEnd:
         played.simulated_s,
         time.process_time() - begun_s,
         tuple(broken_of(violation) for violation in played.violations),
-        tuple(played.happenings) if told.with_happenings else (),
+        tuple(played.happenings) if request.with_happenings else (),
     )
 
 

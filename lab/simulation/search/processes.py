@@ -1,4 +1,4 @@
-"""The processes that play worlds side by side."""
+"""The processes that play worlds in parallel."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Final
 
-from lab.simulation.search.player import Told, play_what_is_told
+from lab.simulation.search.player import PlayRequest, play_requests
 from lab.simulation.search.worlds import WorldEnd, Worlds, without_end
 from rocketmq_broker.testing.simulation.plan import Plan
 
 PATIENCE_S: Final = 600.0
-"""Real seconds for one world; one that takes longer counts as one without an end."""
+"""Time limit of one world in real seconds."""
 _WORLDS_PER_PROCESS: Final = 2000
-"""A process is replaced after so many worlds, so that memory which a world does not give back is not the search's end."""
+"""Number of worlds after which a process is replaced, to limit the effect of memory leaks."""
 _LOOK_S: Final = 0.5
 
 
 class _PlayingProcess:
-    """One process, and the world that it plays."""
+    """A process with the world that it plays."""
 
     def __init__(self, worlds: Worlds, environment: Mapping[str, str]) -> None:
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=play_what_is_told, args=(theirs, worlds), daemon=True)
+        self._process = context.Process(target=play_requests, args=(theirs, worlds), daemon=True)
         _start(self._process.start, environment)
         theirs.close()
-        self.told: Told | None = None
-        self._told_at_s = 0.0
+        self.request: PlayRequest | None = None
+        self._begun_at_s = 0.0
         self.played = 0
 
-    def tell(self, told: Told) -> None:
-        """Begins a world."""
-        self.told, self._told_at_s = told, time.monotonic()
-        with suppress(BrokenPipeError):  # it has died: its connection says so
-            self.connection.send(told)
+    def begin(self, request: PlayRequest) -> None:
+        """Starts a world."""
+        self.request, self._begun_at_s = request, time.monotonic()
+        with suppress(BrokenPipeError):  # the process has died, which its connection shows
+            self.connection.send(request)
 
     def end_of_world(self) -> WorldEnd | None:
-        """Returns the end of its world; None if the process has died instead."""
+        """Returns the end of its world, or None if the process has died."""
         try:
             end: WorldEnd = self.connection.recv()
         except (EOFError, ConnectionResetError):
             return None
-        self.told = None
+        self.request = None
         self.played += 1
         return end
 
     def is_overdue(self, patience_s: float) -> bool:
-        """Returns whether its world takes too long."""
-        return self.told is not None and time.monotonic() - self._told_at_s > patience_s
+        """Returns whether its world exceeds the time limit."""
+        return self.request is not None and time.monotonic() - self._begun_at_s > patience_s
 
     def kill(self) -> int | None:
-        """Ends the process at once. Returns its exit code: of its own death, if it was dead."""
+        """Kills the process and returns its exit code."""
         self._process.kill()
         self._process.join()
         self.connection.close()
@@ -64,7 +64,7 @@ class _PlayingProcess:
 
 
 class PlayingProcesses:
-    """Some processes that play worlds. A context manager: none of them is left after it."""
+    """A pool of processes that play worlds. A context manager that ends all of them."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class PlayingProcesses:
         patience_s: float = PATIENCE_S,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`count` is the number of processors unless given. `environment` has variables for the processes."""
+        """`count` defaults to the number of CPUs. `environment` has additional variables for the processes."""
         self.count = count or os.cpu_count() or 1
         self._worlds = worlds
         self._patience_s = patience_s
@@ -82,7 +82,7 @@ class PlayingProcesses:
         self._all: list[_PlayingProcess] = []
 
     def __enter__(self) -> PlayingProcesses:
-        """Starts no process yet: each begins with its first world."""
+        """Starts no process: each starts with its first world."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -97,24 +97,24 @@ class PlayingProcesses:
         return end
 
     def play_all(self, plans: Iterable[Plan | int], *, with_happenings: bool = False) -> Iterator[WorldEnd]:
-        """Yields the end of each world as it comes. Begins no world while the caller works on an end.
+        """Yields the end of each world as it finishes. Starts no world while the caller handles an end.
 
-        A world whose process dies, or which takes longer than the patience, breaks the promise that a world runs to its end.
+        A world whose process dies or which exceeds the time limit breaks the promise that a world runs to its end.
         """
         waiting = iter(plans)
-        for process in [process for process in self._all if process.told is not None]:
+        for process in [process for process in self._all if process.request is not None]:
             self._end(process)  # a caller that wanted no more ends has left it with its world
         while True:
             while (free := self._free()) is not None and (plan := next(waiting, None)) is not None:
-                free.tell(Told(plan, with_happenings))
-            if not (busy := [process for process in self._all if process.told is not None]):
+                free.begin(PlayRequest(plan, with_happenings))
+            if not (busy := [process for process in self._all if process.request is not None]):
                 return
             yield from self._ends(busy)
 
     def _free(self) -> _PlayingProcess | None:
-        for process in [process for process in self._all if process.told is None and process.played >= _WORLDS_PER_PROCESS]:
+        for process in [process for process in self._all if process.request is None and process.played >= _WORLDS_PER_PROCESS]:
             self._end(process)
-        if (free := next((process for process in self._all if process.told is None), None)) is not None:
+        if (free := next((process for process in self._all if process.request is None), None)) is not None:
             return free
         if len(self._all) == self.count:
             return None
@@ -126,28 +126,28 @@ class PlayingProcesses:
         for ready in wait(list(by_connection), timeout=_LOOK_S):
             assert isinstance(ready, Connection)
             process = by_connection[ready]
-            told = process.told
+            request = process.request
             end = process.end_of_world()
-            if end is None and told is not None:
-                end = self._without_end(told, f"its process died: exit code {self._end(process)}")
+            if end is None and request is not None:
+                end = self._without_end(request, f"its process died: exit code {self._end(process)}")
             if end is not None:
                 yield end
         for process in busy:
-            if process in self._all and process.is_overdue(self._patience_s) and process.told is not None:
-                told = process.told
+            if process in self._all and process.is_overdue(self._patience_s) and process.request is not None:
+                request = process.request
                 self._end(process)
-                yield self._without_end(told, f"it had no end after {self._patience_s:g} s")
+                yield self._without_end(request, f"it had no end after {self._patience_s:g} s")
 
     def _end(self, process: _PlayingProcess) -> int | None:
         self._all.remove(process)
         return process.kill()
 
-    def _without_end(self, told: Told, text: str) -> WorldEnd:
-        return without_end(self._worlds.plan_of(told.plan) if isinstance(told.plan, int) else told.plan, text)
+    def _without_end(self, request: PlayRequest, text: str) -> WorldEnd:
+        return without_end(self._worlds.plan_of(request.plan) if isinstance(request.plan, int) else request.plan, text)
 
 
 def _start(start: Callable[[], None], environment: Mapping[str, str]) -> None:
-    """Starts a process that Ctrl-C does not reach: the terminal sends it to all, and the search ends them."""
+    """Starts a process that ignores Ctrl-C, because the search itself ends its processes."""
     before = {name: os.environ.get(name) for name in environment}
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     os.environ.update(environment)

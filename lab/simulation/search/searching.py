@@ -1,4 +1,4 @@
-"""The search: it plays the worlds of many seeds until one fails, or all hold."""
+"""The search: plays the worlds of many seeds until one fails."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from lab.simulation.search.standing import OpenParts, Standing
 from lab.simulation.search.worlds import WorldEnd
 
 ENOUGH_TO_FIRE: Final = 1000
-"""After so many worlds each kind of fault must have fired."""
+"""Number of worlds after which each kind of fault must have fired."""
 
 
 def play_missing(
     processes: PlayingProcesses, standing: Standing, wanted: range, *, goes_on: bool, on_end: Callable[[WorldEnd], None]
 ) -> list[WorldEnd]:
-    """Plays the wanted seeds that were not played yet, and keeps each finished part. Returns the worlds that failed.
+    """Plays the wanted seeds that were not played before, keeps each finished part, and returns the failed worlds.
 
-    Stops at the first one that fails unless it `goes_on`; its part is not kept, so that the next run meets it again.
+    Stops at the first failed world unless `goes_on`. Its part is not kept, so that the next run plays it again.
     """
     open_parts = OpenParts(standing.missing(wanted))
     failed = []
@@ -34,9 +34,9 @@ def play_missing(
 
 
 def never_fired(fired: Mapping[str, int], worlds: int, expected: Iterable[str]) -> list[str]:
-    """Returns what must fire and never did; nothing as long as too few worlds were played to say.
+    """Returns the names that should have fired but never did. Returns nothing after too few worlds.
 
-    `expected` are the kinds of faults. A rare branch is expected, too, once a world has named it with a count of 0.
+    `expected` are the kinds of faults. A rare branch is expected if a world has reported it with a count of 0.
     """
     if worlds < ENOUGH_TO_FIRE:
         return []

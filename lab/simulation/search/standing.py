@@ -1,4 +1,4 @@
-"""What the search has played, kept in a file, so that the next run goes on where this one stopped."""
+"""Keeps the played seeds in a file, so that the next run continues there."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lab.simulation.search.kept_lines import KeptLines
 from lab.simulation.search.worlds import WorldEnd
 
 PART: Final = 25
-"""The seeds of one line: what an interrupted run plays again is less than that for each processor."""
+"""Number of seeds per line. An interrupted run replays fewer than this per process."""
 
 
 class FailedSeed(msgspec.Struct, frozen=True):
-    """A seed whose world broke a promise, and the first one that it broke."""
+    """A seed whose world broke a promise, with the first broken promise."""
 
     seed: int
     promise: str
@@ -27,12 +27,12 @@ class FailedSeed(msgspec.Struct, frozen=True):
 
 
 class PlayedPart(msgspec.Struct, frozen=True):
-    """Seeds that were played, one after another."""
+    """A range of played seeds."""
 
     first: int
     count: int
     digest: str
-    """The digest of their worlds' digests, in the order of the seeds."""
+    """The digest of the worlds' digests in the order of the seeds."""
     fired: dict[str, int]
     simulated_s: float
     cpu_s: float
@@ -40,15 +40,15 @@ class PlayedPart(msgspec.Struct, frozen=True):
 
     @property
     def seeds(self) -> range:
-        """The seeds that were played."""
+        """The played seeds."""
         return range(self.first, self.first + self.count)
 
 
 class Totals:
-    """The sums of some parts."""
+    """The sums over parts."""
 
     def __init__(self, parts: Sequence[PlayedPart]) -> None:
-        """Adds them up."""
+        """Sums up the parts."""
         self.worlds = sum(part.count for part in parts)
         self.simulated_s = sum(part.simulated_s for part in parts)
         self.cpu_s = sum(part.cpu_s for part in parts)
@@ -59,24 +59,24 @@ class Totals:
 
 
 class Standing:
-    """The parts that were played with one version of the code. Each line of its file is a part.
+    """The parts played with one version of the code. Each line of its file is a part.
 
-    The seeds of a line that a stopped process left unfinished are played again.
+    The seeds of an incomplete line are played again.
     """
 
     def __init__(self, file: Path) -> None:
-        """Reads what earlier runs have left."""
+        """Reads the parts of earlier runs."""
         self._lines = KeptLines(file, PlayedPart)
         self.parts = self._lines.read.copy()
 
     def missing(self, wanted: range) -> list[range]:
-        """Returns the wanted seeds that were not played, in parts."""
+        """Returns the wanted seeds that were not played, as parts."""
         played = {seed for part in self.parts for seed in part.seeds}
         left = [seed for seed in wanted if seed not in played]
         return [_range(list(seeds)) for _, seeds in groupby(enumerate(left), key=lambda it: (it[1] // PART, it[1] - it[0]))]
 
     def add(self, ends: Sequence[WorldEnd]) -> PlayedPart:
-        """Keeps the ends of the worlds of a part."""
+        """Adds a part with these ends of worlds, and returns it."""
         part = _part(sorted(ends, key=lambda end: end.seed))
         self._lines.append(part)
         self.parts.append(part)
@@ -89,10 +89,10 @@ class Standing:
 
 
 class OpenParts:
-    """Gathers ends of worlds, which come in any order, until a part is whole."""
+    """Collects ends of worlds in any order until a part is complete."""
 
     def __init__(self, parts: Sequence[range]) -> None:
-        """`parts` have no seed in common."""
+        """`parts` must not overlap."""
         self._part_of = {seed: part for part in parts for seed in part}
         self._ends: dict[range, list[WorldEnd]] = {}
 
@@ -101,7 +101,7 @@ class OpenParts:
         yield from self._part_of
 
     def add(self, end: WorldEnd) -> list[WorldEnd] | None:
-        """Returns the ends of a part if this one was the last that it lacked."""
+        """Adds an end. Returns the ends of its part if the part is complete, else None."""
         part = self._part_of[end.seed]
         ends = self._ends.setdefault(part, [])
         ends.append(end)

@@ -1,4 +1,4 @@
-"""What the search needs of worlds: a plan for each seed, and a function that plays a plan."""
+"""The interface of worlds for the search: a plan for each seed, and a function that plays a plan."""
 
 from __future__ import annotations
 
@@ -12,70 +12,70 @@ from rocketmq_broker.testing.simulation.plan import Plan
 
 
 class FoundViolation(Protocol):
-    """A broken promise, as a judge tells it."""
+    """A judge's violation."""
 
     @property
     def promise(self) -> str:
-        """What must hold."""
+        """The promise."""
 
     @property
     def text(self) -> str:
-        """What was found."""
+        """What broke it."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The orders, transactions or messages that it is about."""
+        """The orders, transactions or messages concerned."""
 
 
 class PlayedWorld(Protocol):
-    """A world after its end."""
+    """A played world."""
 
     @property
     def digest(self) -> str:
-        """The digest of its whole history."""
+        """The digest of its history."""
 
     @property
     def violations(self) -> Sequence[FoundViolation]:
-        """The promises that did not hold."""
+        """The broken promises."""
 
     @property
     def fired(self) -> Mapping[str, int]:
-        """How often each kind of fault fired, and each rare branch was passed. One that is named with 0 must fire in others."""
+        """How often each kind of fault fired and each rare branch ran. A name with 0 must fire in other worlds."""
 
     @property
     def happenings(self) -> Sequence[RecordedEvent]:
-        """What a person may read of its history."""
+        """The readable events of its history."""
 
     @property
     def simulated_s(self) -> float:
-        """The seconds of its time."""
+        """Its duration in simulated seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """The worlds that are searched. Both functions stand in modules, so that other processes can import them."""
+    """The searched worlds. Both functions are module-level, so that other processes can import them."""
 
     plan_of: Callable[[int], Plan]
     play: Callable[[Plan], PlayedWorld]
 
 
 _NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\b(?=[a-f-]*[0-9])[0-9a-f-]{8,}\b|\d+(?:\.\d+)?", re.IGNORECASE)
-"""Addresses in memory, ids in hexadecimal digits, and numbers."""
+"""Memory addresses, hexadecimal ids and numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundBroken:
-    """A promise that a world broke."""
+    """A broken promise of a world."""
 
     promise: str
     text: str
     keys: tuple[str, ...] = ()
     at_ns: int | None = None
-    """Nanoseconds since the world began; None if a judge looked at the end only."""
+    """Nanoseconds since the start of the world, or None if it was found at the end."""
 
     @property
     def mark(self) -> tuple[str, str]:
-        """The promise, and the text without its names and numbers: they tell one failure from another."""
+        """The promise and the text without ids and numbers, which identify a failure."""
         text = self.text
         for key in sorted(filter(None, self.keys), key=len, reverse=True):
             text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "#", text)
@@ -84,7 +84,7 @@ class FoundBroken:
 
 @dataclass(frozen=True, slots=True)
 class WorldEnd:
-    """How one world ended."""
+    """The result of a world."""
 
     plan: Plan
     digest: str
@@ -93,7 +93,7 @@ class WorldEnd:
     cpu_s: float
     broken: tuple[FoundBroken, ...]
     happenings: tuple[RecordedEvent, ...] = ()
-    """Empty unless they were asked for."""
+    """Empty unless requested."""
 
     @property
     def seed(self) -> int:
@@ -101,16 +101,16 @@ class WorldEnd:
         return self.plan.seed
 
     def fails_like(self, other: WorldEnd) -> bool:
-        """Returns whether this world has the failure that the other, which failed, had first."""
+        """Returns whether this world has the first failure of the other world."""
         return any(broken.mark == other.broken[0].mark for broken in self.broken)
 
 
 RUNS_TO_ITS_END = "A world runs to its end."
-"""The promise that a world breaks whose code raises an error, whose process dies, or which has no end."""
+"""The promise broken by a world that raises an exception, whose process dies, or that exceeds its time limit."""
 
 
 def without_end(plan: Plan, text: str, cpu_s: float = 0.0) -> WorldEnd:
-    """Returns the end of a world that has none."""
+    """Returns a WorldEnd for a world that did not finish."""
     return WorldEnd(plan, "", {}, 0.0, cpu_s, (FoundBroken(RUNS_TO_ITS_END, text),))
 
 

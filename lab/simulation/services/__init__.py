@@ -1,1 +1,1 @@
-"""The shop's services in simulated processes, with the models of what stays outside: Celery, Redis and its workers."""
+"""The shop's services in simulated processes, with models of Celery, Redis and workers."""

@@ -123,7 +123,7 @@ class SimulatedRedis:
         """Answers no call for so long. What was sent meanwhile may be done after that. Of two times the longer counts."""
         self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
-    def mend(self) -> None:
+    def end_all(self) -> None:
         """Ends all faults, also those that have not happened yet."""
         self._hangs_until_s = 0.0
         self._fated.clear()

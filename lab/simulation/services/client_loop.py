@@ -1,4 +1,4 @@
-"""The event loop of a broker's client in a simulated process: the world's, for which threads wait in virtual time."""
+"""The event loop of a broker's client in a simulated process: the world's loop, for which threads wait in virtual time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ T = TypeVar("T")
 
 
 class SimulatedClientLoop:
-    """Runs coroutines of a process for its threads (`service_runtime.messaging.client_loop.ClientLoop`)."""
+    """Runs coroutines for the threads of a process (`service_runtime.messaging.client_loop.ClientLoop`)."""
 
     def __init__(self, process: SimulatedProcess) -> None:
-        """`process` is the one whose threads call `run`."""
+        """`process` is the process whose threads call `run`."""
         self._process = process
 
     def start(self) -> None:
-        """Does nothing: the world's loop runs."""
+        """Does nothing, because the world's loop runs."""
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Runs the coroutine, waits for its result, and raises its error. Cancels it after `timeout_s`; raises TimeoutError."""
+        """Runs a coroutine and returns its result. Cancels it after `timeout_s` and raises TimeoutError."""
         return self._process.run_and_wait(work, timeout_s)
 
     def stop(self) -> None:

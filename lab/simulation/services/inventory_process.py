@@ -1,4 +1,4 @@
-"""The inventory service in a simulated process: its real parts, without HTTP."""
+"""Runs the inventory service's code without HTTP in a simulated process."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from service_runtime.messaging.sender_thread import SenderThread
 
 
 class InventoryProcess:
-    """An inventory service from its start to the death of its process. Make it in the process."""
+    """An inventory service from its start to the end of its process. Must be created in the process."""
 
     def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
-        """Connects to nothing."""
+        """Creates the service without connecting."""
         self.process = process
         world, threads = process.world, settings.consumer_threads
         self._stock_room = SqlStockRoom(database.engine_for(process), world)
@@ -31,15 +31,15 @@ class InventoryProcess:
         self._consumer = order_consumer(listener, namesrv_addr=address, threads=threads, loop=SimulatedClientLoop(process))
 
     async def start(self) -> None:
-        """Joins the groups, and returns when it consumes."""
+        """Joins the groups and returns when the service consumes."""
         await self.process.start_thread(self._start)
 
     async def stop(self) -> None:
-        """Leaves the groups, as a service does that is told to stop."""
+        """Leaves the groups, like a service that is stopped."""
         await self.process.start_thread(self._stop)
 
     async def set_stock(self, article: str, available: int) -> None:
-        """Counts an article from now on. An article that nobody has counted is never short."""
+        """Sets the stock of an article. An article without a stock count is never short."""
         await self.process.start_thread(self._stock_room.set_stock, article, available)
 
     def _start(self) -> None:

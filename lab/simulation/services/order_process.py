@@ -1,6 +1,6 @@
-"""The order service in a simulated process: its real parts, without HTTP.
+"""Runs the order service's code without HTTP in a simulated process.
 
-What the model leaves out: Flask and waitress, the lanes that limit requests, and the wait for the database at start.
+The model omits Flask and waitress, the lanes that limit requests, and the wait for the database at the start.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from service_runtime.http.problem import ErrorWithProblem
 
 
 def _nothing() -> None:
-    """Takes no note of a check-back."""
+    """Ignores a check-back."""
 
 
 @dataclass
 class SwitchedListener:
-    """A listener whose check-backs another one may answer for a while, from another database."""
+    """A listener whose check-backs can temporarily be answered from another database."""
 
     listener: TransactionListener
     checking: TransactionListener
@@ -54,10 +54,10 @@ class SwitchedListener:
 
 
 class OrderProcess:
-    """An order service from its start to the death of its process. Make it in the process."""
+    """An order service from its start to the end of its process. Must be created in the process."""
 
     def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
-        """Connects to nothing."""
+        """Creates the service without connecting."""
         self.process = process
         self._settings = settings
         world = process.world
@@ -79,15 +79,15 @@ class OrderProcess:
         self._consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=SimulatedClientLoop(process))
 
     async def start(self) -> None:
-        """Joins the producer group and the consumer group, and returns when it serves."""
+        """Joins the producer group and the consumer group, and returns when the service is ready."""
         await self.process.start_thread(self._start)
 
     async def stop(self) -> None:
-        """Leaves both groups, as a service does that is told to stop."""
+        """Leaves both groups, like a service that is stopped."""
         await self.process.start_thread(self._stop)
 
     def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
-        """Answers check-backs from that database from now on; from its own again for None. Calls `on_check` at each of them."""
+        """Answers check-backs from `copy`, or from its own database if None. Calls `on_check` at each check-back."""
         checking: Mapping[str, TransactionListener] = {topic: own.listener for topic, own in self._listeners.items()}
         if copy is not None:
             checking = self._listeners_of(SqlOrderStore(copy.engine_for(self.process), self.process.world))
@@ -95,7 +95,7 @@ class OrderProcess:
             listener.checking, listener.on_check = checking[topic], on_check
 
     def answer(self, request: ServiceRequest) -> ServiceAnswer:
-        """Answers a request, in a thread of the process, by the rules of `order_service.entrypoints.http`."""
+        """Answers a request in a thread of the process, like `order_service.entrypoints.http`."""
         try:
             return self._done(request)
         except ErrorWithProblem as error:

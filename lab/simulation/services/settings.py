@@ -1,4 +1,4 @@
-"""The settings of the services in a simulated world. Those that no plan changes have production's defaults."""
+"""The settings of the services in a simulated world. Others have production's defaults."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ShopSettings:
-    """One set for all processes of the shop."""
+    """The settings of all processes of the shop."""
 
     namesrv_addr: str
     order_limit_cents: int = 1_000_000
@@ -22,4 +22,4 @@ class ShopSettings:
     credits_by_celery: bool = True
     worker_slots: int = 2
     stock: Mapping[str, int] = field(default_factory=dict)
-    """The articles that are counted from the first start of an inventory service on."""
+    """The stock of articles at the first start of an inventory service."""

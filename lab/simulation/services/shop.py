@@ -1,4 +1,4 @@
-"""The shop in a simulated world: its databases, Redis, and its services as programs that start again after each death."""
+"""The shop in a simulated world: its databases, Redis, and its services as programs that restart after a kill."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from rocketmq_broker.testing.simulation.world import Begin, Program, SimulatedWo
 
 
 class SimulatedShop:
-    """Everything that the services of one world need, and the services by the names of their programs."""
+    """The services of a world with their databases and Redis."""
 
     def __init__(self, world: SimulatedWorld, settings: ShopSettings) -> None:
-        """Adds no machine yet. Use `close` after the world's end."""
+        """Creates a shop without machines. Call `close` after the world's end."""
         self.world = world
         self.settings = settings
         self.fault_observers: list[Callable[[str, str], object]] = []
-        """Each is told when a service meets a fault: the name of the database or "redis", and a word."""
+        """Each is called when a fault affects a service, with the name of the database or "redis", and a word."""
         self.databases = {name: self._database(name) for name in (ORDERS_DATABASE, CREDITS_DATABASE, INVENTORY_DATABASE)}
         self.redis = SimulatedRedis(
             world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)
@@ -33,12 +33,12 @@ class SimulatedShop:
         self._database_of: dict[str, str] = {}
         self._copies: list[SimulatedDatabase] = []
         self.order_services: dict[str, OrderProcess] = {}
-        """The running ones. One whose process has died is replaced when its program starts again."""
+        """The running order services. A killed one is replaced when its program restarts."""
         self._order_programs: list[str] = []
         self._uncounted = sorted(settings.stock.items())
 
     def order_service(self, name: str) -> Program:
-        """Adds a machine with an order service, not started."""
+        """Adds a machine with a stopped order service."""
 
         async def begin(process: SimulatedProcess) -> None:
             service = OrderProcess(process, self.databases[ORDERS_DATABASE], self.settings)
@@ -49,7 +49,7 @@ class SimulatedShop:
         return self._program(name, begin, ORDERS_DATABASE)
 
     def credit_service(self, name: str) -> Program:
-        """Adds a machine with a credit service, not started."""
+        """Adds a machine with a stopped credit service."""
 
         async def begin(process: SimulatedProcess) -> None:
             await CreditProcess(process, self.databases[CREDITS_DATABASE], self.redis, self.settings).start()
@@ -57,7 +57,7 @@ class SimulatedShop:
         return self._program(name, begin, CREDITS_DATABASE)
 
     def worker(self, name: str) -> Program:
-        """Adds a machine with a Celery worker of the credit service, not started."""
+        """Adds a machine with a stopped Celery worker of the credit service."""
 
         async def begin(process: SimulatedProcess) -> None:
             machine = self.world.machines[name]
@@ -73,7 +73,7 @@ class SimulatedShop:
         return self._program(name, begin, CREDITS_DATABASE)
 
     def inventory_service(self, name: str) -> Program:
-        """Adds a machine with an inventory service, not started."""
+        """Adds a machine with a stopped inventory service."""
 
         async def begin(process: SimulatedProcess) -> None:
             service = InventoryProcess(process, self.databases[INVENTORY_DATABASE], self.settings)
@@ -85,7 +85,7 @@ class SimulatedShop:
         return self._program(name, begin, INVENTORY_DATABASE)
 
     def serving(self) -> list[OrderProcess]:
-        """Returns the order services that take requests now, in the order of their names."""
+        """Returns the order services that accept requests, in order of name."""
         return [
             self.order_services[name]
             for name in sorted(self._order_programs)
@@ -93,17 +93,17 @@ class SimulatedShop:
         ]
 
     def database_of(self, program: str) -> SimulatedDatabase:
-        """Returns the database in which that program works."""
+        """Returns the database of a program."""
         return self.databases[self._database_of[program]]
 
     def replica_of(self, database: str) -> SimulatedDatabase:
-        """Returns a replica with the rows of this moment."""
+        """Returns a replica with the current rows."""
         copy = self.databases[database].replica()
         self._copies.append(copy)
         return copy
 
     def close(self) -> None:
-        """Closes the databases, after the world's end."""
+        """Closes the databases. Call it after the world's end."""
         for database in (*self.databases.values(), *self._copies):
             with suppress(Exception):
                 database.close()

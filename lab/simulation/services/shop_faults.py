@@ -1,4 +1,4 @@
-"""What goes wrong with databases, Redis and Celery of a simulated shop: each kind of fault that only a shop knows."""
+"""The faults of databases, Redis and Celery in a simulated shop."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _FATES: Final = {
 
 
 class ShopFaults:
-    """The effects of the faults of one shop. A fault counts as fired when a service has met it, not when it is ordained."""
+    """The effects of the faults of one shop. A fault counts as fired when it affects a service, not when it is injected."""
 
     def __init__(self, shop: SimulatedShop) -> None:
-        """The shop's databases and its Redis must have no fault yet."""
+        """The shop's databases and its Redis must not have faults yet."""
         self._shop = shop
         self._awaited: dict[tuple[str, str], deque[asyncio.Future[None]]] = {}
         shop.fault_observers.append(self._met)
 
     def effects(self) -> Mapping[str, Effect]:
-        """Returns what each kind does, for a FaultInjector."""
+        """Returns the effect of each kind of fault, for a FaultInjector."""
         return {
             FaultKind.DATABASE_REFUSE: self._refuse,
             FaultKind.DATABASE_HANG: self._hang,
@@ -82,7 +82,7 @@ class ShopFaults:
 
         def die() -> None:
             if has_died.done():
-                return  # the statement took longer than the faults last: nobody dies afterwards
+                return  # the statement took longer than the fault lasts: nothing dies any more
             faults.has_fired(fault)
             program.kill(fault.for_s)
             has_died.set_result(None)
@@ -93,10 +93,10 @@ class ShopFaults:
             await has_died
         finally:
             if has_died.cancelled():
-                database.faults.mend()
+                database.faults.end_all()
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Takes the copy now, and uses it after `age_s`, or after half a minute: no world is older than a day."""
+        """Copies the database now, and answers from the copy after `age_s` or half a minute."""
         copy = self._shop.replica_of(ORDERS_DATABASE)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)
@@ -146,7 +146,7 @@ class ShopFaults:
     async def _is_met(
         self, faults: FaultInjector, fault: PlannedEvent, place: str, word: str, mend: Callable[[], object]
     ) -> None:
-        """Waits until a service has met the fault."""
+        """Waits until the fault has affected a service."""
         met = self._await(place, word)
         try:
             await met

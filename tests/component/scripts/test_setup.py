@@ -158,7 +158,7 @@ def test_ctrl_c_ends_pip_too_and_says_how_to_go_on(checkout: FreshCheckout) -> N
     os.killpg(running.pid, signal.SIGINT)
     _, complaint = running.communicate(timeout=30)
     assert running.returncode == 130
-    assert "stopped; the same command goes on here" in complaint
+    assert "stopped; run the same command to continue" in complaint
     with pytest.raises(ProcessLookupError):
         os.kill(int(hanging.read_text()), 0)
     assert not (checkout.folder / ".venv" / "fetched").exists(), "what was fetched is of no use to the next run"

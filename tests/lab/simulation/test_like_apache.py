@@ -60,5 +60,5 @@ def test_such_a_world_has_the_same_digest_each_time(name: str) -> None:
 
 
 def test_no_other_release_can_be_asked_for() -> None:
-    with pytest.raises(UnreadablePlan, match="as_apache is 3: it is 0, 4 or 5"):
+    with pytest.raises(UnreadablePlan, match="as_apache must be 0, 4 or 5, not 3"):
         WorldShape.of({"as_apache": 3})

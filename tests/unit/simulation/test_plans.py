@@ -135,7 +135,7 @@ def test_a_shape_that_says_nothing_is_the_simplest() -> None:
 @pytest.mark.parametrize(
     ("shape", "told"),
     [
-        ({"borkers": 2}, "no world has the setting borkers"),
+        ({"borkers": 2}, "unknown setting borkers"),
         ({"brokers": "two"}, r"shape: Expected `int`, got `str` - at `\$.brokers`"),
         ({"brokers": 3}, "brokers is 3: a world has 1 to 2"),
         ({"order_services": 0}, "order_services is 0: a world has 1 to 3"),

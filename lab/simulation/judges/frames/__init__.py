@@ -1,1 +1,1 @@
-"""What the frames of a world say: each is watched, and told as an arrow."""
+"""Checks the frames of a world, and records them for the world's page."""

@@ -1,4 +1,4 @@
-"""What the frames between clients and brokers say, and what must hold of it at each moment."""
+"""Checks the frames between clients and brokers: what must hold at all times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from lab.simulation.judges.frames.frame_telling import FrameTelling
+from lab.simulation.judges.frames.frame_recorder import FrameRecorder
 from lab.simulation.judges.violation import Promise, Violation
 from rocketmq_broker.message import properties, sysflag, topics
 from rocketmq_broker.message.errors import MessageError
@@ -33,9 +33,9 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
 _HEADER_BEGINS: Final = 8
-"""The bytes of a frame before its header."""
+"""Number of bytes of a frame before its header."""
 _JSON_HEADER: Final = re.compile(rb'\{"code":(\d+),.*?"flag":(\d+),"language":"[A-Z]+","opaque":(\d+),', re.DOTALL)
-"""A header as this kit's commands have it: request code, flag and opaque, each as a number."""
+"""A header as our commands encode it: request code, flag and opaque."""
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 _SAYING: Final = (
     SEND_REQUESTS
@@ -47,28 +47,28 @@ _SAYING: Final = (
         RequestCode.CHECK_TRANSACTION_STATE,
     }
 )
-"""The requests that say something about a message."""
+"""The requests that concern messages."""
 _INTERNAL: Final = frozenset(
     {topics.HALF_TOPIC, topics.OP_HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC, topics.SCHEDULE_TOPIC, topics.TRACE_TOPIC}
 )
-"""Topics of the broker's own: who reads them is no consumer."""
+"""Reserved topics of the broker. Their readers are not consumers."""
 
 IsHandled = Callable[[str, str, str], bool]
-"""Of a consumer group, a topic and an order id."""
+"""Returns whether a consumer group has handled the message of a topic with this order id."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentNames:
-    """The unique keys of the messages in one request, each with all its keys."""
+    """The unique keys of the messages in a request, each with all its keys."""
 
     keys: Mapping[str, tuple[str, ...]]
     given_back_by: str | None = None
-    """The consumer group that sends them to its own retry topic, as a client does whose broker did not take a message back."""
+    """The consumer group, if it sends messages to its retry topic because the broker refused to take them back."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulledQueue:
-    """The queue of a broker that a consumer group reads."""
+    """A broker's queue that a consumer group pulls."""
 
     broker: str
     group: str
@@ -78,7 +78,7 @@ class PulledQueue:
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """A message that a consumer group gives back to its broker, to get it later."""
+    """A message that a consumer group sends back for redelivery."""
 
     group: str
     unique_key: str
@@ -86,28 +86,28 @@ class GivenBack:
 
 @dataclass(slots=True)
 class WatchedOffsets:
-    """What a group got from a queue, and how far its offset was checked."""
+    """The messages that a group pulled from a queue, and how far its offset was checked."""
 
     pulled: dict[int, Record] = field(default_factory=dict)
     known_end: int = 0
-    """The greatest next offset that the broker or the group itself has named."""
+    """The greatest next offset named by the broker or by the group."""
     checked: int = 0
 
 
 class WireWatch:
-    """Sees each frame once, when its sender writes it, whether or not it arrives."""
+    """Checks each frame once when it is sent, whether or not it arrives."""
 
     def __init__(
         self,
         is_handled: IsHandled,
         local_state: Callable[[str], str | None] | None = None,
-        telling: FrameTelling | None = None,
+        recorder: FrameRecorder | None = None,
     ) -> None:
         """`is_handled` asks the consumers' databases; `local_state` the order database for the state of a transaction row.
 
-        `telling` is told what the frames carry.
+        `recorder` is told what the frames carry.
         """
-        self._telling = telling
+        self._recorder = recorder
         self._is_handled = is_handled
         self._local_state = local_state
         self._asked: dict[tuple[str, str, int], SentNames | PulledQueue | GivenBack] = {}
@@ -119,10 +119,10 @@ class WireWatch:
         self._seen_early: set[str] = set()
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
-        """Looks at one whole frame with its length: a write may hold a part of one, or several.
+        """Checks one whole frame including its length.
 
         A client's name must differ on each of its connections, since each counts its requests by itself: its address and port. A
-        broker's name must be the same on all: its address and the port on which it listens. Other or damaged frames say nothing.
+        broker's name must be the same on all: its address and the port on which it listens. Other or damaged frames are ignored.
         """
         if self._says_nothing(sender, receiver, frame):
             return []
@@ -133,7 +133,7 @@ class WireWatch:
             return []
 
     def after_recovery(self, broker: str, records: Iterable[LogRecord | Damage]) -> list[Violation]:
-        """Looks at the commit log of a broker that began again after a crash. Only for brokers that flush before they answer."""
+        """Checks the commit log of a broker that restarted after a crash. Only for brokers that flush before they answer."""
         kept = {properties.find(record.properties, properties.UNIQUE_KEY) for record in records if isinstance(record, LogRecord)}
         for queue, progress in self._progress.items():
             if queue.broker == broker:
@@ -156,15 +156,15 @@ class WireWatch:
     def _look(self, sender: str, receiver: str, command: RemotingCommand) -> Iterator[Violation]:
         if command.is_response:
             asked = self._asked.pop((receiver, sender, command.opaque), None)
-            if self._telling is not None and isinstance(asked, PulledQueue):
-                self._telling.tell_pulled(sender, receiver, command)
+            if self._recorder is not None and isinstance(asked, PulledQueue):
+                self._recorder.record_pulled(sender, receiver, command)
             yield from self._look_at_answer(sender, asked, command)
         elif command.code in SEND_REQUESTS:
             self._asked[sender, receiver, command.opaque] = self._sent(sender, receiver, command)
         elif command.code == RequestCode.END_TRANSACTION:
             decision = command.decode_header(EndTransactionRequestHeader)
-            if self._telling is not None:
-                self._telling.tell_decision(sender, receiver, decision)
+            if self._recorder is not None:
+                self._recorder.record_decision(sender, receiver, decision)
             yield from self._look_at_decision(decision)
         elif command.code in _PULLS:
             yield from self._look_at_pull(sender, receiver, command)
@@ -175,8 +175,8 @@ class WireWatch:
         elif command.code == RequestCode.CONSUMER_SEND_MSG_BACK:
             back = command.decode_header(ConsumerSendMsgBackRequestHeader)
             self._asked[sender, receiver, command.opaque] = GivenBack(back.group, back.origin_msg_id or "")
-        elif self._telling is not None:
-            self._telling.tell_check(sender, receiver, command)
+        elif self._recorder is not None:
+            self._recorder.record_check(sender, receiver, command)
 
     def _look_at_answer(
         self, broker: str, asked: SentNames | PulledQueue | GivenBack | None, command: RemotingCommand
@@ -203,9 +203,9 @@ class WireWatch:
         named = {names[0]: names for of_message in encoded if (names := _names(of_message))}
         if not is_batch and properties.find(encoded[0], properties.TRANSACTION_PREPARED) == "true":
             self._halves.update(named)
-        if self._telling is not None:
+        if self._recorder is not None:
             for names in named.values():
-                self._telling.tell_sent(sender, receiver, header, names)
+                self._recorder.record_sent(sender, receiver, header, names)
         is_retry = header.topic.startswith(topics.RETRY_PREFIX)
         return SentNames(named, header.topic.removeprefix(topics.RETRY_PREFIX) if is_retry else None)
 
@@ -270,6 +270,6 @@ class WireWatch:
 
 
 def _names(encoded: bytes) -> tuple[str, ...]:
-    """Returns the unique key of a message and its keys; none of a message without a unique key."""
+    """Returns the unique key and the keys of a message, or nothing if it has no unique key."""
     unique_key = properties.find(encoded, properties.UNIQUE_KEY)
     return () if unique_key is None else (unique_key, *(properties.find(encoded, properties.KEYS) or "").split())

@@ -84,7 +84,7 @@ def _store_in_two_steps(patches: Patches) -> None:
 
 
 def _leave_the_key_open(patches: Patches) -> None:
-    """Leaves the key out of a second order with it, as if the database had no unique index: the look before is the only guard."""
+    """Omits the key of a second order with it, as if the database had no unique index."""
 
     store: Callable[..., None] = patches.original(f"{_STORE}.store_order")
 

@@ -1,4 +1,4 @@
-"""What the command prints: the table of faults, the verdict, a failure, and one world in short."""
+"""Prints the command's output: the table of faults, the verdict, a failure, and a summary of a world."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _MAX_BROKEN: Final = 10
 _IN_SHORT: Final = frozenset({"fault", "death", "start", "error", "violation"})
 
 
-def tell_totals(console: Console, totals: Totals, *, played: int, real_s: float, processes: int) -> None:
-    """Prints how often each kind of fault fired, and how fast worlds were played: `played` of them in `real_s` seconds now."""
+def print_totals(console: Console, totals: Totals, *, played: int, real_s: float, processes: int) -> None:
+    """Prints how often each kind of fault fired, and the rate of this run: `played` worlds in `real_s` seconds."""
     console.print(table_of_fired(totals.fired, FaultKind))
     if played and real_s > 0:
         console.print(
@@ -37,7 +37,7 @@ def tell_totals(console: Console, totals: Totals, *, played: int, real_s: float,
 
 
 def table_of_fired(fired: Mapping[str, int], kinds: Iterable[str]) -> Table:
-    """Returns the table of what fired, each kind of fault first, rare branches after them."""
+    """Returns the table of fired kinds of faults, followed by rare branches."""
     table = Table(title="What happened in these worlds", title_justify="left")
     table.add_column("fault, or rare branch")
     table.add_column("times", justify="right")
@@ -48,16 +48,16 @@ def table_of_fired(fired: Mapping[str, int], kinds: Iterable[str]) -> Table:
     return table
 
 
-def tell_never_fired(console: Console, names: Sequence[str], worlds: int) -> None:
-    """Prints what should have happened and never did."""
+def print_never_fired(console: Console, names: Sequence[str], worlds: int) -> None:
+    """Prints the kinds of faults and rare branches that never fired."""
     console.print(f"In {worlds:,} worlds this never happened, so that they prove nothing about it:", style="red", markup=False)
     for name in names:
         console.print(f"  {name}", style="red", markup=False)
 
 
-def tell_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> None:
-    """Prints a broken promise, and what leads to it."""
-    tell_broken(console, f"World {failed.seed} breaks a promise", shrunk.end.broken)
+def print_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> None:
+    """Prints a broken promise with the plan that leads to it."""
+    print_broken(console, f"World {failed.seed} breaks a promise", shrunk.end.broken)
     if not shrunk.is_repeated:
         console.print(
             "Played again the world held this promise: it is not the same each time. Its plan is kept as it was drawn.",
@@ -71,8 +71,8 @@ def tell_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> N
     console.print(f"Again: python -m lab.simulation --plan {shrunk.plan_file}", markup=False, highlight=False, soft_wrap=True)
 
 
-def tell_broken(console: Console, title: str, broken: Sequence[FoundBroken]) -> None:
-    """Prints the promises that a world broke."""
+def print_broken(console: Console, title: str, broken: Sequence[FoundBroken]) -> None:
+    """Prints the broken promises of a world."""
     console.print(title, style="bold red", markup=False, highlight=False)
     for one in broken[:_MAX_BROKEN]:
         console.print(f"  {one.promise}", style="red", markup=False, highlight=False)
@@ -81,8 +81,8 @@ def tell_broken(console: Console, title: str, broken: Sequence[FoundBroken]) -> 
         console.print(f"  and {len(broken) - _MAX_BROKEN} more", markup=False, highlight=False)
 
 
-def tell_world(console: Console, end: WorldEnd) -> None:
-    """Prints the story of one world in short, its verdict and its digest."""
+def print_world(console: Console, end: WorldEnd) -> None:
+    """Prints a summary of a world's events, its verdict and its digest."""
     shape = ", ".join(f"{name} {value}" for name, value in sorted(end.plan.shape.items()))
     console.print(f"World {end.seed}: {len(end.plan.events)} events; {shape}", markup=False, highlight=False)
     short = [it for it in end.happenings if it.kind in _IN_SHORT]
@@ -92,14 +92,14 @@ def tell_world(console: Console, end: WorldEnd) -> None:
     console.print(f"and {left:,} further happenings, in {end.simulated_s:,.0f} simulated seconds", markup=False, highlight=False)
     console.print(table_of_fired(end.fired, ()))
     if end.broken:
-        tell_broken(console, "It breaks a promise", end.broken)
+        print_broken(console, "It breaks a promise", end.broken)
     else:
         console.print("Every promise held", style="green")
     console.print(f"Digest: {end.digest}", markup=False, highlight=False)
 
 
-def tell_digests(console: Console, different: Sequence[DifferentDigests], seeds: int) -> None:
-    """Prints whether worlds were the same each time."""
+def print_digests(console: Console, different: Sequence[DifferentDigests], seeds: int) -> None:
+    """Prints whether worlds were reproducible."""
     for one in different:
         console.print(f"World {one.seed} is not the same each time: {', '.join(one.digests)}", style="red", markup=False)
     if not different:

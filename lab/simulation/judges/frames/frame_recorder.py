@@ -1,4 +1,4 @@
-"""The story of the frames between clients and brokers: what each one carries, as happenings that a person may read."""
+"""Records the frames between clients and brokers as readable events."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ _UNKNOWN: Final = (ReportedKind.ANSWER, "UNKNOWN")
 
 
 class NoteFrame(Protocol):
-    """Keeps a happening, as a world's history does."""
+    """Adds an event to a world's history."""
 
     def __call__(self, process: str, kind: str, text: str, keys: tuple[str, ...] = (), to: str | None = None) -> None:
-        """Keeps that `process` sends this to `to`."""
+        """Adds an event of `process`, which sends to `to`."""
 
 
-class FrameTelling:
-    """Tells half messages, messages, decisions, check-backs and deliveries, when their sender writes them: each as an arrow."""
+class FrameRecorder:
+    """Records half messages, messages, decisions, check-backs and deliveries when they are sent."""
 
     def __init__(self, note: NoteFrame, name_of: Callable[[str], str]) -> None:
-        """`name_of` returns the name of the process at an address with its port."""
+        """`name_of` returns the name of the process at an address with port."""
         self._note = note
         self._name_of = name_of
 
-    def tell_sent(self, sender: str, receiver: str, header: SendHeader, keys: tuple[str, ...]) -> None:
-        """Tells a message, or a half message, on its way to the broker."""
+    def record_sent(self, sender: str, receiver: str, header: SendHeader, keys: tuple[str, ...]) -> None:
+        """Records a message or a half message sent to a broker."""
         is_half = properties.find(header.properties.encode(), properties.TRANSACTION_PREPARED) == "true"
         kind, word = (ReportedKind.HALF, "half message") if is_half else (ReportedKind.SEND, "message")
-        self._tell(sender, receiver, kind, f"{word} for {header.topic}", keys)
+        self._record(sender, receiver, kind, f"{word} for {header.topic}", keys)
 
-    def tell_decision(self, sender: str, receiver: str, header: EndTransactionRequestHeader) -> None:
-        """Tells what a producer says of its transaction."""
+    def record_decision(self, sender: str, receiver: str, header: EndTransactionRequestHeader) -> None:
+        """Records a producer's decision on its transaction."""
         kind, word = _DECISIONS.get(header.commit_or_rollback, _UNKNOWN)
         text = f"{word}, the answer to a check-back" if header.from_transaction_check else word
-        self._tell(sender, receiver, kind, text, (header.transaction_id or header.msg_id,))
+        self._record(sender, receiver, kind, text, (header.transaction_id or header.msg_id,))
 
-    def tell_check(self, sender: str, receiver: str, command: RemotingCommand) -> None:
-        """Tells a check-back on its way to a producer. Other requests of a broker are no part of the story."""
+    def record_check(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+        """Records a check-back sent to a producer. Ignores other requests of a broker."""
         if command.code == RequestCode.CHECK_TRANSACTION_STATE:
             header = command.decode_header(CheckTransactionStateRequestHeader)
-            self._tell(sender, receiver, ReportedKind.CHECK, "check-back", tuple(filter(None, (header.transaction_id,))))
+            self._record(sender, receiver, ReportedKind.CHECK, "check-back", tuple(filter(None, (header.transaction_id,))))
 
-    def tell_pulled(self, sender: str, receiver: str, command: RemotingCommand) -> None:
-        """Tells each message in the answer to a consumer's pull."""
+    def record_pulled(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+        """Records each message in the answer to a pull."""
         if command.code != ResponseCode.SUCCESS:
             return
         for record in decode_records(command.body):
             keys = (record.get_property(properties.UNIQUE_KEY), *(record.get_property(properties.KEYS) or "").split())
             text = f"message of {record.topic.decode(errors='replace')}"
-            self._tell(sender, receiver, ReportedKind.DELIVERY, text, tuple(filter(None, keys)))
+            self._record(sender, receiver, ReportedKind.DELIVERY, text, tuple(filter(None, keys)))
 
-    def _tell(self, sender: str, receiver: str, kind: ReportedKind, text: str, keys: tuple[str, ...]) -> None:
+    def _record(self, sender: str, receiver: str, kind: ReportedKind, text: str, keys: tuple[str, ...]) -> None:
         self._note(self._name_of(sender), kind.value, text, keys, self._name_of(receiver))
