@@ -15,7 +15,7 @@ def conversation(asked: AnsweredRequest, customer: str) -> Conversation:
     state = None if answer.order_state is None else ShadowState(answer.order_state)
     kind = kind_of(answer.status, is_refused_connection=answer.is_refused_connection)
     answered = CustomerAnswer(kind, answer.order_id, state, answer.is_replay)
-    return Conversation(asked.asked_ns, asked.answered_ns, _request(asked.request, customer), told)
+    return Conversation(asked.asked_ns, asked.answered_ns, _request(asked.request, customer), answered)
 
 
 def _request(request: ServiceRequest, customer: str) -> CustomerRequest:

@@ -121,7 +121,7 @@ class ShopFaults:
     async def _ordain(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         fate, delay_s = _FATES[FaultKind(fault.what)], float(fault.parameters.get("delay_s", 0.0))
         self._shop.redis.ordain(fate, fault.whole("nth"), delay_s)
-        await self._is_met(faults, fault, "redis", fate.value, self._shop.redis.mend)
+        await self._is_met(faults, fault, "redis", fate.value, self._shop.redis.end_all)
 
     # internals
 
