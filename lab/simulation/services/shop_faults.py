@@ -75,7 +75,7 @@ class ShopFaults:
     async def _lose_answer(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         database = self._database(fault)
         database.faults.lose_answer(fault.whole("nth"))
-        await self._is_met(faults, fault, fault.where, "lost_answer", database.faults.mend)
+        await self._is_met(faults, fault, fault.where, "lost_answer", database.faults.end_all)
 
     async def _kill_at_database(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         program, has_died = faults.program(fault), asyncio.get_running_loop().create_future()
