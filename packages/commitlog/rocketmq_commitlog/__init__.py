@@ -1,4 +1,4 @@
-"""RocketMQ's commit log as a Spark data source: a table of its records, and a stream of new ones.
+"""A Spark data source for RocketMQ's commit log, as a table of its records or as a stream of new records.
 
 from rocketmq_commitlog import CommitLogSource
 spark.dataSource.register(CommitLogSource)

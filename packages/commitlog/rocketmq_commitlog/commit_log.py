@@ -1,9 +1,9 @@
-"""A reader of RocketMQ's commit log from its segment files (RocketMQ's MappedFileQueue and CommitLog).
+"""Reads RocketMQ's commit log from its segment files (RocketMQ's MappedFileQueue and CommitLog).
 
-A segment is a file named by the commit log offset of its first byte, 20 digits; no record crosses to the next. Bytes that
-look like a record prove nothing: a client can put whole records into a body, each with the commit log offset at which it will
-lie. So a record is believed only where one must begin: at the start of a segment, after another record, or where a consume
-queue points. Ranges begin there, and there reading continues after damage.
+A segment is a file named by the commit log offset of its first byte, in 20 digits. No record crosses the end of a segment.
+Bytes that look like a record are not sufficient evidence, because a client can put whole records with the right commit log
+offsets into a body. A record is therefore accepted only at the start of a segment, after another record, or where a consume
+queue points to. Ranges start at such positions, and reading continues there after damage.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ _MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
 _MAGIC_POSITION = 4
 _UNTIL_SYS_FLAG = struct.Struct(">iiiiiqqi")
 _HOST_V6_MORE = 12
-"""Bytes by which an IPv6 host is longer than an IPv4 one."""
+"""The number of bytes by which an IPv6 host is longer than an IPv4 host."""
 _KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]{1,32767})")
 MAX_KEYS = 100_000
-"""Keys that are reported of one damaged stretch: a client can fill a body with them."""
+"""Maximum number of keys reported for one damaged stretch, because a client can fill a body with keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The records that begin in the bytes from `start` to before `end` of one segment; positions are within the file.
+    """The records of one segment whose positions in the file are in `start <= position < end`.
 
-    A record or the segment begins at `start`; at `end` a record begins, or the written bytes end.
+    A record or the segment starts at `start`. At `end` a record starts or the written bytes end.
     """
 
     segment: str
     start: int
     end: int
     is_last: bool = True
-    """Whether it is the segment's last range."""
+    """True for the last range of the segment."""
     goes_on_until: int = 0
-    """In a segment's last range, the commit log offset up to which the commit log is known to continue."""
+    """In the last range of a segment, the commit log offset up to which the commit log is known to continue."""
 
 
 class LogRecord(NamedTuple):
-    """The used parts of a record, its strings as bytes: a tuple, because logs have many millions of them."""
+    """The fields of a record that are used here, with texts as bytes. A tuple, because logs have many millions of records."""
 
     size: int
     commit_log_offset: int
@@ -75,20 +75,20 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes of the log without a credible record."""
+    """Bytes of the log without a valid record."""
 
     commit_log_offset: int
     size: int
     keys: tuple[str, ...] = ()
-    """The keys of messages that can still be read in it: a damaged message need not be lost."""
+    """The keys of messages that can still be read in it, because a damaged message may not be lost."""
     is_gap: bool = False
-    """Whether the bytes do not exist: a file is missing, or ends too early."""
+    """True if the bytes do not exist, because a file is missing or too short."""
     whole_again_ms: int | None = field(default=None, compare=False)
-    """The store timestamp of the next record; None if there is none."""
+    """The store timestamp of the next record, or None."""
 
 
 def segments(store: Path) -> list[Path]:
-    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore if there is no commit log."""
+    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore without a commit log."""
     directory = store / "commitlog"
     try:
         return sorted(path for path in directory.iterdir() if _SEGMENT_NAME.fullmatch(path.name))
@@ -97,11 +97,11 @@ def segments(store: Path) -> list[Path]:
 
 
 def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0) -> list[LogRange]:
-    """Returns ranges that together cover every record of the log once, from a commit log offset. Raises UnreadableStore.
+    """Returns ranges that cover every record of the log once, starting at a commit log offset. Raises UnreadableStore.
 
-    Each has `range_bytes` or more: it ends where a consume queue says that a record begins. The first one may begin before
-    `from_offset`. Damage after a record belongs to its range: to continue, a reader passes the last record that it read, and
-    reads it again.
+    Each range has at least `range_bytes`, and ends where a consume queue points to a record. The first range may start before
+    `from_offset`. Damage after a record belongs to the record's range, so a reader continues by passing the offset of the last
+    record that it has read, and reads this record again.
     """
     until, units = known_end(store), QueueUnits(store)
     begun = _without_those_ahead(segments(store))
@@ -115,7 +115,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0)
 
 
 def _without_those_ahead(paths: list[Path]) -> list[Path]:
-    """Returns the segments without unwritten ones at the end: brokers make files ahead of their use."""
+    """Returns the segments without unwritten ones at the end, which brokers create before they are needed."""
     begun = len(paths)
     while begun > 1 and not _head_of(paths[begun - 1]).strip(b"\0"):
         begun -= 1
@@ -158,10 +158,10 @@ def last_record(store: Path) -> LogRecord | None:
 
 
 def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
-    """Yields the records that begin in this range, in order, and the damage that follows them.
+    """Yields the records that start in this range, in order, and the damage after them.
 
-    A record's checksum covers its body only; damage to topic or properties that keeps their lengths goes unseen. Bytes after
-    the last record that are unwritten or torn are no damage, unless the log is known to continue.
+    A record's checksum covers only its body, so damage to topic or properties that keeps their lengths is not detected.
+    Unwritten or truncated bytes after the last record are not damage, unless the log is known to continue.
     Raises UnreadableStore.
     """
     path = Path(log_range.segment)
@@ -173,20 +173,17 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
 
 
 def regular_only(path: str, flags: int) -> int:
-    """Opens a regular file. Raises OSError for other kinds of files: a FIFO would wait without end."""
+    """Opens a regular file. Raises OSError for other files, because opening a FIFO could block."""
     file = os.open(path, flags | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
-    raise OSError(errno.EINVAL, "no regular file", path)
+    raise OSError(errno.EINVAL, "not a regular file", path)
 
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
-    """Maps the bytes of a segment without the hole at its end: most of a segment's full length may never be used.
-
-    Raises UnreadableStore.
-    """
+    """Maps the bytes of a segment without the hole at its end, which may be most of the file. Raises UnreadableStore."""
     try:
         with open(path, "rb", opener=regular_only) as file:
             length = _end_of_data(file.fileno())
@@ -214,7 +211,7 @@ class _Segment:
         self._units = QueueUnits(path.parent.parent)
 
     def found(self, log_range: LogRange) -> Iterator[LogRecord | Damage]:
-        """Yields records and damage. The record before damage decides the damage's range, so that each is reported once."""
+        """Yields records and damage. Damage belongs to the range of the record before it, so that it is reported once."""
         data, position = self._data, log_range.start
         damage_begins: int | None = None
         while log_range.is_last or position < log_range.end:
@@ -233,7 +230,7 @@ class _Segment:
             yield record
             position += record.size
         if damage_begins is not None and position > damage_begins:
-            # It ends at the segment's unused end, or where the next range begins with an intact record.
+            # The damage ends at the segment's unused end, or at the intact record with which the next range starts.
             following_record = record_at(data, self._offset, position)
             yield self._damage(damage_begins, position, following_record.store_timestamp if following_record else None)
         if log_range.is_last:
@@ -243,10 +240,10 @@ class _Segment:
         return Damage(self._offset + begins, ends - begins, keys_in(self._data[begins:ends]), whole_again_ms=whole_again_ms)
 
     def _step_over(self, position: int, log_range: LogRange) -> int | None:
-        """Returns where reading continues after a missing record; None if nothing proves a place in this segment.
+        """Returns the position at which reading continues after a damaged record, or None if no position is certain.
 
-        It is the end that the damaged record claims, if all its lengths agree, or the first record before that to which a consume
-        queue points.
+        It is the end of the damaged record if all its lengths agree, or the first record before that to which a consume queue
+        points.
         """
         end = len(self._data) if log_range.is_last else log_range.end
         own_end = None if log_range.is_last else end
@@ -257,18 +254,18 @@ class _Segment:
         return own_end if pointed_to is None else pointed_to
 
     def _gap_behind(self, position: int, goes_on_until: int) -> Iterator[Damage]:
-        """Yields the bytes missing between the segment's last record and the place up to which the log continues."""
+        """Yields the missing bytes between the segment's last record and the offset up to which the log continues."""
         begins, ends = self._offset + position, goes_on_until
         if (unused := self._unused_at(position)) is not None:
             begins += unused
         elif _resembles_a_log(self._data, self._offset, position + 1):
-            # Records lie there, or a client's bytes that look like them: nothing tells them apart.
+            # There are records, or bytes of a client that look like records. They cannot be distinguished.
             ends = max(ends, self._offset + len(self._data))
         if ends > begins:
             yield Damage(begins, ends - begins, is_gap=True, whole_again_ms=self._first_stored_ms(ends))
 
     def _unused_at(self, position: int) -> int | None:
-        """Returns the number of bytes up to the segment's end, if they are marked as unused, or too few for a mark."""
+        """Returns the number of bytes to the segment's end if they are marked as unused or too few for a mark; else None."""
         if position + SIZE_AND_MAGIC.size <= len(self._data):
             size, magic = SIZE_AND_MAGIC.unpack_from(self._data, position)
             return int(size) if magic == BLANK_MAGIC else None
@@ -276,7 +273,7 @@ class _Segment:
         return left if left < SIZE_AND_MAGIC.size else None
 
     def _first_stored_ms(self, commit_log_offset: int) -> int | None:
-        """Returns the store timestamp of the first record of the segment that begins at this offset."""
+        """Returns the store timestamp of the first record of the segment with this offset, or None."""
         path = self._path.with_name(f"{commit_log_offset:020d}")
         if not path.exists():
             return None
@@ -286,10 +283,9 @@ class _Segment:
 
 
 def keys_in(damaged: bytes) -> tuple[str, ...]:
-    """Returns the keys of messages in bytes that are no intact record.
+    """Returns the keys of messages in damaged bytes, which are found by the name of the property.
 
-    The property's name tells keys from other bytes. Of very long stretches only the beginning is searched, and at most MAX_KEYS
-    keys are returned.
+    Searches only the first MAX_SEARCHED_LENGTH bytes, and returns at most MAX_KEYS keys.
     """
     found = (match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:MAX_SEARCHED_LENGTH]))
     return tuple(dict.fromkeys(islice((key for keys in found for key in keys), MAX_KEYS)))
@@ -297,7 +293,7 @@ def keys_in(damaged: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """The record that bytes claim to be, if the lengths of its parts add up to its size; no checksum is verified."""
+    """A possible record, whose lengths agree with its size. Its checksum is not verified."""
 
     position: int
     size: int
@@ -309,12 +305,12 @@ class _Claim:
 
     @property
     def ends(self) -> int:
-        """Returns the position after the record."""
+        """Returns the position of the end of the record."""
         return self.position + self.size
 
     @property
     def has_a_mark(self) -> bool:
-        """Returns whether one of a record's two marks is there: so it is recognised with the other one damaged."""
+        """Returns True if the magic code or the commit log offset is right, so that a record with damage in one is detected."""
         return self.has_magic or self.has_own_offset
 
 
@@ -340,7 +336,7 @@ def _claim_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> _C
 
 
 def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int, units: QueueUnits) -> bool:
-    """Returns whether an intact record begins at `position`, and a consume queue points to it."""
+    """Returns True if an intact record starts at `position` and a consume queue points to it."""
     claim = _claim_at(data, segment_offset, position)
     return (
         claim is not None
@@ -351,7 +347,7 @@ def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int,
 
 
 def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
-    """Returns the intact record that begins at `position`, or None."""
+    """Returns the intact record at `position`, or None."""
     try:
         (
             size, magic, crc, queue_id, _, queue_offset, commit_log_offset, sys_flag, born_timestamp, _, store_timestamp, _, _,
@@ -370,7 +366,7 @@ def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> Lo
         return None
     properties_at = topic_at + data[topic_at - 1] + 2
     ends = properties_at + int.from_bytes(data[properties_at - 2 : properties_at], "big")
-    # A body full of heads may claim its length for each of them: nothing is copied before all lengths agree.
+    # A body may contain many heads that each claim its length, so nothing is copied before all lengths agree.
     if ends != position + size or ends > len(data):
         return None
     body = data[body_at : topic_at - 1]
@@ -383,7 +379,7 @@ def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> Lo
 
 
 def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -> LogRecord | None:
-    """Returns the intact record with an IPv6 host that begins at `position`, or None."""
+    """Returns the intact record with an IPv6 host at `position`, or None."""
     try:
         record = decode_record(data[position : position + size])
     except CorruptRecord:
@@ -397,10 +393,9 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
 
 
 def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
-    """Returns the position of the first record at or after `position` and before `until` to which a consume queue points.
+    """Returns the position of the first record in `position <= ... < until` to which a consume queue points, or None.
 
-    Without `units` all bytes that look like an intact record count: only for bytes of trusted clients, whose bodies are not full
-    of heads.
+    If `units` is None, all bytes that look like an intact record are accepted. Use this only if all clients are trusted.
     """
     for begins in _magic_codes(data, position, until):
         if units is None:
@@ -413,10 +408,10 @@ def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, unt
 
 
 def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int) -> bool:
-    """Returns whether an intact record seems to begin at or after `position`.
+    """Returns True if an intact record seems to start at or after `position`.
 
-    Records do not overlap. So many overlapping claims that their checksums would take more than twice the bytes there are count
-    as a record, unchecked: a client can write a body of such claims, and the work for it would grow with its square.
+    A client can write a body full of overlapping possible records, whose checksums would take quadratic time. If they have more
+    than twice as many bytes as the data, the function returns True without further checks.
     """
     unchecked = 2 * (len(data) - position)
     for begins in _magic_codes(data, position, len(data)):
@@ -430,10 +425,10 @@ def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int
 
 
 def _magic_codes(data: mmap.mmap | bytes, position: int, until: int) -> Iterator[int]:
-    """Yields the positions from `position` to before `until` where a magic code stands as in a record that begins there.
+    """Yields the positions in `position <= ... < until` at which a record with a magic code may start.
 
-    A record continues after its magic, so the mapping's last byte is left out: Python before 3.11.5 reads the byte after the last
-    one searched (gh-105235), and after the mapping's end that is a segmentation fault.
+    The mapping's last byte is not searched, because Python before 3.11.5 reads the byte after the searched bytes (gh-105235),
+    which causes a segmentation fault at the mapping's end. No magic code ends there, because a record continues after it.
     """
     last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
     at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)

@@ -1,5 +1,5 @@
-"""The reason why a commit log cannot be read."""
+"""The error of reading a commit log."""
 
 
 class UnreadableStore(Exception):
-    """A store directory without a commit log, or one that cannot be opened; a broker that does not answer."""
+    """The commit log cannot be read: the store directory has none, a file cannot be opened, or the broker does not answer."""

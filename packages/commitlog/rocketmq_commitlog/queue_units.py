@@ -1,9 +1,9 @@
-"""The evidence that only a broker writes: the units of its consume queues, and the end of the log that they prove.
+"""Reads consume queue units, which prove where records start and where the commit log ends.
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        consumequeue/TOPIC/QUEUEID/, one unit for each queue offset
 
-A client can put whole records into a body, with the right magic code, checksum and commit log offset. No client can make
-a unit point to them: so where a unit points, a record begins.
+A client can put whole records with the right magic code, checksum and commit log offset into a body. But only the broker writes
+units, so a record starts wherever a unit points to.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from typing import Final
 
 _UNIT: Final = struct.Struct(">qiq")
 _BLANK_SIZE: Final = 0x7FFFFFFF
-"""The size of a unit that holds no message."""
+"""The size in a unit without a message."""
 _FILE_NAME: Final = re.compile(r"[0-9]{20}")
 _MAX_QUEUES: Final = 1_000
-"""Queues that are read for the end of the log: those written last."""
+"""The number of queues, most recently written first, that are read to find the end of the log."""
 
 _MAX_QUEUE_OFFSET: Final = (1 << 62) // _UNIT.size
-"""What bytes claim may be more than a file's position can be."""
+"""Damaged bytes may contain a larger queue offset, which could exceed the maximum file position."""
 
 Files = list[tuple[int, Path]]
 """The files of a queue in order, each with the position of its first byte in the queue."""
 
 
 class QueueUnits:
-    """The consume queues of one store; each is read at its first use."""
+    """The consume queues of one store. Each is read at its first use."""
 
     def __init__(self, store: Path) -> None:
-        """Begins unread. Missing or unreadable queues prove nothing."""
+        """Missing or unreadable queues count as queues without units."""
         self._root = store / "consumequeue"
         self._topics: dict[bytes, Path] | None = None
         self._queues: dict[tuple[bytes, int], Files] = {}
 
     @property
     def are_missing(self) -> bool:
-        """Returns whether the store has no consume queues, so that no record can be checked."""
+        """Returns True if the store has no consume queues, so that no record can be checked."""
         return not self._root.is_dir()
 
     def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:
-        """Returns whether the unit of this queue offset points to a record of this size at this place."""
+        """Returns True if the unit of this queue offset points to a record of this size at this commit log offset."""
         if not 0 <= queue_offset <= _MAX_QUEUE_OFFSET:
             return False
         position = queue_offset * _UNIT.size
@@ -60,7 +60,7 @@ class QueueUnits:
 
     def _files(self, topic: bytes, queue_id: int) -> Files:
         if self._topics is None:
-            # Topics come from bytes that may be hostile: only the name of an existing folder becomes a path.
+            # Topics come from untrusted bytes, so only the name of an existing folder becomes a path.
             self._topics = {os.fsencode(path.name): path for path in _folders(self._root)}
         if topic not in self._topics:
             return []
@@ -70,9 +70,9 @@ class QueueUnits:
 
 
 def known_end(store: Path) -> int:
-    """Returns the commit log offset up to which the broker's other files prove the log; 0 if they prove nothing.
+    """Returns the commit log offset up to which the log exists according to the broker's other files, or 0.
 
-    Call it before reading the log, so that all of it must be found there. It may lie a few seconds behind the log.
+    Call it before reading the log, because the log may grow afterwards. The result may be a few seconds behind the log.
     """
     last_files = []
     for topic in _folders(store / "consumequeue"):
@@ -85,7 +85,7 @@ def known_end(store: Path) -> int:
 
 
 def queue_ends(store: Path, topic: str) -> dict[int, int] | None:
-    """Returns the queue offset behind the last unit of each queue of a topic; None if the store has no consume queues of it."""
+    """Returns the next queue offset of each queue of a topic; None if the store has no consume queues of the topic."""
     folder = next((path for path in _folders(store / "consumequeue") if path.name == topic), None)
     if folder is None:
         return None
@@ -94,12 +94,12 @@ def queue_ends(store: Path, topic: str) -> dict[int, int] | None:
 
 
 def _end_of(files: Files) -> int:
-    """Returns the commit log offset after the record of the last unit that holds one; 0 without one in the last two files."""
+    """Returns the commit log offset after the last unit's record; 0 if the last two files have no unit with a record."""
     return _last_unit(files)[0]
 
 
 def _last_unit(files: Files) -> tuple[int, int]:
-    """Returns where the record of the last unit that holds one ends, and the queue offset behind it; zeros without one."""
+    """Returns the commit log offset after the last unit's record, and the next queue offset; zeros without such a unit."""
     for begins, path in reversed(files[-2:]):
         low, high = 0, _size_of(path) // _UNIT.size
         while low < high:
@@ -113,7 +113,7 @@ def _last_unit(files: Files) -> tuple[int, int]:
 
 
 def _saved_progress(store: Path) -> int:
-    """Returns the offset up to which rocketmq_broker had everything on disk, from its progress.json."""
+    """Returns the commit log offset before which all records are on disk, from rocketmq_broker's progress.json, or 0."""
     try:
         position = json.loads((store / "progress.json").read_bytes())["position"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""The columns of the commit log: each is made for a whole batch of records, and only on demand."""
+"""The columns of the commit log. Each is built for a whole batch of records, on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 
 class RecordKind(StrEnum):
-    """The kind of a stretch of the commit log with regard to transactions."""
+    """The kind of a record or damaged stretch, by its role in transactions."""
 
     HALF = "half"
     OP = "op"
@@ -36,15 +36,15 @@ _UNKNOWN_HOST: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A batch by columns: a tuple for each field of LogRecord, mostly None where there is damage; and the damage."""
+    """A batch by columns: a tuple for each field of LogRecord. Most fields of a damaged stretch are None."""
 
     fields: Sequence[tuple[Any, ...]]
     damaged: dict[int, Damage]
-    """Damage by place in the batch."""
+    """Damaged stretches by position in the batch."""
 
     @classmethod
     def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:
-        """Returns the columns of these records, of which there is at least one."""
+        """Returns the columns of these records. `batch` must not be empty."""
         damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
         rows = batch if not damaged else [_row(found) for found in batch]
         return cls(list(zip(*rows, strict=True)), damaged)
@@ -124,7 +124,7 @@ def _bodies(rows: RecordColumns) -> Sequence[bytes | None]:
 
 
 def _uncompressed(body: bytes, sys_flag: int) -> bytes:
-    """Returns the body as its sender wrote it; the stored body if it cannot be restored."""
+    """Returns the decompressed body, or the stored body if it cannot be decompressed."""
     record = Record(
         0, 0, 0, 0, 0, 0, sys_flag & ~sysflag.HOSTS_V6, 0, _UNKNOWN_HOST, 0, _UNKNOWN_HOST, 0, 0, body, b"", b"",
     )  # fmt: skip

@@ -1,6 +1,7 @@
-"""A reader of a commit log whose segments are in memory, without consume queues as evidence.
+"""Reads a commit log whose segments are in memory, without consume queues.
 
-It believes all bytes that look like an intact record: only who trusts each client of the broker may use it, as a simulated world.
+It accepts all bytes that look like an intact record. Use it only if all clients of the broker are trusted, as in a simulated
+world.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord, next_record, record
 
 
 def scan_bytes(segments: Mapping[int, bytes]) -> Iterator[LogRecord | Damage]:
-    """Yields the records of all segments in their order, and the damaged and missing stretches between them.
+    """Yields the records of all segments in order, and the damaged and missing stretches between them.
 
-    `segments` are the bytes of each by the commit log offset of its first byte. Bytes behind the last record are no damage.
+    `segments` has the bytes of each segment by the commit log offset of its first byte. Bytes after the last record are not
+    damage.
     """
     offsets = sorted(segments)
     while len(offsets) > 1 and not segments[offsets[-1]].strip(b"\0"):
@@ -43,7 +45,7 @@ def _scan_segment(data: bytes, offset: int, following: int | None) -> Iterator[L
 
 
 def _unused_at(data: bytes, position: int) -> int:
-    """Returns the number of bytes up to the segment's end, if they are marked as unused, or too few for a mark; otherwise 0."""
+    """Returns the number of bytes to the segment's end if they are marked as unused or too few for a mark; otherwise 0."""
     left = len(data) - position
     if left < SIZE_AND_MAGIC.size:
         return left

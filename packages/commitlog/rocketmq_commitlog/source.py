@@ -2,9 +2,9 @@
 
     spark.read.format("rocketmq_commitlog").option("store", "data/store").schema("topic string, unique_key string").load()
 
-The given schema selects from these columns: commit_log_offset, kind, topic, queue_id, queue_offset,
-stored_at_ms, born_at_ms, unique_key, keys, real_topic, half_commit_log_offset, decided_queue_offsets (of an op message: the half
-queue offsets it settles, separated by commas), check_times, size, body. Every executor must see the store directory.
+The schema selects from these columns: commit_log_offset, kind, topic, queue_id, queue_offset, stored_at_ms, born_at_ms,
+unique_key, keys, real_topic, half_commit_log_offset, decided_queue_offsets (the half queue offsets that an op message settles,
+separated by commas), check_times, size, body. Every executor must have access to the store directory.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ from rocketmq_commitlog.stream import BEGINNING, CommitLogStreamReader, read_lim
 
 @dataclass
 class LogPartition(InputPartition):
-    """The stretch that one task reads; None for no stretch."""
+    """The range that one task reads, or None."""
 
     log_range: LogRange | None = None
 
 
 class CommitLogSource(DataSource):
-    """The format `rocketmq_commitlog`. Options: `store`, the store's root directory; optional: `rangeBytes`, `fromOffset`."""
+    """The format `rocketmq_commitlog`. The option `store` is the store's root directory.
+
+    The options `rangeBytes` and `fromOffset` are optional.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -45,7 +48,7 @@ class CommitLogSource(DataSource):
         return CommitLogReader(Path(self.options["store"]), schema, range_bytes, from_offset)
 
     def streamReader(self, schema: StructType) -> CommitLogStreamReader:
-        """Returns a reader of new records; options: `startingOffset`, `maxRowsPerBatch` or `maxBytesPerBatch`."""
+        """Returns a reader of new records. Its options are `startingOffset`, `maxRowsPerBatch` and `maxBytesPerBatch`."""
         return CommitLogStreamReader(
             Path(self.options["store"]),
             schema,
@@ -56,17 +59,17 @@ class CommitLogSource(DataSource):
 
 
 class CommitLogReader(DataSourceReader):
-    """A reader that plans the stretches on the driver, and reads one of them in each task."""
+    """Plans the ranges on the driver, and reads one range in each task."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, from_offset: int = 0) -> None:
-        """`range_bytes` is the length of a stretch; records before `from_offset` are not read."""
+        """`range_bytes` is the minimum length of a range. Records before `from_offset` are not read."""
         self._from_offset = from_offset
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the present stretches."""
+        """Returns the current ranges."""
         return [LogPartition(log_range) for log_range in split_log(self._store, self._range_bytes, self._from_offset)] or [
             LogPartition()
         ]

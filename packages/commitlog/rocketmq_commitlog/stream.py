@@ -1,4 +1,4 @@
-"""The commit log as a stream: an offset of the stream is the commit log offset of the last record that was read."""
+"""The commit log as a stream. The stream's offset is the commit log offset of the last record read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OFFSET: Final = "commit_log_offset"
 
 @dataclass
 class StreamPartition(InputPartition):
-    """The records of a stretch after the offset `after`, up to `until`."""
+    """The records of a range after the offset `after`, up to and including `until`."""
 
     log_range: LogRange
     after: int
@@ -35,10 +35,10 @@ class StreamPartition(InputPartition):
 
 
 class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """A reader of a store's commit log as it grows. The options bound the rows or bytes of a batch."""
+    """Reads a commit log while it grows. Options limit the rows or bytes of a batch."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, limit: ReadLimit, after: int = BEGINNING) -> None:
-        """The stream begins after the commit log offset `after`."""
+        """The stream starts after the commit log offset `after`."""
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
@@ -47,23 +47,23 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        """Returns the offset at which the stream begins."""
+        """Returns the offset at which the stream starts."""
         return {_OFFSET: self._after}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Returns the limit that the options set."""
+        """Returns the limit set by the options."""
         return self._limit
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Makes the stream end at the record that is the last one now."""
+        """Makes the stream end at the current last record."""
         self._target = self._last(self._after, ReadAllAvailable(), None)
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, int]:
-        """Returns the offset of the last record of the next batch; `start` if there is no new one. Raises UnreadableStore."""
+        """Returns the offset of the next batch's last record, or `start` without new records. Raises UnreadableStore."""
         return {_OFFSET: self._last(int(start[_OFFSET]), limit, self._target)}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Returns the stretches between two offsets. They include damage after the record at `start`."""
+        """Returns the ranges between two offsets, including damage after the record at `start`."""
         after, until = int(start[_OFFSET]), int(end[_OFFSET])
         if until <= after:
             return []
@@ -78,7 +78,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         yield from record_batches(new, self._schema)
 
     def _last(self, after: int, limit: ReadLimit, target: int | None) -> int:
-        """Returns the last record after `after` within the limit: at least one, so that the stream continues."""
+        """Returns the offset of the last record of the batch after `after`. A batch has at least one record beyond any limit."""
         last, rows, size = after, 0, 0
         for found in self._behind(after):
             rows, size = rows + 1, size + found.size
@@ -96,7 +96,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
 
 def read_limit(options: Mapping[str, str]) -> ReadLimit:
-    """Returns the limit of a batch: `maxRowsPerBatch`, `maxBytesPerBatch`, or none."""
+    """Returns the limit of a batch by the options `maxRowsPerBatch` and `maxBytesPerBatch`. By default there is no limit."""
     if "maxRowsPerBatch" in options:
         return ReadMaxRows(int(options["maxRowsPerBatch"]))
     if "maxBytesPerBatch" in options:

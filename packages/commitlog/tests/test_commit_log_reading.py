@@ -162,7 +162,7 @@ def test_a_segment_that_is_no_file_is_unreadable(tmp_path: Path) -> None:
     log = LogWriter(tmp_path)
     log.half("a")
     os.mkfifo(tmp_path / "commitlog" / f"{1 << 20:020d}")
-    with pytest.raises(UnreadableStore, match="no regular file"):
+    with pytest.raises(UnreadableStore, match="not a regular file"):
         read(tmp_path)
 
 
@@ -360,5 +360,5 @@ def test_a_fifo_in_a_segments_place_keeps_nobody_waiting(tmp_path: Path) -> None
     (segment,) = segments(tmp_path)
     segment.unlink()
     os.mkfifo(segment)
-    with pytest.raises(UnreadableStore, match="no regular file"):
+    with pytest.raises(UnreadableStore, match="not a regular file"):
         list(scan(LogRange(str(segment), 0, 100)))

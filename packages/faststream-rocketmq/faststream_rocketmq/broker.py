@@ -1,4 +1,4 @@
-"""The broker: what a FastStream application is made of."""
+"""The RocketMQ broker object of a FastStream application."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Producer, RocketMQBrokerConfig]):
-    """RocketMQ for a FastStream application: one producer for all its publishers, and a consumer for each subscriber."""
+    """RocketMQ for a FastStream application, with one producer for all publishers and one consumer for each subscriber."""
 
     def __init__(
         self,
@@ -64,10 +64,11 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         provider: Provider | None = None,
         context: ContextRepo | None = None,
     ) -> None:
-        """`group` is the producer group of the publishers: give each service its own, since its members answer check-backs.
+        """`group` is the producer group of the publishers. Each service needs its own, because members answer check-backs.
 
-        `namesrv_addr`, `credentials` and `tls` are those of `rocketmq_broker.client.Producer`, with their defaults from the
-        environment; the rest is FastStream's. `graceful_timeout` is in seconds: how long a stop waits for running handlers.
+        `namesrv_addr`, `credentials` and `tls` have the meaning and defaults of `rocketmq_broker.client.Producer`.
+        `graceful_timeout` is the number of seconds for which `stop` waits for running handlers. The other parameters are
+        FastStream's.
         """
         self.group = group
         super().__init__(
@@ -102,7 +103,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         )
 
     async def _connect(self) -> Producer:
-        self._setup_logger()  # the handlers of transactions start before the client that calls them
+        self._setup_logger()  # handlers of transactions start before the client, which calls them
         config = self.config.broker_config
         transactional = [one for one in self.publishers if isinstance(one, TransactionalPublisher)]
         _refuse_twice("a transactional publisher for topic", [one.topic for one in transactional])
@@ -122,7 +123,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         return sender
 
     async def start(self) -> None:
-        """Connects, and starts all subscribers. Raises SetupError, and the client's IllegalConfiguration."""
+        """Connects and starts all subscribers. Raises SetupError or the client's IllegalConfiguration."""
         _refuse_twice("a subscriber in group", [one.group for one in self.subscribers if isinstance(one, RocketMQSubscriber)])
         await self.connect()
         await super().start()
@@ -133,7 +134,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Stops the subscribers, then the producer, which lets running local transactions end."""
+        """Stops the subscribers, and then the producer, which waits for running local transactions."""
         await super().stop(exc_type, exc_val, exc_tb)
         client, self._connection = self._connection, None
         if client is not None:
@@ -141,7 +142,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         self._sender.disconnect()
 
     async def ping(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 (FastStream's own signature)
-        """Returns whether every RocketMQ broker of interest answers a heartbeat within `timeout` seconds, by default 5."""
+        """Returns True if every broker in the producer's routes answers a heartbeat within `timeout` seconds (default: 5)."""
         if self._connection is None:
             return False
         with anyio.move_on_after(timeout or 5.0):
@@ -159,7 +160,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
     ) -> SendResult:
-        """Sends one message to the topic and returns once the broker has stored it. Raises a ClientError."""
+        """Sends one message to the topic, and returns once the broker has stored it. Raises ClientError."""
         command = RocketMQCommand(
             message,
             topic=topic,
@@ -180,4 +181,4 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
 def _refuse_twice(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise SetupError(f"there is {what} {twice[0]} twice; each needs its own")
+        raise SetupError(f"{what} {twice[0]} is defined twice: define it once")

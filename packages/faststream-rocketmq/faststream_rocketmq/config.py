@@ -1,4 +1,4 @@
-"""What a broker's publishers and subscribers share."""
+"""The configuration of brokers, publishers and subscribers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from faststream.middlewares import AckPolicy
 
 @dataclass(kw_only=True)
 class RocketMQBrokerConfig(BrokerConfig):
-    """The settings of a broker; `client_options` are those that all its clients get."""
+    """The settings of a broker. `client_options` are passed to all its clients."""
 
     client_options: dict[str, Any] = field(default_factory=dict)
 
 
 class OnTopic:
-    """What publishers, handlers and their channels on the AsyncAPI page have: a topic."""
+    """Base class of publishers, handlers and AsyncAPI channels, which have a topic."""
 
     _outer_config: Any
     _topic: str
 
     @property
     def topic(self) -> str:
-        """The topic, with the prefixes of the routers around it."""
+        """Returns the topic with the prefixes of the enclosing routers."""
         return f"{self._outer_config.prefix}{self._topic}"
 
 
 @dataclass(kw_only=True)
 class RocketMQPublisherConfig(PublisherUsecaseConfig):
-    """The settings of a publisher: what its messages get unless they have their own."""
+    """The settings of a publisher, with default tags and headers of its messages."""
 
     topic: str
     tags: str | None
@@ -42,20 +42,20 @@ class RocketMQPublisherConfig(PublisherUsecaseConfig):
 
 @dataclass(kw_only=True)
 class RocketMQHandlerConfig(SubscriberUsecaseConfig):
-    """The settings of what calls handlers."""
+    """The settings of a RocketMQHandler."""
 
     topic: str
 
     @property
     def ack_policy(self) -> AckPolicy:
-        """Returns the subscriber's policy, or the broker's. By default a message whose handler raised comes again."""
+        """Returns the subscriber's policy, or else the broker's. By default a message is redelivered if its handler raises."""
         policy = self._outer_config.ack_policy if self._ack_policy is EMPTY else self._ack_policy
         return AckPolicy.NACK_ON_ERROR if policy is EMPTY else policy
 
 
 @dataclass(kw_only=True)
 class RocketMQSubscriberConfig(RocketMQHandlerConfig):
-    """The settings of a subscriber; `consumer_options` are those of the client's PushConsumer."""
+    """The settings of a subscriber. `consumer_options` are passed to the client's PushConsumer."""
 
     group: str
     tags: str
@@ -64,13 +64,13 @@ class RocketMQSubscriberConfig(RocketMQHandlerConfig):
 
 
 class RocketMQLoggerStorage(DefaultLoggerStorage):
-    """Makes the logger of a broker, whose lines name topic and message id."""
+    """Creates the logger of a broker, whose lines contain topic and message id."""
 
     def register_subscriber(self, params: dict[str, Any]) -> None:
-        """Does nothing: no column has the width of its longest value."""
+        """Does nothing, because the columns have fixed widths."""
 
     def get_logger(self, *, context: Any) -> Any:
-        """Returns the logger, the same one at each call."""
+        """Returns the logger, which is created at the first call."""
         logger = self._get_logger_ref()
         if logger is None:
             logger = get_broker_logger(

@@ -1,4 +1,4 @@
-"""What handlers get and what publishers send."""
+"""The messages that handlers receive and publishers send."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message
 
 CONTENT_TYPE: Final = "content-type"
 CORRELATION_ID: Final = "correlation_id"
-"""The properties in which FastStream's brokers keep both."""
-NO_REQUESTS: Final = "faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them"
-"""What broker, publisher and producer say where FastStream's own offer `request`."""
+"""The property with the correlation id, as in FastStream's other brokers."""
+NO_REQUESTS: Final = "faststream-rocketmq does not support requests: use rocketmq_broker.client.Producer"
+"""The error message of `request` in broker, publisher and producer."""
 _TO_THE_DEAD_LETTERS: Final = -1
 
 
 @dataclass(slots=True)
 class RocketMQDelivery:
-    """One call of a handler: the message, and what the client is to answer for it."""
+    """One call of a handler: the message, and the status to return to the client."""
 
     message: Message
     context: ConsumeContext | None = None
-    """None where nothing is acknowledged: in a local transaction and its check-back."""
+    """None in a local transaction and in its check-back, where nothing is acknowledged."""
     arg: object = None
     answer: ConsumeStatus | None = None
 
 
 class ReceivedMessage(StreamMessage[Message]):
-    """A message at a handler: `raw_message` is the client's, with tags, keys, queue offset and the like.
+    """A message passed to a handler. `raw_message` is the client's message with tags, keys and queue offset.
 
-    `headers` are all properties of the message, RocketMQ's own among them. `transaction_id` names the transaction in its local
-    transaction, its check-back and its consumers. `arg` is what `publish` gave to the local transaction; None elsewhere.
+    `headers` are all properties of the message, including RocketMQ's. `transaction_id` identifies the transaction in its local
+    transaction, in its check-back and in consumers. `arg` is the argument of `publish` in a local transaction; None elsewhere.
     """
 
     def __init__(self, delivery: RocketMQDelivery) -> None:
@@ -53,17 +53,17 @@ class ReceivedMessage(StreamMessage[Message]):
         self._delivery = delivery
 
     async def ack(self) -> None:
-        """Makes the consumer acknowledge the message, as soon as the handler has returned."""
+        """Acknowledges the message when the handler has returned."""
         self._answer(ConsumeStatus.CONSUME_SUCCESS)
         await super().ack()
 
     async def nack(self, delay_level: int = 0) -> None:
-        """Makes the message come again after this delay level; 0 is the broker's choice, later with each attempt."""
+        """Requests redelivery after this delay level. 0 leaves the delay to the broker, which increases it each time."""
         self._answer(ConsumeStatus.RECONSUME_LATER, delay_level)
         await super().nack()
 
     async def reject(self) -> None:
-        """Makes the message a dead letter of its group."""
+        """Moves the message to the group's dead letters."""
         self._answer(ConsumeStatus.RECONSUME_LATER, _TO_THE_DEAD_LETTERS)
         await super().reject()
 
@@ -75,7 +75,7 @@ class ReceivedMessage(StreamMessage[Message]):
 
 
 class RocketMQResponse(Response):
-    """A handler's result with tags, keys and delay level for the message that its publisher sends."""
+    """The result of a handler with tags, keys and delay level of the message to publish."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class RocketMQResponse(Response):
         self.tags, self.keys, self.delay_time_level = tags, tuple(keys), delay_time_level
 
     def as_publish_command(self) -> RocketMQCommand:
-        """Returns the command for the publisher, which adds its topic."""
+        """Returns the command for the publisher, which sets the topic."""
         return RocketMQCommand(
             self.body,
             tags=self.tags,
@@ -103,7 +103,7 @@ class RocketMQResponse(Response):
 
 
 class RocketMQCommand(PublishCommand):
-    """One message to send, as middlewares see it."""
+    """One message to send, as passed to middlewares."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class RocketMQCommand(PublishCommand):
 
     @classmethod
     def of(cls, command: PublishCommand) -> RocketMQCommand:
-        """Returns the command itself, or one with the same body and headers."""
+        """Returns the command itself, or a RocketMQCommand with the same body and headers."""
         if isinstance(command, RocketMQCommand):
             return command
         return cls(

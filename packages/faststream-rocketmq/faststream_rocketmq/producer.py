@@ -1,4 +1,4 @@
-"""The one client that sends for a broker: it encodes bodies and hands messages to a Producer."""
+"""Encodes and sends the messages of a broker's publishers by one client."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 async def parse(delivery: RocketMQDelivery) -> ReceivedMessage:
-    """Returns what a handler gets of the message."""
+    """Returns the message for the handler."""
     return ReceivedMessage(delivery)
 
 
 async def decode(message: StreamMessage[Any]) -> Any:
-    """Decodes the body by its content type; without one as JSON, or else as bytes."""
+    """Decodes the body by its content type. Without one, decodes JSON or returns the bytes."""
     return decode_message(message)
 
 
 class RocketMQProducer(ProducerProto[RocketMQCommand]):
-    """Sends for the publishers of one broker."""
+    """Sends the messages of one broker's publishers."""
 
     def __init__(self, parser: CustomCallable | None, decoder: CustomCallable | None) -> None:
         self._parser = ParserComposition(parser, parse)
@@ -48,15 +48,15 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
         self._client: Producer | None = None
 
     def connect(self, client: Producer, serializer: SerializerProto | None, codec: CodecProto | None) -> None:
-        """Sends by this client, which runs, until `disconnect`."""
+        """Uses this running client until `disconnect`."""
         self._client, self._serializer, self.codec = client, serializer, codec or DefaultCodec()
 
     def disconnect(self) -> None:
-        """Sends no more."""
+        """Stops using the client."""
         self._client = None
 
     async def publish(self, cmd: RocketMQCommand) -> SendResult:
-        """Sends the message and returns once the broker has stored it; a transactional one once its transaction is decided."""
+        """Sends the message, and returns once the broker has stored it or its local transaction has ended."""
         if self._client is None:
             raise IncorrectState("the RocketMQ broker is not connected: await broker.connect() or broker.start() first")
         message = await self._message(cmd)
@@ -83,4 +83,4 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
 
     async def publish_batch(self, cmd: RocketMQCommand) -> NoReturn:
         """Raises FeatureNotSupportedException."""
-        raise FeatureNotSupportedException("faststream-rocketmq sends no batches: rocketmq_broker.client.Producer does")
+        raise FeatureNotSupportedException("faststream-rocketmq does not support batches: use rocketmq_broker.client.Producer")

@@ -1,4 +1,4 @@
-"""Publishers: of messages, and of transactional messages."""
+"""Publishers of messages and of transactional messages."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from rocketmq_broker.client import LocalTransaction, LocalTransactionState, Mess
 
 
 class RocketMQPublisherSpecification(OnTopic, PublisherSpecification[Any, Any]):
-    """The channel of a publisher on the AsyncAPI page."""
+    """The AsyncAPI channel of a publisher."""
 
     @property
     def name(self) -> str:
-        """The title, or the topic's name."""
+        """Returns the title, or else a name made from the topic."""
         return self.config.title_ or f"{self.topic}:Publisher"
 
     def get_schema(self) -> dict[str, PublisherSpec]:
@@ -39,7 +39,7 @@ class RocketMQPublisherSpecification(OnTopic, PublisherSpecification[Any, Any]):
 
 
 class RocketMQPublisher(OnTopic, PublisherUsecase):
-    """Sends messages to one topic: what a decorated handler returns, and what `publish` is given."""
+    """Sends messages to one topic: the results of decorated handlers, and messages passed to `publish`."""
 
     def __init__(self, config: RocketMQPublisherConfig, specification: PublisherSpecificationConfig) -> None:
         channel = RocketMQPublisherSpecification(config._outer_config, specification)
@@ -57,7 +57,7 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
     ) -> SendResult:
-        """Sends one message and returns once the broker has stored it. Raises a ClientError as `Producer.send` does."""
+        """Sends one message, and returns once the broker has stored it. Raises ClientError as `Producer.send` does."""
         command = RocketMQCommand(
             message, tags=tags, keys=keys, delay_time_level=delay_time_level, headers=headers, correlation_id=correlation_id
         )
@@ -80,11 +80,11 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
 
 
 class TransactionalPublisher(RocketMQPublisher):
-    """Sends transactional messages: a half message, then the local transaction, then COMMIT or ROLLBACK by its answer.
+    """Sends transactional messages: a half message, and COMMIT or ROLLBACK according to the local transaction.
 
-    `local_transaction` and `answers_check_backs` decorate the two handlers. Both are handlers as those of subscribers: they get
-    the body in the type that they ask for, the message, dependencies and the context. Both return a LocalTransactionState; one
-    that raises means UNKNOWN, and the broker checks back.
+    `local_transaction` and `answers_check_backs` decorate the two handlers. They get the body in the annotated type, the
+    message, dependencies and the context, as handlers of subscribers do. Both return a LocalTransactionState. An exception
+    counts as UNKNOWN, so that the broker checks back.
     """
 
     def __init__(
@@ -101,20 +101,20 @@ class TransactionalPublisher(RocketMQPublisher):
     def local_transaction(
         self, function: Callable[P_HandlerParams, T_HandlerReturn]
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
-        """Decorates the handler that does the local transaction; the half message is stored then."""
+        """Decorates the handler that runs the local transaction after the half message is stored."""
         return self._only_one(self._local, function)
 
     def answers_check_backs(
         self, function: Callable[P_HandlerParams, T_HandlerReturn]
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
-        """Decorates the handler that says how the transaction `message.transaction_id` ended: read it from durable storage."""
+        """Decorates the handler that returns the result of transaction `message.transaction_id` from durable storage."""
         return self._only_one(self._check, function)
 
     def _only_one(
         self, handler: RocketMQHandler, function: Callable[P_HandlerParams, T_HandlerReturn]
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
         if handler.calls:
-            raise SetupError(f"the transactional publisher of topic {self.topic} has {handler.calls.name} already")
+            raise SetupError(f"the transactional publisher of topic {self.topic} already has the handler {handler.calls.name}")
         return handler(function)
 
     async def publish(  # type: ignore[override]
@@ -127,10 +127,10 @@ class TransactionalPublisher(RocketMQPublisher):
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
     ) -> TransactionSendResult:
-        """Sends one transactional message; `local_transaction_state` of the result says how its transaction ended.
+        """Sends one transactional message. The result contains the `local_transaction_state`.
 
-        `arg` reaches the local transaction as `message.arg`. Raises a ClientError if it is not certain that the half message is
-        stored: then the local transaction did not run. Once it has run, nothing is raised.
+        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not be stored;
+        the local transaction did not run then. Does not raise once the local transaction has run.
         """
         command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
         command.arg = arg
@@ -142,7 +142,7 @@ class TransactionalPublisher(RocketMQPublisher):
         return await super()._send(command, middlewares)
 
     async def listener(self) -> LocalTransaction:
-        """Returns the listener for the client, once both handlers can be called. Raises SetupError if one is missing."""
+        """Starts both handlers, and returns the listener for the client. Raises SetupError if a handler is missing."""
         for handler, decorator in ((self._local, "local_transaction"), (self._check, "answers_check_backs")):
             if not handler.calls:
                 raise SetupError(

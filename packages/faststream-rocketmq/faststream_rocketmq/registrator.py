@@ -1,4 +1,4 @@
-"""The decorators: `subscriber`, `publisher` and `transactional_publisher` of a broker or a router."""
+"""The decorators `subscriber`, `publisher` and `transactional_publisher` of brokers and routers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
-    """Registers handlers and publishers; a RocketMQBroker is one."""
+    """Registers handlers and publishers. RocketMQBroker and RocketMQRouter inherit from it."""
 
     def subscriber(  # type: ignore[override]
         self,
@@ -48,11 +48,12 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         include_in_schema: bool = True,
         **consumer_options: Any,
     ) -> RocketMQSubscriber:
-        """Subscribes a handler to the topic's messages with one of these tags, `*` or `a || b`, as a member of the group.
+        """Subscribes a handler, as a member of the group, to the topic's messages with tags such as `*` or `a || b`.
 
-        `orderly`: each queue's messages in order, the next one after the success of this one. `consumer_options` are those of
-        `rocketmq_broker.client.PushConsumer`, as `consume_from_where` or `max_reconsume_times`. By default a message whose
-        handler raised comes again later, and is a dead letter after 16 times; AckPolicy.REJECT_ON_ERROR makes it one at once.
+        With `orderly`, each queue is consumed in order, and a failed message blocks the next ones. `consumer_options` are
+        settings of `rocketmq_broker.client.PushConsumer` such as `consume_from_where` or `max_reconsume_times`. By default a
+        message whose handler raises is redelivered later, and is moved to the dead letters after 16 redeliveries. With
+        AckPolicy.REJECT_ON_ERROR it is moved there at once.
         """
         config = RocketMQSubscriberConfig(
             _outer_config=self._shared,
@@ -80,7 +81,7 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         schema: Any | None = None,
         include_in_schema: bool = True,
     ) -> RocketMQPublisher:
-        """Makes a publisher for the topic: it decorates handlers, whose results it sends, or is called by `publish`."""
+        """Returns a publisher for the topic. It sends the results of handlers that it decorates, and messages by `publish`."""
         publisher = RocketMQPublisher(
             *self._publisher_configs(topic, tags, headers, schema, title, description, include_in_schema)
         )
@@ -98,7 +99,7 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         schema: Any | None = None,
         include_in_schema: bool = True,
     ) -> TransactionalPublisher:
-        """Makes the publisher of the topic's transactional messages: decorate its two handlers before the broker connects."""
+        """Returns a publisher of transactional messages. Decorate its two handlers before the broker connects."""
         publisher = TransactionalPublisher(
             *self._publisher_configs(topic, tags, headers, schema, title, description, include_in_schema),
             local=self._half(topic),
@@ -134,7 +135,7 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
 
 
 class RocketMQRouter(RocketMQRegistrator, BrokerRouter[RocketMQDelivery, RocketMQBrokerConfig]):
-    """Handlers and publishers for `broker.include_router`; `prefix` stands before their topics."""
+    """Handlers and publishers for `broker.include_router`. `prefix` is prepended to their topics."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Subscribers: handlers that a push consumer calls."""
+"""Subscribers, whose handlers are called by a push consumer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from faststream_rocketmq.messages import RocketMQDelivery
 from faststream_rocketmq.producer import decode, parse
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageExt, PushConsumer
 
-_NO_ASKING: Final = "a RocketMQ consumer calls its handler: get_one() and `async for` do not exist here"
+_NO_ASKING: Final = "RocketMQ subscribers do not support get_one() and `async for`: use a handler"
 
 
 class RocketMQHandlerSpecification(OnTopic, SubscriberSpecification[Any, Any]):
-    """The channel of a topic's handler on the AsyncAPI page."""
+    """The AsyncAPI channel of a handler."""
 
     @property
     def channel_labels(self) -> list[str]:
@@ -41,7 +41,7 @@ class RocketMQHandlerSpecification(OnTopic, SubscriberSpecification[Any, Any]):
 
 
 class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
-    """What calls the handlers of a topic's messages, whoever brings them."""
+    """Calls the handlers of a topic's messages. A subclass or a transactional publisher provides the messages."""
 
     _outer_config: RocketMQBrokerConfig
 
@@ -53,7 +53,7 @@ class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
         super().__init__(config, channel, calls)
 
     async def start(self) -> None:
-        """Makes the handlers ready to be called."""
+        """Prepares the handlers to be called."""
         await super().start()
         self._post_start()
 
@@ -62,11 +62,11 @@ class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
         await super().stop()
 
     def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
-        """Returns what the lines of the log name."""
+        """Returns the topic and the message id for log lines."""
         return {"topic": self.topic, "message_id": getattr(message, "message_id", "")}
 
     def _make_response_publisher(self, message: StreamMessage[Any]) -> Iterable[PublisherProto[Any]]:
-        return ()  # no message here has a reply_to
+        return ()  # messages here never have reply_to
 
     async def get_one(self, *, timeout: float = 5) -> NoReturn:  # noqa: ASYNC109 (FastStream's own signature)
         """Raises FeatureNotSupportedException."""
@@ -82,9 +82,9 @@ class RocketMQSubscriber(RocketMQHandler):
 
     def __init__(self, config: RocketMQSubscriberConfig, specification: SubscriberSpecificationConfig) -> None:
         if config._ack_policy is AckPolicy.ACK_FIRST:
-            raise SetupError("RocketMQ acknowledges what a handler has returned from: use AckPolicy.ACK in place of ACK_FIRST")
+            raise SetupError("AckPolicy.ACK_FIRST is not supported, because messages are acknowledged after the handler: use ACK")
         if config.consumer_options.get("consume_message_batch_max_size", 1) != 1:
-            raise SetupError("a handler gets one message at a time: leave consume_message_batch_max_size out")
+            raise SetupError("consume_message_batch_max_size is not supported, because handlers get one message: omit it")
         super().__init__(config, specification)
         self.group, self.tags = config.group, config.tags
         self._is_orderly, self._consumer_options = config.is_orderly, config.consumer_options
@@ -92,11 +92,11 @@ class RocketMQSubscriber(RocketMQHandler):
         self._stopping: asyncio.Task[None] | None = None
 
     def wants(self, tags: str | None) -> bool:
-        """Returns whether it subscribes to messages with this tag."""
+        """Returns True if the subscription matches this tag."""
         return self.tags == "*" or tags in [tag.strip() for tag in self.tags.split("||")]
 
     async def start(self) -> None:
-        """Joins the consumer group, if there is a handler. Raises the client's IllegalConfiguration."""
+        """Joins the consumer group if a handler is registered. Raises the client's IllegalConfiguration."""
         await super().start()
         if self.calls:
             consumer = PushConsumer(self.group, **self._outer_config.client_options, **self._consumer_options)
@@ -106,14 +106,14 @@ class RocketMQSubscriber(RocketMQHandler):
             self._consumer = consumer
 
     async def stop(self) -> None:
-        """Takes no further message, waits for running handlers, and leaves the group."""
+        """Stops consuming, waits for running handlers, and leaves the group."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await consumer.shutdown(self._outer_config.graceful_timeout or 3.0)
         await super().stop()
 
     async def consume(self, msg: RocketMQDelivery) -> Any:
-        """Calls the handler. One that raises StopConsume, or exits, stops the subscriber once it has returned."""
+        """Calls the handler. If it raises StopConsume or SystemExit, stops the subscriber."""
         if not self.running:
             return None
         try:
@@ -124,7 +124,7 @@ class RocketMQSubscriber(RocketMQHandler):
             if isinstance(error, SystemExit) and (app := self._outer_config.context.get("app")):
                 app.exit()
         except Exception:
-            pass  # FastStream's own middlewares have logged it, and set the answer
+            pass  # FastStream's middlewares have logged it and set the status
         return None
 
     async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

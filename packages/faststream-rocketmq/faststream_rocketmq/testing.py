@@ -1,4 +1,4 @@
-"""A broker for tests: the application runs against RocketMQ in the test's process, whose time and faults the test decides."""
+"""Tests of applications against a RocketMQ broker in the test's process, whose time and faults the test controls."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from rocketmq_broker.client import SendResult
 from rocketmq_broker.testing import RocketMQ, VirtualTime
 
 A_MOMENT_S: Final = 0.1
-"""Seconds of the test's time in which published messages are handled; far less than any delay level."""
+"""Seconds of the test's time in which published messages are handled. It is much shorter than any delay level."""
 
 
 class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQBroker):
-    """Starts the application on a RocketMQ of the test's own. What is published has been handled when `publish` returns.
+    """Starts the application with its own RocketMQ broker. Published messages have been handled when `publish` returns.
 
     async with TestRocketMQBroker(broker) as tested:
         await tested.publish(order, "stream-orders")
         await credit.assert_called_once_with(order)
 
-    Nothing is replaced by a mock: messages go through the real client and broker, so a handler that raises gets its message
-    again, and a lost COMMIT is followed by a check-back. `rocketmq` passes time and makes faults.
+    Nothing is mocked. Messages pass through the real client and broker, so a handler that raises gets its message again, and a
+    check-back follows a lost COMMIT. Use `rocketmq` to advance the time and inject faults.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
         with_real: bool = False,
         connect_only: bool | None = None,
     ) -> None:
-        """`rocketmq` is a running one, as the fixture of that name; without it the test gets its own.
+        """`rocketmq` is a running instance, such as the fixture of that name. By default a new one is started.
 
-        `with_real` leaves the broker's own addresses. Its handlers run some time after `publish` then.
+        `with_real` keeps the broker's configured addresses. Handlers then run some time after `publish`.
         """
         super().__init__(*brokers, with_real=True, connect_only=connect_only)
         self._is_elsewhere = with_real
@@ -62,7 +62,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
             yield await stack.enter_async_context(super()._create_ctx())
 
     def _move(self, broker: RocketMQBroker, stack: AsyncExitStack) -> None:
-        """Moves the broker's clients to the test's RocketMQ, until the stack is left."""
+        """Connects the broker's clients to the test's RocketMQ until the stack is closed."""
         config = broker.config.broker_config
         stack.callback(setattr, config, "client_options", config.client_options)
         config.client_options = {"namesrv_addr": self.rocketmq.namesrv_addr}
@@ -81,7 +81,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
     def create_publisher_fake_subscriber(
         self, broker: RocketMQBroker, publisher: RocketMQPublisher
     ) -> tuple[RocketMQSubscriber, bool]:
-        """Returns a subscriber that gets the publisher's messages, and whether it is the application's own."""
+        """Returns a subscriber that gets the publisher's messages, and True if it belongs to the application."""
         for one in (subscriber for broker in self.brokers for subscriber in broker.subscribers):
             if isinstance(one, RocketMQSubscriber) and one.topic == publisher.topic and one.wants(publisher.tags):
                 return one, True
@@ -90,7 +90,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
 
 @contextmanager
 def _threads_work_for(time: VirtualTime) -> Iterator[None]:
-    """Lets no time pass while a thread of anyio works: FastStream runs handlers that are not async there, and more."""
+    """Stops the test's time while a thread of anyio works. FastStream runs handlers that are not async in such threads."""
     run_sync = anyio.to_thread.run_sync
 
     async def run_known(*arguments: Any, **options: Any) -> Any:
@@ -105,14 +105,14 @@ def _threads_work_for(time: VirtualTime) -> Iterator[None]:
 
 
 class _SettlingProducer(RocketMQProducer):
-    """Lets everything that follows from a test's message happen, but for what waits for time."""
+    """Waits until a message that the test publishes has been handled, except work that waits for a later time."""
 
     def __init__(self, rocketmq: RocketMQ, broker: RocketMQBroker) -> None:
         super().__init__(broker.config.broker_parser, broker.config.broker_decoder)
         self._rocketmq, self._context = rocketmq, broker.context
 
     async def publish(self, cmd: RocketMQCommand) -> SendResult:
-        """Sends the message, and lets it be handled unless a handler sends it: the test's own `publish` waits for both."""
+        """Sends the message, and waits until it is handled unless a handler sends it."""
         sent = await super().publish(cmd)
         if self._context.get_local("message") is None:
             await self._rocketmq.advance(seconds=A_MOMENT_S)
