@@ -114,7 +114,7 @@ async def test_apaches_broker_lists_shows_and_retries_and_cannot_dismiss(tmp_pat
             database.is_there = True
             await tool.said("dead-letters", "retry", "order-1")
             await until(lambda: attempts(inbox) == [0, 0])
-            assert "was retried already; --again" in await tool.refused("dead-letters", "retry", letter["offsetMessageId"])
+            assert "was already retried: use --again" in await tool.refused("dead-letters", "retry", letter["offsetMessageId"])
             await tool.said("dead-letters", "retry", "order-1", "--again")
             await until(lambda: attempts(inbox) == [0, 0, 0])
         last = inbox.messages[-1]
