@@ -1,4 +1,7 @@
-"""Markdown pages: links lead somewhere, names exist, figures are right, and lines fit. No test holds their wording."""
+"""Markdown pages: links lead somewhere, names exist, figures are right, lines fit, and a few words are gone everywhere.
+
+No test holds their wording.
+"""
 
 import ast
 import importlib.metadata
@@ -28,6 +31,26 @@ FOLDERS = sorted(
     for path in ROOT.iterdir()
     if path.is_dir() and path.name not in IGNORED and (path.name[0] != "." or path.name in {".github", ".ci"})
 )
+CODE = {
+    ".cfg",
+    ".css",
+    ".go",
+    ".html",
+    ".ini",
+    ".j2",
+    ".java",
+    ".js",
+    ".json",
+    ".py",
+    ".rs",
+    ".sh",
+    ".sql",
+    ".toml",
+    ".xml",
+    ".yml",
+    "",
+}
+"""How the names of files end that hold code, or what a program reads."""
 READMES = ("README.md", "README.zh.md")
 MAX_COLUMNS = 130
 FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2 *$\n?", re.DOTALL | re.MULTILINE)
@@ -151,29 +174,10 @@ def spans() -> Iterator[tuple[Path, str]]:
 @cache
 def words() -> frozenset[str]:
     """Returns each word of the tree that does not stand on a page, and the names of its files."""
-    kinds = {
-        ".cfg",
-        ".css",
-        ".go",
-        ".html",
-        ".ini",
-        ".j2",
-        ".java",
-        ".js",
-        ".json",
-        ".py",
-        ".rs",
-        ".sh",
-        ".sql",
-        ".toml",
-        ".xml",
-        ".yml",
-        "",
-    }
     found: set[str] = set()
     for path in tree():
         found |= {path.name, path.stem}
-        if path.suffix in kinds and path.name != "LICENSE":
+        if path.suffix in CODE and path.name != "LICENSE":
             found.update(re.findall(r"\w+", path.read_text(encoding="utf-8", errors="ignore")))
     return frozenset(found)
 
@@ -365,6 +369,36 @@ def test_it_says_how_many_packages_the_broker_brings(readme: str) -> None:
     project = tomllib.loads(text_of(ROOT / "broker" / "pyproject.toml"))["project"]
     said = re.findall(r"(\d+) (?:packages|个软件包)", text_of(ROOT / readme))
     assert said == [str(len(needed_by(project["dependencies"])))]
+
+
+# Words
+
+NOT_WORDS = re.compile(r"\b(an[e]w|whoev[e]r)\b", re.IGNORECASE)
+"""Archaic words: again, and anyone who or each client that, take their place."""
+NOT_BOUNDS = re.compile(r"(?<![A-Za-z_])_*(MOST|LONGEST|FEWEST|SHORTEST)_[A-Z]")
+"""Names of bounds begin with MAX_ or MIN_."""
+TEXTS = {*CODE, ".md"}
+
+
+def unreleased(changelog: str) -> str:
+    """Returns what is not released yet: what a release said stays as it was."""
+    return changelog.partition("## [Unreleased]")[2].partition("\n## [")[0]
+
+
+def lines_to_read() -> Iterator[tuple[Path, str]]:
+    """Yields the lines of all texts of the tree but those in Chinese."""
+    for path in tree():
+        if path.suffix in TEXTS and path.name != "LICENSE" and not path.name.endswith(".zh.md"):
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            for line in (unreleased(text) if path.name == "CHANGELOG.md" else text).splitlines():
+                yield path, line
+
+
+def test_no_text_has_an_archaic_word_and_no_bound_an_odd_name() -> None:
+    found = [
+        f"{name_of(path)}: {line.strip()}" for path, line in lines_to_read() if NOT_WORDS.search(line) or NOT_BOUNDS.search(line)
+    ]
+    assert found == []
 
 
 # Lines
