@@ -145,7 +145,7 @@ async def test_who_waits_learns_that_the_connection_ended(server: RemotingServer
         await waiting
 
 
-async def test_the_next_request_connects_anew(server: RemotingServer, client: RemotingClient, echo: Echo) -> None:
+async def test_the_next_request_reconnects(server: RemotingServer, client: RemotingClient, echo: Echo) -> None:
     await client.invoke(address(server), RequestCode.GET_MAX_OFFSET, HEADER)
     echo.connected[0].close()
     await until(lambda: not client.connections)

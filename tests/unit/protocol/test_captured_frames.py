@@ -185,7 +185,7 @@ def body_type(captured: Captured) -> type[Body] | None:
 
 
 @pytest.mark.parametrize("captured", [each for each in ALL if body_type(each)], ids=named)
-def test_a_body_says_the_same_when_written_anew(captured: Captured) -> None:
+def test_a_body_keeps_its_contents_when_encoded_again(captured: Captured) -> None:
     wanted = body_type(captured)
     assert wanted is not None
     data = captured.command().body

@@ -20,7 +20,7 @@ def test_no_two_requests_share_an_opaque() -> None:
     assert len(set(opaques)) == 1000
 
 
-def test_opaques_begin_anew_after_the_largest_and_pass_over_those_in_use() -> None:
+def test_opaques_wrap_around_after_the_largest_and_skip_those_in_use() -> None:
     pending = PendingRequests[str]()
     assert pending.add("long", 100) == 0
     pending._next_opaque = 2**31 - 1
@@ -57,8 +57,8 @@ def test_no_more_wait_than_the_limit() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "take", "expire"]), st.integers(0, 20)), max_size=60))
-def test_whoever_waits_is_told_once_and_by_one_alone(steps: list[tuple[str, int]]) -> None:
-    """Whatever the order of requests, answers and time: it is what a plain list of who waits would say."""
+def test_each_request_is_completed_exactly_once(steps: list[tuple[str, int]]) -> None:
+    """In any order of requests, responses and time, the result equals that of a plain list of waiting requests."""
     pending, waiting, now_ms = PendingRequests[int](), dict[int, int](), 0
     for number, (step, by) in enumerate(steps):
         if step == "add":

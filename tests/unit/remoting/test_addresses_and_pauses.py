@@ -35,7 +35,7 @@ def test_what_is_no_address_says_what_one_looks_like(address: str) -> None:
 
 
 @given(st.floats(0.001, 10), st.floats(10, 100), st.integers(1, 20))
-def test_pauses_double_up_to_the_longest_and_begin_anew_after_a_success(first: float, longest: float, failures: int) -> None:
+def test_pauses_double_up_to_the_maximum_and_start_over_after_a_success(first: float, longest: float, failures: int) -> None:
     backoff = Backoff(first, longest)
     pauses = [backoff.next_pause_s() for _ in range(failures)]
     assert pauses[0] == first

@@ -13,7 +13,7 @@ class Holder:
         self.is_open = False
 
 
-def test_whoever_holds_most_is_closed_when_all_together_hold_too_much() -> None:
+def test_the_largest_connection_is_closed_when_the_total_is_too_large() -> None:
     budget = MemoryBudget(100_000)
     small, large = Holder(budget, 30_000), Holder(budget, 60_000)
     last = Holder(budget, 20_000)
@@ -28,7 +28,7 @@ def test_as_many_are_closed_as_it_takes() -> None:
     assert [holder.is_open for holder in holders] == [True, True, True, False]
 
 
-def test_all_are_counted_anew_before_one_is_closed() -> None:
+def test_all_are_counted_again_before_one_is_closed() -> None:
     budget = MemoryBudget(100_000)
     drained, other = Holder(budget, 60_000), Holder(budget, 30_000)
     drained.held_bytes = 0

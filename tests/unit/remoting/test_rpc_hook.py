@@ -92,7 +92,7 @@ async def test_a_request_that_it_stops_has_no_frame(
     assert loop.waiting == []
 
 
-async def test_an_answer_that_it_stops_is_an_error_for_whoever_waits(requests: HookedRequests, hook: Hook) -> None:
+async def test_an_answer_that_it_stops_is_an_error_for_the_caller(requests: HookedRequests, hook: Hook) -> None:
     hook.after = ValueError()
     frame, answer = requests.new(33, HEADER, b"", 1000)
     answered(requests, frame)

@@ -36,7 +36,7 @@ async def test_an_error_is_logged_by_name_and_ends_nothing_else(caplog: pytest.L
     await tasks.stop()
 
 
-async def test_whoever_awaits_a_task_gets_its_error_and_the_log_does_not(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_awaiter_of_a_task_gets_its_error_and_the_log_does_not(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(ValueError, match="it is broken"):
         await Tasks().start("send", fail(), is_awaited=True)
     assert not caplog.records

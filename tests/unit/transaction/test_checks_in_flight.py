@@ -150,7 +150,7 @@ def test_nothing_is_kept_for_a_producer_that_left() -> None:
     assert not checks._owed
 
 
-def test_whoever_notes_the_counts_can_tell_that_they_changed() -> None:
+def test_a_change_of_the_counts_can_be_detected() -> None:
     checks = ChecksInFlight[str]()
     seen = [checks.changes]
     checks.asked("a", 1, 0)

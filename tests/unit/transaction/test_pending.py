@@ -182,7 +182,7 @@ def watched(table: PendingTransactions, until_ms: int | None) -> list[str]:
     return noted
 
 
-def test_whoever_sleeps_hears_once_that_a_half_message_is_due_sooner() -> None:
+def test_a_sleeper_is_woken_once_when_a_half_message_is_due_sooner() -> None:
     table = table_of((100, 6000))
     noted = watched(table, table.due_times.next_ms())
 
@@ -193,7 +193,7 @@ def test_whoever_sleeps_hears_once_that_a_half_message_is_due_sooner() -> None:
     assert noted == ["sooner"]
 
 
-def test_whoever_sleeps_without_an_end_hears_of_any_half_message() -> None:
+def test_a_sleeper_without_a_deadline_is_woken_by_any_half_message() -> None:
     table = table_of()
     noted = watched(table, None)
 
@@ -203,7 +203,7 @@ def test_whoever_sleeps_without_an_end_hears_of_any_half_message() -> None:
 
 
 @pytest.mark.parametrize("step_ms", [1_000_000, -1_000_000])
-def test_whoever_sleeps_while_the_clock_is_set_hears_of_what_is_due_sooner_by_the_new_one_and_of_nothing_else(
+def test_after_a_clock_change_a_sleeper_is_woken_only_by_what_is_due_sooner_on_the_new_clock(
     step_ms: int,
 ) -> None:
     table = table_of((100, 6000))
@@ -216,7 +216,7 @@ def test_whoever_sleeps_while_the_clock_is_set_hears_of_what_is_due_sooner_by_th
     assert noted == ["sooner"]
 
 
-def test_whoever_sleeps_hears_of_a_transaction_whose_decision_was_taken_back() -> None:
+def test_a_sleeper_is_woken_by_a_transaction_whose_decision_was_taken_back() -> None:
     table = table_of((100, 6000))
     settle(table, 100, 0)
     table.due_times.take_due(7000, 10)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 _EARLY_S: Final = 0.1
-"""Work within this time before a beat counts as done at the beat, because timers may fire slightly early."""
+"""A beat is due this many seconds before its time, because timers may fire slightly early."""
 
 
 class Rhythm:

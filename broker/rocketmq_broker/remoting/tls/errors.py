@@ -16,7 +16,7 @@ def words_of(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     reason = str(error.reason or "the connection was closed").lower().replace("_", " ")
-    return f"the peer says: {reason.partition('alert ')[2]}" if "alert " in reason else reason
+    return f"alert from the peer: {reason.partition('alert ')[2]}" if "alert " in reason else reason
 
 
 def is_about_certificate(error: ssl.SSLError) -> bool:

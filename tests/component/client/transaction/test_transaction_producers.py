@@ -94,7 +94,7 @@ async def test_without_a_decision_the_broker_asks_and_the_database_decides(rocke
         assert times == sorted(set(times))
 
 
-async def test_each_check_back_asks_the_listener_anew_until_it_can_decide(rocketmq: RocketMQ) -> None:
+async def test_each_check_back_asks_the_listener_again_until_it_can_decide(rocketmq: RocketMQ) -> None:
     class Undecided(Listener):
         def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
             state = super().check_local_transaction(message)
@@ -140,9 +140,7 @@ async def test_a_broker_that_refuses_transactions_keeps_the_local_transaction_fr
 
 
 @pytest.mark.parametrize("rocketmq_settings", [UNASKED], ids=["unasked"])
-async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself(
-    rocketmq_settings: object, rocketmq: RocketMQ
-) -> None:
+async def test_a_cancelled_caller_leaves_the_transaction_to_end_by_itself(rocketmq_settings: object, rocketmq: RocketMQ) -> None:
     inbox = Inbox()
     loop = asyncio.get_running_loop()
     waiting: list[asyncio.Task[object]] = []

@@ -35,7 +35,7 @@ async def test_an_error_of_the_connection_names_the_request(error: Exception) ->
     assert not isinstance(unreachable.value, RequestTimedOut)
 
 
-async def test_whoever_wants_success_gets_an_error_with_the_brokers_words() -> None:
+async def test_a_call_that_requires_success_raises_an_error_with_the_brokers_remark() -> None:
     peers = Peers(a=lambda request: answer(ResponseCode.NO_PERMISSION, remark="go away"))
     with pytest.raises(BrokerError, match="broker a:1 answered code 16: go away") as refused:
         await ask_for_success(peers.as_remoting(), "a:1", CODE, timeout_ms=5)

@@ -47,7 +47,7 @@ def test_a_topic_that_its_first_message_creates_has_no_more_queues_than_asked_fo
     assert len(publish_queues("t", route(("a", 7, 2, 8)), at_most=4)) == 2
 
 
-def test_a_topic_in_global_order_keeps_its_queues_whoever_is_up() -> None:
+def test_a_topic_in_global_order_keeps_its_queues_when_brokers_go_down() -> None:
     ordered = route(("a", 6, 8, 8), order_topic_conf="a:1;gone:2")
     assert publish_queues("t", ordered) == [MessageQueue("t", "a", 0), MessageQueue("t", "gone", 0), MessageQueue("t", "gone", 1)]
 

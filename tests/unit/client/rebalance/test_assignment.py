@@ -40,7 +40,7 @@ class Consumption:
         pass
 
 
-async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_queue_whose_pull_loop_failed_is_restarted_at_the_same_offset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assignment_module, "RESTART_DELAY_S", 0.0)
     store, begun, moved = Store(), [], asyncio.Event()
 

@@ -127,7 +127,7 @@ async def test_a_transaction_that_is_being_looked_at_is_not_looked_at_twice(runn
     assert listener.asked == ["T7", "T7"]
 
 
-async def test_a_broker_that_asks_anew_after_a_restart_gets_the_answer(runners: Runners) -> None:
+async def test_a_broker_that_asks_again_after_a_restart_gets_the_answer(runners: Runners) -> None:
     listener, before, after = Listener(), Connection(), Connection()
     listener.gate.clear()
     check_back = answers(listener, runners)

@@ -173,7 +173,7 @@ async def test_a_decision_that_does_not_arrive_is_left_to_the_check_back(caplog:
     await producer.shutdown()
 
 
-async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself() -> None:
+async def test_a_cancelled_caller_leaves_the_transaction_to_end_by_itself() -> None:
     broker, listener = Broker(), SlowListener()
     producer = running(listener, broker)
     waiting = asyncio.ensure_future(producer.send_message_in_transaction(MESSAGE))
