@@ -68,7 +68,7 @@ class DecisionWatch:
             )
 
 
-class FrameRecorder:
+class FrameJournal:
     """Records messages, decisions, check-backs and deliveries in a history, for the failure report."""
 
     def __init__(self, history: History, names: Mapping[str, str]) -> None:

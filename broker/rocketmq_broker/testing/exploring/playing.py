@@ -14,7 +14,7 @@ from rocketmq_broker.testing.exploring.crash_points import CrashPoints
 from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan
 from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed
 from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
-from rocketmq_broker.testing.exploring.frame_watch import DecisionWatch, FrameRecorder
+from rocketmq_broker.testing.exploring.frame_watch import DecisionWatch, FrameJournal
 from rocketmq_broker.testing.exploring.real_python import python_of_the_world
 from rocketmq_broker.testing.exploring.requests import CustomerRequests
 from rocketmq_broker.testing.exploring.rest import unsettled_at
@@ -222,7 +222,7 @@ class ExploredPlay:
         world = self._world
         names = {machine.address: name for name, machine in world.machines.items()}
         if self._is_recorded:
-            world.network.observe(FrameRecorder(world.history, names).see)
+            world.network.observe(FrameJournal(world.history, names).see)
         world.network.observe(DecisionWatch(names, self._points.decides, self._fail).see)
         note_error = world.loop.on_error
 
