@@ -1,4 +1,4 @@
-"""HTTP connections with time limits for their clients: silent, slow and idle ones make room for others."""
+"""HTTP connections with time limits for clients. Silent, slow and idle connections are closed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
 class ConnectionTurn(Enum):
-    """The party whose turn it is on a connection, and its task."""
+    """What a connection is waiting for."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"
@@ -23,14 +23,14 @@ class ConnectionTurn(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """The time limits, in seconds, for each turn of a client. Bytes that trickle in do not prolong them."""
+    """The time limits in seconds for each turn of a client. Single bytes do not extend them."""
 
     to_ask_s: float = 60.0
     to_end_request_s: float = 20.0
     to_read_answer_s: float = 60.0
 
     def limit_s(self, turn: ConnectionTurn) -> float | None:
-        """Returns the client's limit; None if it is not the client's turn."""
+        """Returns the client's time limit, or None if it is not the client's turn."""
         if turn is ConnectionTurn.TO_ASK:
             return self.to_ask_s
         if turn is ConnectionTurn.TO_END_REQUEST:
@@ -51,9 +51,9 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     patience: Patience
     now_s: Callable[[], float]
-    """A clock that is never set back."""
+    """A monotonic clock."""
     crowd: int
-    """With more connections than these each new one takes the place of another."""
+    """The number of connections above which each new one closes the longest waiting one."""
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         super().__init__(server, sock, addr, adj, map=map)
@@ -81,7 +81,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def turn(self) -> ConnectionTurn:
-        """The present turn."""
+        """The current turn."""
         if self.total_outbufs_len:
             return ConnectionTurn.TO_READ_ANSWER
         if self.requests:
@@ -90,7 +90,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def waiting_since_s(self) -> float:
-        """The start of the present turn, by `now_s`."""
+        """The start of the current turn, by `now_s`."""
         return self._since_s
 
     def _cut_off(self) -> None:
@@ -101,12 +101,12 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
 
 def _make_room(channels: Iterable[PatientChannel]) -> None:
-    """Closes the connection that has waited longest. Spares those that work or read an answer."""
+    """Closes the longest waiting connection, except those with a running request or an unread answer."""
     waiting = [one for one in channels if one.turn in _FIRST_TO_GO and not one.will_close]
     if waiting:
         min(waiting, key=lambda one: one.waiting_since_s).will_close = True
 
 
 def patient_channel(patience: Patience, crowd: int, now_s: Callable[[], float]) -> type[PatientChannel]:
-    """Returns the class of a server's connections, with the server's limits."""
+    """Returns the connection class for a server with these limits."""
     return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd, "now_s": staticmethod(now_s)})

@@ -17,11 +17,11 @@ from service_runtime.http.listening import listen_on
 from service_runtime.settings.common import HttpSettings
 
 _MAX_BODY_BYTES: Final = 1024 * 1024
-"""Beyond that the connection is closed; below, the application's own limit gives a readable answer."""
+"""Maximum size of a body. A larger one closes the connection; the application's lower limit answers with a problem."""
 _MAX_HEADER_BYTES: Final = 64 * 1024
 _MAX_CONNECTIONS: Final = 1_000
 _CROWDED: Final = 0.9
-"""The share of the most connections from which waiting clients make room. waitress accepts none beyond the most."""
+"""The share of the connection limit above which the longest waiting connections are closed."""
 _LOOK_EVERY_S: Final = 0.02
 _THREADS_END_WITHIN_S: Final = 1.0
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """Waitress in its own thread. Creating it takes the port; `start` serves requests."""
+    """Waitress in its own thread. The constructor binds the port, and `start` serves requests."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class HttpServer:
 
     @classmethod
     def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
-        """Returns the server of a service, by its settings. Raises CannotStart."""
+        """Returns a service's server with its settings. Raises CannotStart."""
         return cls(
             app,
             world,
@@ -93,10 +93,10 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Accepts no more connections; returns when all requests are answered, or after the stop time-out.
+        """Stops accepting connections, and returns when all requests are answered or after the stop time-out.
 
-        It closes each connection without a running request. So a client's next connection finds another instance. A second stop
-        does nothing.
+        Closes each connection without a running request, so that clients reconnect to another instance. A second call does
+        nothing.
         """
         if self._is_stopped:
             return
@@ -118,16 +118,16 @@ class HttpServer:
             self._in_loop(self._end_loop)
             self._thread.join(_THREADS_END_WITHIN_S)
 
-    def _in_loop(self, deed: Callable[[], None]) -> None:
-        """Runs the deed in the thread of waitress's loop.
+    def _in_loop(self, action: Callable[[], None]) -> None:
+        """Runs an action in the thread of waitress's loop.
 
-        The deed waits until its own wake-up is done: it may close the trigger, and an earlier deed may have woken the loop.
+        The action waits until its wake-up is done, because it may close the trigger, and an earlier action may wake the loop.
         """
         is_woken = threading.Event()
 
         def do() -> None:
             is_woken.wait()
-            deed()
+            action()
 
         try:
             self._listeners[0].trigger.pull_trigger(do)
@@ -144,7 +144,7 @@ class HttpServer:
                 connection.will_close = True
 
     def _end_loop(self) -> None:
-        """Closes the last open objects, which ends the loop. Not earlier: working threads need them to wake the loop."""
+        """Closes the last open objects, which ends the loop. Working threads need them until then to wake the loop."""
         for listener in self._listeners:
             listener.trigger.close()
 
@@ -153,7 +153,7 @@ class HttpServer:
 
 
 def _connection_limit() -> int:
-    """Returns the number of connections for the available files; databases and the broker need some as well."""
+    """Returns the number of connections that the limit of open files allows. Databases and the broker need some files, too."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, files // 2)
 

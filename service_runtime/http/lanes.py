@@ -1,7 +1,7 @@
-"""Lanes: limits of the requests of one kind in work, so that one kind that hangs leaves threads for the others.
+"""Lanes: limits on concurrent requests of one kind, so that hanging requests of one kind leave threads for others.
 
-An order that waits for a hanging broker keeps a thread for seconds. Without lanes enough of them keep all threads, and nobody can
-read an order, nor ask whether the service lives. A request for a full lane is answered 503 at once.
+An order that waits for a hanging broker occupies a thread for seconds. Without lanes such orders could occupy all threads, and
+health checks and reads would fail. A request for a full lane is answered with 503 at once.
 """
 
 import threading
@@ -13,37 +13,37 @@ from flask import Flask, Response, g, request
 from service_runtime.http.problems import problem_response
 
 CHECKS_AT_ONCE: Final = 4
-"""Health checks that ask databases and brokers, and so may hang with them."""
+"""Maximum number of concurrent health checks that query databases and brokers, and so may hang with them."""
 CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
-"""Threads for those checks, for one request that reads, and for /livez, which asks no lane: it always has a thread."""
+"""Threads for those checks, for one reading request, and for /livez, which has no lane."""
 
 _RETRY_AFTER_S: Final = 1
 
 
 class RequestLane:
-    """At most `limit` requests at once; safe to use from several threads."""
+    """A limit of `limit` concurrent requests. Thread-safe."""
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
-        """`title` and `detail` are the answer to a request for a full lane."""
+        """`title` and `detail` are the problem returned for a full lane."""
         self.limit = limit
         self.title = title
         self.detail = detail
         self._free = threading.BoundedSemaphore(limit)
 
     def enter(self) -> bool:
-        """Enters if there is room, and returns whether there was. Does not wait."""
+        """Enters the lane without waiting. Returns False if it is full."""
         return self._free.acquire(blocking=False)
 
     def leave(self) -> None:
-        """Leaves room for another request."""
+        """Leaves the lane."""
         self._free.release()
 
 
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
-    """Returns the lane of each route: a service's own lanes, one for health checks, and one for all other routes.
+    """Returns the lane of each route: the service's lanes, one lane for health checks, and one for all other routes.
 
-    The last one has the rest of the server's `threads`.
+    The last one has the remaining `threads` of the server.
     """
     limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
     reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
@@ -54,7 +54,7 @@ def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int
 
 
 def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
-    """Passes each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
+    """Passes each request through the lane of its method and route, such as "GET /orders/<order_id>". Others are not limited."""
 
     def enter() -> Response | None:
         lane = lane_of.get(_route())
@@ -75,6 +75,6 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
 
 
 def _route() -> str:
-    """Returns the method and the route of the request; a HEAD counts as a GET."""
+    """Returns the request's method and route. A HEAD counts as a GET."""
     method = "GET" if request.method == "HEAD" else request.method
     return f"{method} {request.url_rule.rule if request.url_rule else ''}"

@@ -1,4 +1,4 @@
-"""Listening sockets for a name or an address, on each address of the name."""
+"""Opens listening sockets on each address of a host name."""
 
 import errno
 import logging
@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 def listen_on(host: str, port: int) -> list[socket.socket]:
-    """Returns one socket for each address of the host, all on one port; port 0 picks one that is free on all.
+    """Returns one socket for each address of the host, all on one port. Port 0 chooses a port that is free on all of them.
 
-    `localhost` is mostly 127.0.0.1 and ::1: callers that try one do not find a server on the other. An address that the machine
-    lacks (::1 where IPv6 is off) is left out with a warning. Raises CannotStart.
+    `localhost` is usually 127.0.0.1 and ::1, and clients may try only one of them. An address that the machine does not have (::1
+    without IPv6) is skipped with a warning. Raises CannotStart.
     """
     addresses = _addresses(host, port)
     for last_try in [False] * (_TRIES_FOR_A_COMMON_PORT - 1) + [True]:

@@ -10,7 +10,7 @@ CELLS = [(moment, victim) for moment in Moment for victim in Victim]
 
 
 class PoliteOrderService(OrderService):
-    """Tells a customer who repeats the request that the order is placed."""
+    """An order service that answers a repeated request with the placed order."""
 
     async def place(self, order_id: str, thing: str) -> str:
         heard = await super().place(order_id, thing)

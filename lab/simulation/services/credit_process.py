@@ -76,7 +76,7 @@ class CreditProcess:
         await self.process.start_thread(self._start)
 
     async def stop(self) -> None:
-        """Leaves the groups, as a service does that is told to stop."""
+        """Leaves the groups, like a service that is stopped."""
         await self.process.start_thread(self._stop)
 
     def _start(self) -> None:
