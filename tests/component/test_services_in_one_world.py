@@ -59,8 +59,8 @@ class AtOnce:
         return list(self.ledger.credit(credits))
 
 
-class NoTeller:
-    def tell(self, order_id: str, article: str) -> None:
+class NoReporter:
+    def report(self, order_id: str, article: str) -> None:
         raise AssertionError("nothing is short")
 
 
@@ -104,7 +104,7 @@ async def trade(rocketmq: RocketMQ, world: World, orders: Engine, credits: Engin
     first = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
     for group, listener in (
         ("credit_service", CreditingListener(AtOnce(Ledger(credits, world)))),
-        ("inventory_service", ShippingListener(room, NoTeller(), doubts)),
+        ("inventory_service", ShippingListener(room, NoReporter(), doubts)),
     ):
         await rocketmq.consumer(group, order_created.TOPIC, listener, tags=order_created.TAG, consume_from_where=first)
     for _ in range(2):

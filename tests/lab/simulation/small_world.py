@@ -128,10 +128,10 @@ class _SaysCommit:
         return LocalTransactionState.COMMIT_MESSAGE
 
 
-class _Untold:
-    """The order service is told by the world's own cancellation."""
+class _NoReporter:
+    """Reports nothing, because the world cancels the order itself."""
 
-    def tell(self, order_id: str, article: str) -> None:
+    def report(self, order_id: str, article: str) -> None:
         assert article == "tea"
 
 
@@ -258,7 +258,7 @@ class _Trade:
         doubts = Doubts(Holds(now_s=self.world.steady_s), 1, self.world.steady_s)
         listeners = (
             CreditingListener(_LedgerAtOnce(Ledger(self.small.credits, self.world), self.wrong.forgets)),
-            ShippingListener(room, _Untold(), doubts),
+            ShippingListener(room, _NoReporter(), doubts),
         )
         for group, listener in zip(GROUPS, listeners, strict=True):
             consumer = await self.rocketmq.consumer(
