@@ -189,7 +189,7 @@ async def test_a_refused_handle_says_so_by_the_name_of_its_code(client: ApiClien
     (message,) = await receive(client)
     assert await ack(client, message) == [api.OK]
     changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(30))
-    assert changed.status.message.startswith("INVALID_RECEIPT_HANDLE: the message 0 of queue")
+    assert changed.status.message.startswith("INVALID_RECEIPT_HANDLE: message 0 of queue")
 
 
 @pytest.mark.parametrize("invisible_s", [0, 9.999])
@@ -279,7 +279,7 @@ async def test_a_group_that_acknowledges_nothing_is_refused_in_words(rocketmq: R
         serving.popping.check_points.hidden.hide(CheckPoint(entry, -1 - queue_id))
     status = await refused(client, long_polling_timeout=seconds(5))
     assert status.code == api.TOO_MANY_REQUESTS
-    assert "the group group has 100000 messages of topic orders in hand" in status.message
+    assert "too many unacknowledged messages in topic orders: group group has 100000" in status.message
     other = await client.stream(
         "ReceiveMessage",
         group=api.Resource(name="other"),
