@@ -1,4 +1,4 @@
-"""RocketMQ for tests: a broker and a name server in the test's process, with a clock that the test controls.
+"""RocketMQ for tests. A broker and a name server run in the test's process, with a clock that the test controls.
 
 With pytest, use the plugin's fixture `rocketmq`. Without it, write `async with RocketMQ() as rocketmq:` or
 `with SyncRocketMQ() as rocketmq:`.

@@ -1,4 +1,4 @@
-"""Commands for tests in other languages: the methods of `RocketMQ` as HTTP paths with JSON."""
+"""Offers the methods of `RocketMQ` over HTTP with JSON, for tests in other languages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG_METHOD: Final = 405
 FAILED: Final = 409
 
 MAX_DAYS: Final = 400
-"""The maximum number of days in one `advance`. All timers fire in that time, so a larger number is probably a mistake."""
+"""The maximum number of days in one `advance`. Every timer due in that time fires, so a larger number is probably a mistake."""
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _TRUTHS: Final[Mapping[bool | str, bool]] = {True: True, "true": True, False: False, "false": False}
 
@@ -46,7 +46,7 @@ class _Command:
 
 
 class Control:
-    """Executes commands. GET queries, POST changes. Arguments are in the query string or in a JSON object in the body."""
+    """Executes commands: GET for queries, POST for changes. Arguments are in the query string or in a JSON object in the body."""
 
     def __init__(self, rocketmq: RocketMQ) -> None:
         """`rocketmq` must be running."""
@@ -212,4 +212,4 @@ _COMMANDS: Final = {
         _Command(RocketMQ.restart),
     ),
 }
-"""The commands by HTTP method and name."""
+"""Maps each HTTP method to its commands, keyed by name."""

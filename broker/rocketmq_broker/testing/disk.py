@@ -12,7 +12,7 @@ from typing import Final
 from rocketmq_broker.store.files import FileSystem
 
 _NOWHERE: Final = -1
-"""The descriptor for a file that a killed broker creates."""
+"""The file descriptor that a killed broker gets for a file that it tries to create."""
 
 
 class Disk:

@@ -1,4 +1,4 @@
-"""A broker for one test run, in its own process: `python -m rocketmq_broker --ephemeral`. Its store is in memory."""
+"""Runs a broker for one test run, with a store in memory: `python -m rocketmq_broker --ephemeral`."""
 
 from __future__ import annotations
 

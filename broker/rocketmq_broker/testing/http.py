@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
 _TIMEOUT_S: Final = 10.0
-"""The time limit for receiving a request's head, and again for its body."""
+"""The time limit for receiving a request's head. Receiving the body has the same limit."""
 _MAX_HEAD_LENGTH: Final = 16 * 1024
 _MAX_BODY_LENGTH: Final = 64 * 1024
 _HOSTS: Final = KnownHosts(LOOPBACK)
@@ -77,14 +77,14 @@ class ControlServer:
 
 
 def _parsed(head: str) -> tuple[str, str, dict[str, str]]:
-    """Parses method, target and headers. Raises ValueError."""
+    """Returns the method, the target and the headers by lower-case name. Raises ValueError for a malformed head."""
     first, *lines = head.rstrip("\r\n").split("\r\n")
     method, target, _ = first.split(" ")
     return method, target, {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _body_length(headers: dict[str, str]) -> int:
-    """Returns the length of the body. Raises ValueError."""
+    """Returns the body's length in bytes, from Content-Length. Raises ValueError if it is invalid or too large."""
     length = int(headers.get("content-length", "0"))
     if not 0 <= length <= _MAX_BODY_LENGTH:
         raise ValueError(f"body too long: {length} bytes, at most {_MAX_BODY_LENGTH}")
@@ -92,7 +92,7 @@ def _body_length(headers: dict[str, str]) -> int:
 
 
 def _arguments(target: str, body: bytes) -> Arguments:
-    """Returns the arguments of query and body. Raises ValueError."""
+    """Returns the arguments from the query string and the JSON body. Raises ValueError if the body is not a JSON object."""
     try:
         given: Json = msgspec.json.decode(body) if body.strip() else {}
     except UNREADABLE_JSON as error:

@@ -20,13 +20,13 @@ from rocketmq_broker.remoting.tasks import RepeatedCall
 from rocketmq_broker.testing.virtual_time import VirtualTime
 
 QUIET_S: Final = 1200.0
-"""How long time passes normally before and after each skip: longer than all time-outs of connections, clients and locks."""
+"""The time that passes normally before and after each skip. It exceeds all time-outs of connections, clients and locks."""
 MIN_LEAP_S: Final = 3600.0
 """A skip is a multiple of this time, which is a multiple of all intervals, so that maintenance keeps its schedule."""
 MAX_INTERVAL_S: Final = 300.0
 """A timer that is due later than this never counts as maintenance."""
 _LOOKED_BACK_S: Final = 50 * 3600.0
-"""How far back statistics are needed: hourly for a day, and at the midnight before the last one."""
+"""How far into the past samples of statistics are needed: hourly for a day, and one at the midnight before that."""
 _STEP_S: Final = 0.001
 _AFTER_ARRIVAL_S: Final = 0.05
 
@@ -45,7 +45,7 @@ _CALLS: Final = frozenset(
         "the store's lock",
     }
 )
-"""The names of the broker's and the name server's repeated calls."""
+"""The names of the periodic maintenance calls of broker and name server."""
 _SAMPLES: Final = frozenset({"figures of topics and groups", "statistics"})
 _IN_STEP: Final = -1
 _TASKS: Final = {
@@ -62,7 +62,10 @@ _TASKS: Final = {
     ("offsets to disk", "Broker._keep_offsets"): _IN_STEP,
     ("retention", "StoreCleaner.run"): _IN_STEP,
 }
-"""The order in which tasks fire after a skip, by the beginning of the task's name and its coroutine."""
+"""Maps maintenance tasks to the order in which they fire after a skip.
+
+A task is identified by the beginning of its name and of its coroutine's name.
+"""
 
 
 class _Maintenance(NamedTuple):

@@ -82,7 +82,7 @@ class Interceptor:
         self._peers_outside: set[str] = set()
         self._heartbeats: dict[Connection, RemotingCommand] = {}
         self._asked_outside: dict[tuple[str, str | None], float] = {}
-        """The end of the wait, in real time, for each unanswered check-back, by outside producer and transaction."""
+        """Maps the outside producer and the transaction of an unanswered check-back to the end of the wait, in real time."""
 
     # requests
 
@@ -218,7 +218,7 @@ class Interceptor:
             like_apache.on_connected(connection)
 
     def repeat_heartbeats(self) -> None:
-        """Repeats the latest heartbeat of each outside client, because these use real time."""
+        """Repeats the latest heartbeat of each outside client, because outside clients send heartbeats in real time."""
         for connection, heartbeat in list(self._heartbeats.items()):
             connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
 
@@ -241,7 +241,7 @@ class Interceptor:
         return tapped
 
     def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
-        """Returns the frames to send: all but those lost to a fault."""
+        """Returns the frames to send, without those lost to a fault."""
         if not self._pulls and len(data) < _LENGTH_SIZE:
             return data
         kept = []

@@ -75,7 +75,7 @@ class MemoryNetwork:
         return listener
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Connects in memory if a server listens on the port there, without TLS; otherwise through a socket."""
+        """Connects in memory if a server of this network listens on the port and TLS is off; otherwise through a socket."""
         listener = self._listeners.get(port) if host in _LOCAL_HOSTS else None
         if listener is not None and listener.is_listening and tls is None:
             return self._connected(new_protocol(), listener, port)

@@ -15,7 +15,7 @@ from rocketmq_broker.testing.virtual_time import VirtualTime
 T = TypeVar("T")
 
 IS_ASSERTION: Final = methodcaller("errisinstance", AssertionError)
-"""The value of `__tracebackhide__` in a module: pytest then shows the test's failing line and hides the module's lines."""
+"""Assigned to `__tracebackhide__` in a module, so that pytest shows the test's failing line and hides the module's lines."""
 
 
 class Query(Awaitable[T], Generic[T]):
@@ -41,7 +41,7 @@ class Query(Awaitable[T], Generic[T]):
 
 __tracebackhide__ = IS_ASSERTION
 MOMENT_S: Final = 0.01
-"""A time longer than any delay that only batches work, such as the flush of a COMMIT."""
+"""The time by which a query advances the clock. It exceeds any delay for batching work, such as the flush of a COMMIT."""
 
 
 class Queries(ABC):
@@ -55,14 +55,14 @@ class Queries(ABC):
         """Returns the inspection of the running broker. Raises RuntimeError if it is not running."""
 
     def pending(self, word: str | None = None) -> Query[list[Transaction]]:
-        """Queries the undecided transactions; with a word, those with that id or key."""
+        """Queries the undecided transactions, or only those with the id or key `word`."""
         return self._query(
             f"pending({_argument(word)})",
             lambda inspection: [one for one in inspection.pending() if word is None or one.is_named(word)],
         )
 
     def decided(self, word: str | None = None) -> Query[list[Transaction]]:
-        """Queries the transactions that are committed, rolled back or discarded; with a word, those with that id or key."""
+        """Queries the committed, rolled back and discarded transactions, or only those with the id or key `word`."""
         return self._query(
             f"decided({_argument(word)})",
             lambda inspection: [

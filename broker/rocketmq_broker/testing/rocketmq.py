@@ -1,4 +1,4 @@
-"""RocketMQ for one test: a name server and a broker in the test's event loop, with a simulated clock, network and disk."""
+"""Runs a name server and a broker in the test's event loop, with a simulated clock, network and disk."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ T = TypeVar("T")
 
 __tracebackhide__ = IS_ASSERTION
 REPEATABLE_START_MS: Final = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: the initial time of a test with a seed."""
+"""The initial time of a test with a seed: 2026-01-01T00:00:00Z in milliseconds since the epoch."""
 LOOK_EVERY_S: Final = 0.1
 PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
     max_sleep_s=math.inf,
 )  # fmt: skip
-"""Long intervals for maintenance, to make the test's time cheap. The wall clock is never compared: it is the steady clock."""
+"""Long maintenance intervals, so that simulated time passes quickly. The wall clock and the steady clock are the same clock."""
 HEARTBEAT_S: Final = 30.0
 """The interval of clients' heartbeats."""
 OUTSIDE_S: Final = 0.02
@@ -223,7 +223,10 @@ class RocketMQ(Queries):
     async def wait_until(
         self, condition: Callable[[], T | Awaitable[T]], *, seconds: float = 60, minutes: float = 0, what: str = ""
     ) -> T:
-        """Advances the clock until the condition holds. Returns its value. Raises AssertionError if the time is over before."""
+        """Advances the clock until the condition holds, and returns the condition's value.
+
+        Raises AssertionError if it does not hold within `seconds` and `minutes`. `what` names the condition in the error.
+        """
         self.time.wanted()
         end_s = self.time.elapsed_s + seconds + 60 * minutes
         while True:
@@ -382,7 +385,7 @@ class RocketMQ(Queries):
         return Inspection(self._active_interceptor.broker, self._running.identity.name)
 
     async def _serve_outside_clients(self) -> None:
-        """Gives outside clients a moment of real time. Their answers to check-backs have been waited for before."""
+        """Waits a moment of real time for outside clients. The caller has already waited for their answers to check-backs."""
         if self._network.clients_outside:
             await asyncio.sleep(OUTSIDE_S)
 

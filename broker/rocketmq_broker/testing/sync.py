@@ -165,9 +165,10 @@ class SyncRocketMQ:
     settle = _awaited(RocketMQ.settle)
 
     def wait_until(self, condition: Callable[[], T], *, seconds: float = 60, minutes: float = 0, what: str = "") -> T:
-        """Advances the clock until the condition holds. Returns its value. Raises AssertionError if the time is over before.
+        """Advances the clock until the condition holds, and returns the condition's value.
 
-        The condition is called on the test's thread.
+        Raises AssertionError if it does not hold within `seconds` and `minutes`. `what` names the condition in the error. The
+        condition is called on the test's thread.
         """
         wait_s = seconds + 60 * minutes
         end_s = self.elapsed_s + wait_s
@@ -200,7 +201,7 @@ class SyncRocketMQ:
         finally:
             self.release_check_backs()
 
-    # questions
+    # queries
 
     pending = _awaited(RocketMQ.pending)
     decided = _awaited(RocketMQ.decided)

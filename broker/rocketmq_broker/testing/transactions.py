@@ -121,7 +121,10 @@ class Inspection:
         return [] if online.message_model is MessageModel.BROADCASTING else sorted(online.subscription_table)
 
     def count_unhandled(self, group: str, topic: str | None = None) -> int:
-        """Returns the number of messages that the group has not consumed, of the topic or of all topics with its offsets."""
+        """Returns the number of messages that the group has not consumed.
+
+        Counts the messages of the topic, or without a topic those of all topics for which the group has offsets.
+        """
         header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
         stats = ConsumeStats.decode(self._ask(RequestCode.GET_CONSUME_STATS, header).body)
         return sum(offsets.broker_offset - offsets.consumer_offset for offsets in stats.offset_table.values())

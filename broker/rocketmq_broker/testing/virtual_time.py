@@ -31,7 +31,7 @@ NS_IN_S: Final = 1_000_000_000
 MAX_WORK_S: Final = 1.0
 """The real seconds after which a working thread is assumed to wait for an event that needs virtual time to pass."""
 MAX_UNASKED_S: Final = 3600
-"""The maximum time that passes for a waiting test without `advance`. A longer wait is assumed to be endless."""
+"""The maximum seconds of virtual time that pass for a waiting test without `advance`. A longer wait is assumed to be endless."""
 LOOK_OUTSIDE_EVERY: Final = 16
 """During `advance`, sockets are polled once in this many turns of the loop: polling takes longer than firing a timer."""
 _LOOP_BEGINS_S: Final = 1_000_000
@@ -106,7 +106,7 @@ class VirtualTime:
     # moving the time
 
     async def advance(self, seconds: float) -> None:
-        """Advances the clock. On return all timers due have fired, and all work is done. Raises ValueError."""
+        """Advances the clock. On return all timers due have fired, and all work is done. Raises ValueError if negative."""
         if not seconds >= 0:
             raise ValueError(f"seconds must not be negative: {seconds}")
         self._unasked_ns = 0

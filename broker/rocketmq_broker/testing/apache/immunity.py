@@ -1,7 +1,7 @@
-"""CHECK_IMMUNITY_TIME_IN_SECONDS on Apache's broker, which scans an immune half message at each interval nevertheless.
+"""Imitates how Apache's broker handles CHECK_IMMUNITY_TIME_IN_SECONDS: it also scans immune half messages at each interval.
 
-Each scan rewrites the half message and raises TRANSACTION_CHECK_TIMES, although no check-back is sent. So an immunity of many
-intervals uses up the checks (TransactionalMessageServiceImpl.check).
+Each scan rewrites the half message and increments TRANSACTION_CHECK_TIMES, although no check-back is sent. So an immunity of
+many intervals uses up the checks (TransactionalMessageServiceImpl.check).
 
     half message     scan         scan         scan         scan
     |----------------|------------|------------|------------|-------> time
@@ -23,23 +23,23 @@ _MOMENT_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Immunity:
-    """The time during which a transaction is not checked."""
+    """The period after the arrival of a half message in which its transaction is not checked."""
 
     begun_s: float
     seconds: int
 
     @property
     def end_s(self) -> float:
-        """The end of the immunity."""
+        """The time at which the immunity ends, in seconds."""
         return self.begun_s + self.seconds
 
     def covers(self, now_s: float) -> bool:
-        """Returns whether the transaction is immune to checks at that time."""
+        """Returns whether the transaction is immune to checks at the time `now_s`."""
         return now_s < self.end_s - _MOMENT_S
 
 
 def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
-    """Returns the immunity of a half message that arrives at `now_s`, or None if it has no valid one."""
+    """Returns the immunity of a half message that arrives at `now_s`, or None if its properties set no valid immunity."""
     text = props.find(encoded_properties, _NAME)
     try:
         seconds = int(text) if text is not None else -1
@@ -49,7 +49,7 @@ def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
 
 
 def with_check_interval(interval_s: float, encoded_properties: bytes) -> bytes:
-    """Returns properties that make this broker scan the half message at each interval, as Apache's does."""
+    """Returns the properties, changed so that this broker scans the half message at each check interval like Apache's."""
     return props.put(encoded_properties, _NAME, str(max(1, int(interval_s))))
 
 

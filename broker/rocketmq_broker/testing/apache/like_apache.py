@@ -1,4 +1,4 @@
-"""Imitates Apache's broker: second outcomes, check-backs that count without being sent, and its choice of producers.
+"""Imitates how Apache's broker checks and decides transactions.
 
 This broker gives a transaction one outcome, counts a check-back only once it was sent, and prefers the producer that sent the
 half message. Apache's broker differs as follows:
@@ -45,7 +45,7 @@ _BORN_HOST: Final = host_bytes("127.0.0.1", 0)
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A decision whose op message may still be unwritten."""
+    """A decision, which is lost in a crash until its op message is written."""
 
     at_s: float
     key: str
@@ -91,7 +91,10 @@ class LikeApache:
     # start and stop
 
     def broker_stopped(self, *, is_killed: bool) -> None:
-        """Handles the broker's stop. A killed broker loses decisions without op messages, and checks those after its restart."""
+        """Handles the broker's stop.
+
+        A killed broker loses the decisions without op messages. It checks their transactions again after its restart.
+        """
         self._is_shut = True
         self._forget_written()
         if is_killed:
@@ -123,7 +126,7 @@ class LikeApache:
         connection.born_host = _BORN_HOST
 
     def on_half_message(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
-        """Handles a half message. Its group's checks count from now, even without producers. Returns the properties to store."""
+        """Returns the properties to store with a half message. From now on, checks of its group count even without producers."""
         if group not in self._groups:
             self._groups[group] = None
             self._send_heartbeat()
@@ -154,7 +157,7 @@ class LikeApache:
         return True
 
     def search_offset(self, request: RemotingCommand) -> bytes | None:
-        """Returns the answer to a search by time, or None if the broker is to answer. Raises ProtocolError."""
+        """Returns the response to a search by time, or None if the broker should respond as usual. Raises ProtocolError."""
         if not self._release.finds_next_offset:
             return None
         header = request.decode_header(SearchOffsetRequestHeader)
@@ -169,7 +172,7 @@ class LikeApache:
     # check-backs
 
     def on_check(self, peer: str, header: CheckTransactionStateRequestHeader, key: str) -> bool:
-        """Counts a check-back to the producer at that address. Returns False if the message is immune and it must not be sent."""
+        """Counts a check-back to the producer at that address. Returns False if the message is immune, so that it is not sent."""
         if self._copies.is_asked(key):
             return True
         self._checks[key] += 1
@@ -197,7 +200,7 @@ class LikeApache:
         return True
 
     def _note_decision(self, header: EndTransactionRequestHeader, key: str) -> None:
-        """Records a decision about the first copy. Schedules checks of a second copy, which may exist or still be written."""
+        """Records a decision about the first copy. Schedules checks of the second copy, which may be written already or later."""
         next_check_s = self._inspection.next_check_in_s(header.commit_log_offset)
         if next_check_s is None:
             return

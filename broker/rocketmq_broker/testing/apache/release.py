@@ -11,13 +11,16 @@ class Release:
     """The observable behaviour of a release line of Apache's broker."""
 
     name: str
-    """The release that was examined."""
+    """The version whose behaviour is imitated, such as 4.9.7."""
     op_batch_s: float
     """The maximum delay in seconds before a decision's op message is written (transactionOpBatchInterval)."""
     refuses_after_immunity: bool
     """Whether a decision after CHECK_IMMUNITY_TIME_IN_SECONDS is refused, unless it answers a check-back."""
     finds_next_offset: bool
-    """Whether a search by time returns the next message, or the queue's end; otherwise it returns the nearest message."""
+    """Whether a search by time returns the offset of the next message, or the end of the queue if there is none.
+
+    Otherwise it returns the offset of the nearest message.
+    """
 
 
 RELEASES: Final = {
@@ -27,7 +30,7 @@ RELEASES: Final = {
 
 
 def release_named(number: int) -> Release:
-    """Returns the release line with that number. Raises ValueError."""
+    """Returns the release line with the major version `number`. Raises ValueError for an unknown one."""
     try:
         return RELEASES[number]
     except (KeyError, TypeError):

@@ -1,4 +1,7 @@
-"""Second copies of half messages: they are checked although their transactions are decided, and a COMMIT delivers again."""
+"""Simulates the second copy of a half message, which Apache's broker writes at a check.
+
+The copy is checked although the transaction is decided. A COMMIT then delivers the message again.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ class _Copy:
 
 
 class SecondCopies:
-    """The second copies, by transaction id."""
+    """Holds the second copies of half messages, keyed by transaction id."""
 
     def __init__(
         self, access: BrokerAccess, unknown_producer: UnknownProducer, journal: Journal, *, check_interval_s: float, check_max:
@@ -57,7 +60,7 @@ class SecondCopies:
         self._turn = 0
 
     def check_in(self, seconds: float, key: str, header: EndTransactionRequestHeader, checks: int) -> None:
-        """Schedules checks of the copy until it is decided. `checks` is the number of checks already counted by then."""
+        """Schedules checks of the copy until it is decided, the first in `seconds`. `checks` have been counted by then."""
         self.forget(key)
         copy = self._copies[key] = _Copy(header, checks)
         copy.timer = asyncio.get_running_loop().call_later(seconds, self._check, key)

@@ -71,7 +71,7 @@ class RocketMQContainer(DockerContainer):
 
     @property
     def broker_addr(self) -> str:
-        """The broker's address, as in its routes."""
+        """The broker's address, as clients receive it in routes."""
         return self._address(_BROKER)
 
     @property

@@ -1,4 +1,4 @@
-"""Points in a program's code where the plan may kill it, and calls that the plan may make fail."""
+"""Kills programs at points in their code, and makes calls fail, as the plan requires."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
 @dataclass(slots=True)
 class _ArmedFault:
     left: int
-    """The number of the occurrence at which the fault takes effect; 1 for the next one."""
+    """The number of occurrences until the fault takes effect; 1 for the next one."""
     act: Callable[[], object]
 
 
 class CrashPoints:
-    """The armed faults of all programs. Programs call `passed` and `called`; the network calls `decides`."""
+    """Holds the armed faults of all programs. Programs call `passed` and `called`; the network calls `decides`."""
 
     def __init__(self) -> None:
         """Creates an empty set of faults."""

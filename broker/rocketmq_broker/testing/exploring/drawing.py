@@ -23,7 +23,7 @@ _WITHOUT_FAULTS: Final = 0.05
 _COUNTS: Final = ((1, 3), (3, 6), (6, 12))
 _NEAR_A_REQUEST: Final = 0.75
 _SOON_S: Final = (0.001, 1.0)
-"""The range of the time between a request and a fault near it. A request takes some hundredths of a second."""
+"""The range of seconds between a request and a fault near it. A request takes some hundredths of a second."""
 _RESTS_S: Final = 1.0
 
 

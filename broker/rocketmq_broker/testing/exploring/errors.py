@@ -2,7 +2,7 @@
 
 
 class UnusableTest(TypeError):
-    """The test is written in a way that cannot be explored. The text describes how to write it."""
+    """The test cannot be explored as it is written. The message describes how to change it."""
 
 
 class ProgramFailed(AssertionError):
@@ -14,8 +14,8 @@ class RuleBroken(AssertionError):
 
 
 class NeverSettled(AssertionError):
-    """The world did not become idle after the faults had ended. The text lists the unfinished work."""
+    """The world did not become idle after its faults had ended. The message lists the unfinished work."""
 
 
 class WorldFailed(AssertionError):
-    """The test failed in a world. The text has the seed, the shrunk plan, the last events and the call that repeats it."""
+    """The test failed in a world. The message has the seed, the shrunk plan, the last events and the call that repeats it."""

@@ -32,7 +32,7 @@ class PlayedTest:
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """The types of the error and its causes, and the lines that raised them. Equal marks mean the same failure."""
+        """The types of the error and its causes, with the lines that raised them. Equal marks identify the same failure."""
         found: list[object] = []
         error = self.error
         while error is not None:
@@ -43,7 +43,7 @@ class PlayedTest:
 
 
 PlayTest = Callable[[Plan, bool], PlayedTest]
-"""Runs the test with a plan. True records all messages in the history."""
+"""A function that runs the test with a plan. Its second argument is whether to record all messages in the history."""
 
 
 @dataclass(frozen=True, slots=True)

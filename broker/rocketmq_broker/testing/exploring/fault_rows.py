@@ -1,4 +1,4 @@
-"""The faults of an explored world: for each kind its targets, duration and parameters."""
+"""Defines the faults of explored worlds, with the targets, duration and parameters of each kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BROKER: Final = "broker"
 NAME_SERVER: Final = "names"
 
 Values: TypeAlias = tuple[float, float] | tuple[int, int] | Sequence[str]
-"""The range of a number, an integer if both limits are integers; or the texts to choose from."""
+"""The minimum and maximum of a number, or the strings to choose from. Integer limits give integers."""
 
 
 class Hits(Enum):
@@ -44,7 +44,7 @@ class Hits(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExploredFault:
-    """One row of the table."""
+    """A kind of fault: a row of the fault table."""
 
     hits: Hits
     lasts_s: tuple[float, float] | None = None
@@ -81,7 +81,7 @@ FAULTS: Final[Mapping[str, ExploredFault]] = {
 
 
 def drawn(values: Values, chance: Chance) -> Any:
-    """Draws a text or a number. The distribution is logarithmic if all values are positive, otherwise uniform."""
+    """Draws a string or a number. Numbers are log-uniform if the minimum is positive, otherwise uniform."""
     low, high = values[0], values[-1]
     if isinstance(low, str) or isinstance(high, str):
         return chance.choice(values)

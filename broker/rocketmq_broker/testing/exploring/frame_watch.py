@@ -1,4 +1,4 @@
-"""Observers of the frames between programs and broker: one checks a rule, the other records messages in the history."""
+"""Observes the frames between programs and broker, to check decisions and to record messages in the history."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DecisionWatch:
         self._decisions: dict[str, str] = {}
 
     def see(self, sender: str, receiver: str, written: bytes) -> None:
-        """Checks written bytes (`rocketmq_broker.testing.simulation.network.notes.Observer`)."""
+        """Checks the decisions in written bytes. Implements `rocketmq_broker.testing.simulation.network.notes.Observer`."""
         if _MARK_OF_DECISION not in written:
             return
         for command in _commands(written):

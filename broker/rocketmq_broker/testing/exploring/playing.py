@@ -97,7 +97,7 @@ class ExploredPlay:
             self._world.play(self._play())
 
     def end(self) -> None:
-        """Drops the programs. Call it after the test's assertions. What programs do in a `finally` then has no effect."""
+        """Drops the programs. Call it after the test's assertions. The programs' `finally` blocks have no effect after it."""
         with self._surroundings():
             self._world.end()
 
@@ -123,7 +123,7 @@ class ExploredPlay:
         self.requests.arrive(number)
 
     async def _pass(self, seconds: float) -> None:
-        """Lets time pass. Raises the error of a program or an observer that occurred in that time."""
+        """Advances the world's time. Raises any error that a program or an observer raised in that time."""
         await asyncio.wait([self._failed], timeout=seconds)
         if self._failed.done():
             self._failed.result()
@@ -163,7 +163,7 @@ class ExploredPlay:
         return [program.process for program in self._world.programs.values()]
 
     def _open(self) -> list[str]:
-        """Returns a text for each piece of unfinished work."""
+        """Returns a description of each piece of unfinished work."""
         found = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
         found += self.requests.open()
         if self._broker.is_ready.is_set():
@@ -216,7 +216,7 @@ class ExploredPlay:
             self.history.note("world", "violation", str(failure))
             self._failed.set_exception(failure)
 
-    # what is watched
+    # observers
 
     def _watch(self) -> None:
         world = self._world

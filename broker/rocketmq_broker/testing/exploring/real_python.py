@@ -23,7 +23,7 @@ _IN_A_PROCESS: Final[dict[tuple[Any, str], Callable[[SimulatedProcess], Callable
     (time, "monotonic"): lambda process: process.world.steady_s,
     (os, "urandom"): lambda process: process.world.nonce,
 }
-"""The replacement in a process, by module and name of the function. `uuid.uuid4` uses `os.urandom`."""
+"""Maps a function, given by module and name, to a factory of its replacement. `uuid.uuid4` is covered by `os.urandom`."""
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rocketmq_broker.testing.simulation.process import SimulatedProcess
 
 
 class CustomerRequests:
-    """Yields the numbers of requests to the programs, in `for` in a function and `async for` in a coroutine function.
+    """Yields the numbers of requests to programs. Functions iterate with `for`, coroutine functions with `async for`.
 
     The loop never ends: the program waits in it for its next request. If a program dies, its request is lost, like that of a
     customer who receives no answer.
@@ -31,14 +31,14 @@ class CustomerRequests:
         self._hand_out()
 
     def open(self) -> list[str]:
-        """Returns a text for each unfinished request. Requests do not count if no program takes requests."""
+        """Returns a description of each unfinished request, or nothing if no program takes requests."""
         if not self._is_wanted:
             return []
         unserved = [f"request {number} waits for a program that takes it" for number in self._unserved]
         return unserved + [f"{who.name} works on request {number}" for who, number in self._busy.items() if who.is_alive]
 
     def __iter__(self) -> CustomerRequests:
-        """Returns itself, for a plain function."""
+        """Returns this iterator for `for` in a plain function."""
         return self
 
     def __next__(self) -> int:
@@ -47,7 +47,7 @@ class CustomerRequests:
         return process.threads.wait_for(self._next(process))
 
     def __aiter__(self) -> CustomerRequests:
-        """Returns itself, for an async function."""
+        """Returns this iterator for `async for` in a coroutine function."""
         return self
 
     async def __anext__(self) -> int:

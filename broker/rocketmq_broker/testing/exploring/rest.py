@@ -1,4 +1,4 @@
-"""The unfinished work of a world after its faults: undecided transactions and unconsumed messages."""
+"""Finds the work that a world has not finished after its faults: undecided transactions and unconsumed messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.testing.transactions import Inspection
 
 
 def unsettled_at(broker: Inspection) -> Iterator[str]:
-    """Yields a text for each undecided transaction and each group with unconsumed messages."""
+    """Yields a description of each undecided transaction and of each group with unconsumed messages."""
     for transaction in broker.pending():
         keys = ", ".join(transaction.keys) or transaction.transaction_id
         asked = counted(transaction.checks, "check-back")

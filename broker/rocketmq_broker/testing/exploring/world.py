@@ -1,4 +1,4 @@
-"""The world of an explored test: its programs, the requests of its customers, and its crash points."""
+"""Runs the programs of an explored test in a simulated world, and injects faults at their crash points."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ class ExploredWorld:
         self._points.passed(process_of_caller())
 
     def may_fail(self, error: BaseException | type[BaseException] = OSError) -> None:
-        """Raises the error at times. Before a database commit it simulates a refusal, after one a lost answer."""
+        """Raises the error if the plan requires it.
+
+        Call it before a database commit to simulate a refusal, or after one to simulate a lost answer.
+        """
         self._points.called(process_of_caller(), error("a fault of the world") if isinstance(error, type) else error)
 
     def closed_at_death(self, resource: C) -> C:
@@ -120,7 +123,7 @@ class ExploredWorld:
 
     @property
     def kinds_without_place(self) -> set[str]:
-        """The kinds of faults for which the programs have no crash point, decision or call."""
+        """The kinds of faults that cannot occur because the programs have no crash point, decision or `may_fail` call."""
         points = self._points
         places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
         return {kind for kind, has_place in places.items() if not has_place}

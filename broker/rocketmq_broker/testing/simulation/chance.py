@@ -1,4 +1,4 @@
-"""Randomness in a simulated world: one independent stream for each name."""
+"""Provides the randomness of a simulated world, with an independent stream for each name."""
 
 import random
 

@@ -136,10 +136,11 @@ class SimulatedDisk:
         self._fault(f"the next {count} syncs fail")
 
     def die_after(self, operations: int, on_death: Callable[[], object]) -> None:
-        """Kills a process immediately before or after its n-th next operation that changes or syncs anything; 1 is the next one.
+        """Kills a process immediately before or after one of its next operations that change or sync a file.
 
-        `on_death` is called, and `Killed` is raised so that the code that requested the operation does not continue. Several
-        calls count separately. If two deaths are due at the same operation, the second occurs at the next one.
+        `operations` is the number of that operation; 1 is the next one. `on_death` is called, and `Killed` is raised so that
+        the code that requested the operation does not continue. Several calls count separately. If two deaths are due at the
+        same operation, the second occurs at the next one.
         """
         self._deaths_due.append(_DeathDue(operations, on_death))
 

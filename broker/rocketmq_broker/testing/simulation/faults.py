@@ -1,4 +1,4 @@
-"""The faults of a simulated world, by kind: faults of processes, machines, links, clocks and disks."""
+"""Injects the faults of a simulated world: faults of processes, machines, links, clocks and disks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FaultInjector:
     """Injects the faults of a plan, and counts those that had an effect."""
 
     def __init__(self, world: SimulatedWorld, effects: Mapping[str, Effect]) -> None:
-        """`effects` has the effect of each kind of fault."""
+        """`effects` maps each kind of fault to its effect."""
         self.world = world
         self._effects = effects
         self.fired: Counter[str] = Counter()
@@ -76,7 +76,7 @@ def _described(fault: PlannedEvent) -> str:
 
 
 async def _lasts(fault: PlannedEvent, end: Callable[[], object]) -> None:
-    """Waits for the fault's end, and calls `end`, also if the fault is cancelled before."""
+    """Waits until the fault ends, then calls `end`. Also calls it if the fault is cancelled before."""
     try:
         await asyncio.sleep(fault.for_s)
     finally:
@@ -254,4 +254,4 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "disk.fail_writes": _disk_fails_writes,
     "disk.fail_syncs": _disk_fails_syncs,
 }
-"""The faults of all worlds."""
+"""Maps the kinds of faults that exist in all worlds to their effects."""

@@ -58,7 +58,7 @@ class TappedNetwork:
 
 
 class LikeApacheInterceptors:
-    """The interceptors of one broker, one for each of its processes. Their state of half messages survives restarts."""
+    """The interceptors of one broker, one for each of its processes. Their records about half messages survive restarts."""
 
     def __init__(self, history: History, name: str, release: int, elapsed_s: Callable[[], float]) -> None:
         """`release` is 4 for 4.9.7 or 5 for 5.3.3.
@@ -103,7 +103,7 @@ class LikeApacheInterceptors:
         )
 
     def _now_s(self) -> float:
-        """Returns the world's time. While a process begins, returns the time of the last death: no op batch was written since."""
+        """Returns the world's time, or the time of the last death while a process starts: no op batch was written in between."""
         return self._elapsed_s() if self._died_s is None else self._died_s
 
     def _note_death(self) -> None:

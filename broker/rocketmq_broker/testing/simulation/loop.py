@@ -169,7 +169,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._ready.extend(handles)  # type: ignore[attr-defined]
 
     def clear(self) -> None:
-        """Ends all tasks and closes the loop, after the world's end. What tasks do in a `finally` has no effect."""
+        """Ends all tasks and closes the loop, after the world's end. The `finally` blocks of tasks have no effect."""
         asyncio._set_running_loop(self)
         try:
             for task in asyncio.all_tasks(self):

@@ -1,4 +1,4 @@
-"""The plan of a simulated world: all its input, as data that can be stored, modified and compared.
+"""Defines the plan of a simulated world. It has all input of the world, and can be stored, modified and compared.
 
 Its text is JSON with one event per line:
 
@@ -127,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, events=tuple(sorted(events, key=lambda event: event.at_s)))
 
     def written(self) -> str:
-        """Returns the plan as JSON, with sorted keys and one event per line. Equal plans give equal texts."""
+        """Returns the plan as JSON, with sorted keys and one event per line. Equal plans give equal strings."""
         events = ",\n".join(f"    {_json(event.as_json())}" for event in self.events)
         shape = ",\n".join(f"    {json.dumps(name)}: {_json(value)}" for name, value in sorted(self.shape.items()))
         return (

@@ -23,7 +23,7 @@ _LATEST_START_S: Final = 0.002
 
 
 class Killed(BaseException):
-    """The process was killed. No code of the process runs after the one that raises this."""
+    """The process was killed. None of its code runs after this is raised."""
 
 
 class WallClock:
@@ -43,7 +43,7 @@ class WallClock:
         self._leapt_ns = 0
         self._faults = 0
         self._leaps: dict[int, int] = {}
-        """The nanoseconds of each jump, by the number of the fault."""
+        """Maps the number of each active fault to the nanoseconds of its jump."""
         self._rates: dict[int, float] = {}
         self._unread: dict[int, Fired] = {}
 
@@ -56,7 +56,10 @@ class WallClock:
         return self._leapt_ns + self._without_leaps_ns()
 
     def leap(self, seconds: float, fired: Fired | None = None) -> Callable[[], None]:
-        """Sets the clock forward or back. Returns a function that undoes it. `fired` is called when the clock is read before."""
+        """Sets the clock forward, or back if `seconds` is negative. Returns a function that undoes the jump.
+
+        `fired` is called when the clock is first read before that.
+        """
         number = self._new_fault(fired)
         self._leaps[number] = round(seconds * NS_IN_S)
         self._leapt_ns = sum(self._leaps.values())

@@ -71,7 +71,7 @@ class _Shrinking:
         self._budget = budget
         self._on_progress = on_progress
         self._known: set[str] = set()
-        """The texts of the tried plans."""
+        """The JSON of the plans tried so far."""
         self._tried = 0
 
     def fails_as_given(self) -> bool:
@@ -161,7 +161,7 @@ class _Shrinking:
         self._try(replace(self.smallest, events=tuple(events)))
 
     def _try(self, plan: Plan) -> bool:
-        """Returns whether a plan fails that was not tried yet. A failing plan becomes the smallest one. Raises _BudgetSpent."""
+        """Tries a plan that was not tried before. Returns whether it fails, and keeps a failing plan. Raises _BudgetSpent."""
         if plan.written() in self._known:
             return False
         if self._tried >= self._budget:

@@ -1,6 +1,6 @@
-"""Threads of a simulated process: functions that block in the world's time, and start after a random delay.
+"""Simulates the threads of a process. A thread starts after a random delay, and blocks in the world's time.
 
-Each is a greenlet on the one real thread. It switches only where it blocks, so that equal seeds give equal orders.
+Each thread is a greenlet on the one real thread. It switches only where it blocks, so that equal seeds give equal orders.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MAX_WAITS_AT_END: Final = 10
 
 
 class CannotWaitHere(RuntimeError):
-    """A callback of the event loop blocks, which is allowed only in threads. In a real process it would block the loop."""
+    """Code on the event loop tries to block, which is allowed only in threads. In a real process it would block the loop."""
 
 
 class SimulatedThreads:
-    """The threads of one process (`rocketmq_broker.world.Watch`)."""
+    """The threads of one process. Implements `rocketmq_broker.world.Watch`."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, context: contextvars.Context, chance: Chance, latest_start_s: float
@@ -116,13 +116,13 @@ class SimulatedThreads:
         self._alive.clear()
 
     def work_begins(self) -> None:
-        """Does nothing."""
+        """Does nothing, because simulated threads do not run in parallel with the event loop."""
 
     def work_ends(self) -> None:
-        """Does nothing."""
+        """Does nothing, because simulated threads do not run in parallel with the event loop."""
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Blocks a thread for `seconds` of the world's time, or until `wait` returns True. Returns whether it did."""
+        """Blocks a thread for `seconds` of the world's time, or until `wait` returns True. Returns whether it returned True."""
         loop = self._loop
         end_s = None if seconds is None else loop.time() + seconds
         while not wait(0):

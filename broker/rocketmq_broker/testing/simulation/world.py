@@ -22,7 +22,7 @@ T = TypeVar("T")
 P = TypeVar("P", bound="Program")
 
 STARTS_MS: Final = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: the initial time of each world."""
+"""The initial time of each world: 2026-01-01T00:00:00Z in milliseconds since the epoch."""
 _START_AGAIN_S: Final = (1.0, 5.0)
 """The range of seconds before a program is restarted after a failed start."""
 
@@ -34,7 +34,7 @@ class SimulatedMachine:
     """A machine with a clock, a disk and an address. It outlives its processes."""
 
     def __init__(self, world: SimulatedWorld, name: str, address: str) -> None:
-        """Use `SimulatedWorld.machine`."""
+        """Do not create directly; use `SimulatedWorld.machine`."""
         self.name = name
         self.address = address
         self.clock = WallClock(world.loop, STARTS_MS)
@@ -45,7 +45,7 @@ class Program:
     """A program that is restarted after each death, as by a process supervisor."""
 
     def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
-        """Use `SimulatedWorld.program`."""
+        """Do not create directly; use `SimulatedWorld.program`."""
         self.name = name
         self.machine = machine
         self._world = world
@@ -146,7 +146,7 @@ class SimulatedWorld:
         return self.add(Program(self, name, machine, begin))
 
     def add(self, program: P) -> P:
-        """Adds a program of a subclass without starting it."""
+        """Adds a program of a subclass of Program without starting it."""
         self.programs[program.name] = program
         return program
 

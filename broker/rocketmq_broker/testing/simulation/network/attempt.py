@@ -1,4 +1,4 @@
-"""A connection attempt: the first half of TCP's handshake between the kernels of both machines."""
+"""Simulates a connection attempt, the first half of TCP's handshake between the kernels of both machines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedP
 
 CONNECT_TIMEOUT_S: Final = 20.0
 _FIRST_WAIT_S: Final = 1.0
-"""The delay before the first retry. Like Linux, it retries after 1 s, 3 s, 7 s and 15 s."""
+"""The delay before the first retry. As in Linux, retries follow after 1 s, 3 s, 7 s and 15 s."""
 
 
 class ConnectionAttempt:
-    """Requests a connection, and retries while there is no answer. The kernel of a frozen process answers as well."""
+    """Requests a connection, and retries until the other machine's kernel answers. It also answers for a frozen process."""
 
     def __init__(
         self,

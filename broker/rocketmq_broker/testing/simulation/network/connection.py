@@ -1,4 +1,4 @@
-"""One connection between two simulated processes: its two ends, and the data in transit in each direction.
+"""Simulates a connection between two processes, with its two ends and the data in transit in each direction.
 
 Each direction has a queue of the data in transit, and one timer for the first item. So data arrives in order, whatever the
 latencies, and a held link stops the whole queue.
@@ -20,7 +20,7 @@ SocketName = tuple[str, int]
 
 
 class Signal(StrEnum):
-    """A signal that arrives in place of data."""
+    """A signal that travels in order with the data of a connection."""
 
     ACCEPTED = "accepted"
     """The connection is established."""
@@ -157,7 +157,7 @@ class Direction:
             self._receiver.failed(parcel)
 
     def _joined(self, data: bytes, now_s: float) -> bytes:
-        """Returns the data joined with the data that has also arrived since, because the receiver or the link was held."""
+        """Returns the data joined with later data that has arrived too, because the receiver or the link was held."""
         under_way, pieces = self._under_way, [data]
         while under_way and under_way[0][0] <= now_s and isinstance(piece := under_way[0][1], bytes):
             pieces.append(piece)

@@ -1,4 +1,4 @@
-"""The link from one process to another: its latency and its faults. The opposite direction is another link."""
+"""Simulates the link from one process to another, with its latency and faults. The opposite direction is another link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All links of a simulated network. A link is created when it is first used."""
+"""Holds all links of a simulated network. A link is created when it is first used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch
 
 
 class LinkTable:
-    """The links between processes, by the names of sender and receiver."""
+    """The links between processes, keyed by the names of sender and receiver."""
 
     def __init__(
         self, history: NetworkHistory, chance_of: Callable[[str], random.Random], latency_s: tuple[float, float]

@@ -1,4 +1,4 @@
-"""The machines of a simulated network: their addresses, their power state, and the ports of their processes."""
+"""Models the machines of a simulated network, with their addresses, their power state, and the ports of their processes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _FIRST_CLIENT_PORT: Final = 50_000
 
 
 class Machines:
-    """All machines, by address. Several processes may share one."""
+    """All machines, keyed by address. Several processes may share one."""
 
     def __init__(self) -> None:
         self._addresses: dict[str, str] = {}
-        """The addresses, by the name of the process."""
+        """Maps the names of processes to the addresses of their machines."""
         self._newest: dict[str, str] = {}
-        """The most recently started process, by address."""
+        """Maps the address of a machine to its most recently started process."""
         self._dark: dict[str, None] = {}
         self._ports: dict[tuple[str, int], SimulatedPort] = {}
         self._last_port: dict[str, int] = {}

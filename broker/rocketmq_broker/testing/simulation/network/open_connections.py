@@ -1,4 +1,4 @@
-"""The open connections of a simulated network: establishes them, and ends them at the death of a process."""
+"""Establishes the connections of a simulated network, and ends them when a process dies."""
 
 from __future__ import annotations
 

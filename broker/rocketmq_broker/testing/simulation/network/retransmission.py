@@ -1,4 +1,4 @@
-"""TCP's retransmission to a peer that does not answer."""
+"""Simulates TCP's retransmission to a peer that does not answer."""
 
 from __future__ import annotations
 

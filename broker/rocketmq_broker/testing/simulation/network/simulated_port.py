@@ -9,7 +9,7 @@ from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
 
 
 class SimulatedPort(MemoryListener):
-    """A bound port of a process."""
+    """A port to which a simulated process is bound."""
 
     def __init__(
         self, owner: NetworkEndpoint, port: int, new_protocol: NewProtocol, is_local: bool, gone: Callable[[], object]

@@ -1,4 +1,4 @@
-"""The faults of writes on a link: lost, cut and watched frames, and data that arrives in pieces.
+"""Applies the faults of writes on a link. Frames can be lost, cut or watched, and data can arrive in pieces.
 
 Frames are RocketMQ's: a length of 4 bytes, followed by as many bytes. They are parsed only while a fault needs them. Each write
 must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
@@ -76,7 +76,7 @@ class WriteFaults:
         self.changed()
 
     def divide(self, max_bytes: int, fired: Fired = nothing) -> None:
-        """Makes each write arrive in pieces of at most `max_bytes`; 0 ends that."""
+        """Makes each write arrive in pieces of at most `max_bytes`; 0 turns this off."""
         self._max_bytes = max_bytes
         self._pieces_fired = fired
         self.changed()

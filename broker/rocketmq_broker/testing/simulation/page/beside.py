@@ -1,4 +1,4 @@
-"""Two worlds in two columns, with and without the last fault. Events that occur in both are folded into a count."""
+"""Renders two worlds in two columns, with and without the last fault. Events that occur in both are folded into a count."""
 
 from __future__ import annotations
 

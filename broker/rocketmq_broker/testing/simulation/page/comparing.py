@@ -1,4 +1,4 @@
-"""Compares two worlds: events that occur in both, and events that occur in one of them."""
+"""Compares two worlds to find the events that occur in both and the events that occur in only one of them."""
 
 from __future__ import annotations
 

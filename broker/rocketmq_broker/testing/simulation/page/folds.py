@@ -1,4 +1,4 @@
-"""The folded parts of a page: waits with their length, and other events as a count that opens to a list."""
+"""Renders the folded parts of a page: waits with their length, and other events as a count that opens to a list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grid of the lanes, for the positions of events. Each lane has two columns, with the lane's line between them.
+"""Computes the positions of events in the grid of lanes. Each lane has two columns, with the lane's line between them.
 
 column   1      2     3     4     5   …
        times |  lane 0   |  lane 1  | …
@@ -20,7 +20,7 @@ _NOTE_WIDTH: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The grid lines at the begin and the end of an item."""
+    """The grid lines at which an item begins and ends."""
 
     begin: int
     end: int
@@ -31,7 +31,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The shown lanes."""
+    """The lanes that a page shows, and their positions in the grid."""
 
     lanes: tuple[str, ...]
 

@@ -1,4 +1,4 @@
-"""The kinds of events on a page: their labels and CSS classes."""
+"""Defines the labels and CSS classes of the kinds of events on a page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KINDS: Final[Mapping[str, str]] = MappingProxyType(
         ReportedKind.FLUSH: "write to a disk",
     }
 )
-"""The labels, in the order of the legend."""
+"""Maps the kinds of events to their labels, in the order of the legend."""
 _TAGS: Final = MappingProxyType(
     {ReportedKind.FAULT: "FAULT", ReportedKind.DEATH: "DEAD", ReportedKind.VIOLATION: "BROKEN PROMISE"}
 )

@@ -43,7 +43,7 @@ class Scene:
 
 
 def scene_of(world: WorldReport, broken: BrokenPromise | None) -> Scene:
-    """Returns the events that matter for a promise that broke in this world or in the other one.
+    """Returns the events related to a broken promise, which may have broken in the compared world instead of this one.
 
     These are the events connected with the promise's keys, and all faults, deaths, restarts, broken promises and events of
     the whole world. If no promise broke, all events of a short world matter.

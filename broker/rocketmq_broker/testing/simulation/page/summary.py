@@ -13,7 +13,7 @@ MAX_FAULTS: Final = 5
 
 
 def broken_sentence(world: WorldReport) -> str:
-    """Returns the HTML sentence on the promise that broke first, with its time and order."""
+    """Returns a sentence in HTML about the first broken promise: when it broke, for which order, and what was found."""
     broken = world.first_broken
     if broken is None:
         return "Every promise held in this world."
@@ -24,7 +24,7 @@ def broken_sentence(world: WorldReport) -> str:
 
 
 def faults_sentence(world: WorldReport, links: Mapping[ReportedEvent, str]) -> str:
-    """Returns the HTML sentence on the faults before it. `links` has the ids of the shown events."""
+    """Returns a sentence in HTML about the faults before the first broken promise. `links` maps shown events to HTML ids."""
     broken = world.first_broken
     faults = _faults_before(world.happenings, broken)
     when = "Before that" if broken is not None else "In it"
@@ -39,7 +39,7 @@ def faults_sentence(world: WorldReport, links: Mapping[ReportedEvent, str]) -> s
 
 
 def beside_sentence(here: WorldReport, beside: WorldReport) -> str:
-    """Returns the HTML sentence on the effect of the last fault."""
+    """Returns a sentence in HTML about the same world without the last fault."""
     fault = last_fault(here, beside)
     name = f", “{_without_end(fault.text)}”" if fault is not None else ""
     broken = beside.first_broken
@@ -50,7 +50,7 @@ def beside_sentence(here: WorldReport, beside: WorldReport) -> str:
 
 
 def last_fault(here: WorldReport, beside: WorldReport) -> ReportedEvent | None:
-    """Returns the fault that the other world lacks, or the last fault before the broken promise if there is none."""
+    """Returns the last fault that the other world lacks. If it lacks none, returns the last fault before the broken promise."""
     known = {(fault.process, fault.to, fault.text) for fault in _faults_before(beside.happenings, None)}
     faults = _faults_before(here.happenings, here.first_broken)
     lacking = [fault for fault in faults if (fault.process, fault.to, fault.text) not in known]

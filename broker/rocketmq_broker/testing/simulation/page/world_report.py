@@ -1,4 +1,4 @@
-"""The data of a page: a simulated world and its events."""
+"""Defines the data of a page: a simulated world and its events."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ReportedEvent:
 
 @dataclass(frozen=True, slots=True)
 class BrokenPromise:
-    """A violated promise and the finding."""
+    """A promise that was violated, and the finding that shows it."""
 
     promise: str
     """The promise, such as `each stored order gets its credit once`."""
