@@ -1,1 +1,1 @@
-"""Benchmarks and simulated worlds. Nothing else in the project imports them."""
+"""Contains the benchmarks and the simulated worlds. No other package of the project imports them."""

@@ -1,1 +1,1 @@
-"""Benchmarks of the broker: beside Apache RocketMQ, and its hot path without sockets."""
+"""Benchmarks the broker against Apache RocketMQ, and its hot path without sockets."""

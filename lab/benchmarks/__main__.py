@@ -40,7 +40,7 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 BROKER = Path(rocketmq_broker.__file__).parent
-"""The installed package: Python source, or compiled by `make compile`."""
+"""The folder of the installed package, which is Python source or compiled by `make compile`."""
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130

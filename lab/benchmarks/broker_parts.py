@@ -1,4 +1,4 @@
-"""The broker's parts, assembled as in `rocketmq_broker.app`, with one connection that has no socket."""
+"""Assembles the broker's parts as in `rocketmq_broker.app`, with one connection that has no socket."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rocketmq_broker.world import current_world
 
 LOOPBACK = "127.0.0.1"
 _NEVER_OVER_S = 3600.0
-"""The time limit of a turn. A turn that ended early would leave its answers to a later exchange."""
+"""The time limit of a turn of the event loop. A turn that ended early would leave its answers to a later exchange."""
 _NO_NAME_SERVER = "127.0.0.1:1"
 
 
@@ -72,7 +72,7 @@ class BrokerParts:
         await self._client.close()
 
     async def exchange(self, data: bytes, answers: int) -> bytes:
-        """Passes the bytes of one read to the broker, and returns its output when that holds `answers` answers."""
+        """Passes the bytes of one read to the broker. Returns the broker's output once it contains `answers` responses."""
         written = self._transport.written
         self._connection.data_received(data)
         await asyncio.sleep(0)
@@ -89,7 +89,7 @@ class BrokerParts:
 
 
 class _FakeTransport(asyncio.Transport):
-    """Keeps the written bytes."""
+    """A transport that keeps the written bytes."""
 
     def __init__(self) -> None:
         super().__init__({"peername": (LOOPBACK, 5555)})

@@ -43,12 +43,12 @@ FOLLOWED: Final = 5
 OF_A_MESSAGE: Final = ("broker/rocketmq_broker/",)
 OF_AN_ORDER: Final = ("order_service/", "service_runtime/", "order_messages/")
 EXCLUDED: Final = ("broker/rocketmq_broker/testing/", "broker/rocketmq_broker/store/memory_file")
-"""Replacements for network, time and disk during the recording."""
+"""Prefixes of files that replace network, time and disk during the recording. They are not part of the call path."""
 _BRANCHES: Final = (ast.If, ast.IfExp, ast.Match, ast.ExceptHandler)
 
 
 class Function(NamedTuple):
-    """A function of the project."""
+    """A function in the project's code."""
 
     file: str
     name: str
@@ -98,7 +98,7 @@ class CallPath:
         self._is_first = False
 
     def see(self, frame: FrameType, event: str, arg: object) -> None:
-        """Records a call: a profile function for `sys.setprofile`."""
+        """Records a call. It is the profile function for `sys.setprofile`."""
         if event != "call" or (function := self._function(frame.f_code)) is None:
             return
         self._seen_ran.add(function)
@@ -137,7 +137,7 @@ def branching_functions(file: str) -> frozenset[Function]:
 
 
 class Committing:
-    """Commits each transaction."""
+    """A transaction listener that commits each transaction."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         """Returns COMMIT_MESSAGE."""

@@ -35,7 +35,7 @@ PROFILED_FUNCTIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load to send."""
+    """The load to send to the broker."""
 
     flush: FlushDiskType
     serialize_type: SerializeType
@@ -46,7 +46,7 @@ class Load:
 
 @dataclass(slots=True)
 class Spent:
-    """CPU seconds of the broker's process, and the part of them in the kernel."""
+    """The CPU seconds of the broker's process, in total and in the kernel."""
 
     total_s: float = 0
     system_s: float = 0

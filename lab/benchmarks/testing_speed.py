@@ -21,7 +21,7 @@ from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 ROUNDS: Final = 15
 ISOLATED_TESTS: Final = 200
 CPU_S: Final[list[float]] = []
-"""CPU time, which is more reliable than wall time on a busy machine."""
+"""The CPU seconds of each round, which are more reliable than wall time on a busy machine."""
 
 
 class Undecided:
@@ -105,7 +105,7 @@ def shown(taken_s: list[float]) -> str:
 
 
 async def memory_mib() -> float:
-    """Returns the memory that each of ten brokers adds, with a producer and a message."""
+    """Returns the MiB of memory that each of ten brokers adds, with a producer and a message."""
     gc.collect()
     before = resident_mib()
     running: list[RocketMQ] = []
@@ -122,7 +122,7 @@ async def memory_mib() -> float:
 
 
 def resident_mib() -> float:
-    """Returns the process's current memory."""
+    """Returns the process's current memory in MiB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / (1 << 20)
 

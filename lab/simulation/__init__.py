@@ -1,1 +1,1 @@
-"""The simulated world: broker, services, customers and faults in one process, determined by a seed; and its judges."""
+"""Simulates broker, services, customers and faults in one process, as determined by a seed, and judges the result."""

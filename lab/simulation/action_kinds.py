@@ -12,12 +12,12 @@ class ActionKind(StrEnum):
     """
 
     PLACE = "order.place"
-    """Places the order: `items` is a list of [name, quantity, price in cents]; `key` an idempotency key or null; `pays_later`.
+    """Places the order. `items` is a list of [name, quantity, price in cents]; `key` is an idempotency key or null.
 
     `tries` is the maximum number of requests while the outcome is unknown.
     """
     PLACE_AGAIN = "order.place_again"
-    """Repeats the request of the order's placing, with its idempotency key."""
+    """Repeats the request that placed the order, with its idempotency key."""
     PAY = "order.pay"
     """Pays the order."""
     CANCEL = "order.cancel"

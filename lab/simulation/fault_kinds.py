@@ -87,7 +87,7 @@ class FaultKind(StrEnum):
     """Each task with the `nth` order after `at_s` fails for `for_s`, `when` "before" or "after" it has written."""
 
     REPLICA_OLD_ROWS = "replica.old_rows"
-    """The order service answers check-backs from a copy of its database of `at_s`, from `age_s` later and for `for_s`."""
+    """The order service answers check-backs from a copy of its database, made at `at_s`. It starts `age_s` later, for `for_s`."""
     MEMBER_OLD = "member.old"
     """The order service is stopped at `at_s` and restarts after `for_s`, so that other members of its group are older."""
     OUTAGE = "outage"

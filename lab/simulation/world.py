@@ -40,9 +40,9 @@ from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
-"""Seconds between the checks for an end after the faults. The last one is after the longest redelivery."""
+"""The seconds before each check whether the world has settled. The last check is after the longest redelivery."""
 _ENOUGH_ORDERS: Final = 12
-"""Number of orders of which at least one must be answered. Fewer orders may all fall into one outage."""
+"""The minimum number of orders for which a world without answers is a violation. Fewer may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
 _CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
 _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
@@ -130,7 +130,7 @@ class _ShopWorld:
             "transactionCheckMax": str(shape.check_max),
         }
 
-    # what the judges see while it plays
+    # observers during the run
 
     def _watch(self) -> None:
         world, safety = self._world, self._safety
@@ -212,7 +212,7 @@ class _ShopWorld:
             machine.clock.set_right()
         self._world.history.note("world", "fault", "all faults are over")
 
-    # what the judges say in the end
+    # the verdict at the end
 
     def _judged(self) -> list[Violation]:
         down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]

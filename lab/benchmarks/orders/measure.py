@@ -53,7 +53,7 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
 
 
 def _credited(system: Running, placing: Placing) -> dict[str, int]:
-    """Returns the time of each order's credit row. Waits for all of them, up to a time limit."""
+    """Waits for the credit rows of all orders, up to a time limit. Returns the time of each row in ms, keyed by order id."""
     engine = create_engine(system.credit_database_url)
     wanted = {order.order_id for order in placing.orders}
     deadline = time.monotonic() + CREDITED_WITHIN_S

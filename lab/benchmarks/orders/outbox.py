@@ -26,7 +26,7 @@ BATCH: Final = 100
 """Maximum number of rows that the relay sends in one batch."""
 POLL_S: Final = 1.0
 AGAIN_S: Final = 1.0
-"""Pause after a failure."""
+"""The pause of the relay after a failure."""
 _SEND_TIMEOUT_S: Final = 30.0
 
 logger = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from lab.benchmarks.side_by_side.generator import PROGRAM, build, printed_json
 _SOURCE: Final = Path(__file__).resolve().parent / "load"
 _PROGRAM: Final = PROGRAM.with_name("order-load")
 _ANSWER_TIMEOUT_S: Final = 60.0
-"""How much longer than the load the generator may run: answers arrive within 30 s."""
+"""The time that the generator may run after the end of the load. Answers arrive within 30 s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Delivery(StrEnum):
-    """How orders are delivered to the credit service."""
+    """The mechanism that delivers orders to the credit service."""
 
     TRANSACTIONAL = "transactional message"
     OUTBOX_POLLED = "outbox, polled each second"

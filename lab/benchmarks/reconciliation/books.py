@@ -17,9 +17,9 @@ from rocketmq_broker.message.record import encode_blank, encode_record, host_byt
 
 SEGMENT_BYTES: Final = 1 << 30
 STEP_MS: Final = 5
-"""Time between two orders: ten million orders span 14 hours."""
+"""The time between two orders. Ten million orders then span 14 hours."""
 AGE_MS: Final = 600_000
-"""Age of the newest order."""
+"""The age of the newest order."""
 
 _YEAR_MS: Final = 365 * 86_400_000
 _QUEUES: Final = 8

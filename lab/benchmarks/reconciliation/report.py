@@ -1,4 +1,4 @@
-"""The benchmark's report: faults found, times, the comparison of tools, and growth."""
+"""Reports the faults found, the times, the comparison of tools, and how the times grow with the books."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def times_table(runs: Sequence[Run]) -> Table:
 
 
 def two_tables_table(two_tables: TwoTables) -> Table:
-    """Returns a table of the tools: time, rows per second, CPU time, memory, and the ratio to ours."""
+    """Returns a table of the tools: time, rows per second, CPU time, memory, and the ratio to our reconciliation."""
     table = Table(
         box=SIMPLE_HEAD,
         show_edge=False,

@@ -23,7 +23,7 @@ _END_WITHIN_S: Final = 5.0
 
 
 class RunFailed(Exception):
-    """The reconciliation ended without a verdict. The text is its last output."""
+    """The command ended without a verdict. The message is its last output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,10 @@ def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
 
 
 def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
-    """Counts the faults by class and cause, which identify a fault together."""
+    """Returns how often each fault was injected and found, and the number of other findings.
+
+    A finding belongs to the fault with its class and cause.
+    """
     rows = pyarrow.parquet.read_table(output / "findings", columns=["finding", "cause"]).group_by(["finding", "cause"])
     counted = {(row["finding"], row["cause"]): row["finding_count"] for row in rows.aggregate([("finding", "count")]).to_pylist()}
     faults = [

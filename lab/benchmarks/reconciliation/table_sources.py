@@ -89,7 +89,7 @@ def _by_jdbc(spark: SparkSession, url: str, rows: int) -> DataFrame:
 
 
 def _measured(sources: Mapping[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Returns wall and CPU times of the readings by source. The first round warms up the JVM and the Python workers."""
+    """Returns the wall and CPU seconds of each reading, by source. The first round warms up the JVM and the Python workers."""
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in sources}
     for number in range(rounds + 1):
         for name, frame in sources.items():

@@ -22,10 +22,13 @@ from lab.benchmarks.side_by_side.usage import born_s
 PEER = Path(__file__).resolve().parents[3] / "tests" / "foreign" / "apache" / "peer"
 APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
 APACHE_PROXY_VERSION = "5.3.3"
-"""RocketMQ 4.9.7 has no proxy. This version's proxy runs in one process with its broker (local mode)."""
+"""The version that is measured with gRPC, because RocketMQ 4.9.7 has no proxy.
+
+Its proxy runs in one process with its broker (local mode).
+"""
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300
-"""The first start of Apache's broker downloads its jars."""
+"""The time limit for a start. The first start of Apache's broker downloads its jars."""
 
 
 class Side(StrEnum):
@@ -47,16 +50,16 @@ class Checks:
 
 
 NEVER_DUE = Checks(24 * 3_600_000, 3_600_000)
-"""Longer than any measurement: no check-back is due."""
+"""Settings with which no check-back is due during a measurement."""
 ALL_DUE = Checks(1_000, 10_000)
-"""Every transaction of an earlier start is due. RocketMQ's first check comes one interval after the start."""
+"""Settings with which all transactions of an earlier start are due at RocketMQ's first check, one interval after the start."""
 
 
 class BrokerUnderTest(ABC):
     """A broker with its name server. `home` holds settings, store and logs."""
 
     checks = Checks()
-    """Takes effect at the next start."""
+    """The settings for check-backs. They take effect at the next start."""
     has_grpc = False
     """Whether the next start also opens a gRPC port."""
 
@@ -156,7 +159,7 @@ class OurBroker(BrokerUnderTest):
         self._process.kill()
 
     def stop(self) -> None:
-        """Stops it cleanly."""
+        """Stops the broker cleanly."""
         self._process.stop()
 
 
@@ -209,7 +212,7 @@ class ApacheBroker(BrokerUnderTest):
         self.stop()
 
     def stop(self) -> None:
-        """Stops both cleanly."""
+        """Stops broker and name server cleanly."""
         stop = self._processes.add("peer-stop", [str(PEER), "stop", str(self.home)])
         stop.spawn()
         stop.wait(timeout_s=60)

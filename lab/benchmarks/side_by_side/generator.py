@@ -23,7 +23,7 @@ _JAVA_RUN_TIMEOUT_S = 600
 
 
 class CannotBuild(Exception):
-    """The generator cannot be built. The text has the reason and the remedy."""
+    """The generator cannot be built. The message has the reason and the remedy."""
 
 
 def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:

@@ -39,7 +39,7 @@ def measure(plan: Plan, run: Run, home: Path) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The parts of a measurement."""
+    """The objects that a measurement uses."""
 
     plan: Plan
     load: Load

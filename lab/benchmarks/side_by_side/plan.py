@@ -33,9 +33,9 @@ class Kind(StrEnum):
     SENDS = "sends"
     """Plain messages."""
     LISTENER = "listener"
-    """Transactions at a steady rate: the time from the send until a held pull returns the message."""
+    """Transactions at a steady rate. Measures the time from the send until a held pull returns the message."""
     PULLS = "pulls"
-    """Pulling a backlog."""
+    """Pulls of a backlog of messages."""
     CHECKS = "checks"
     """A broker starts with pending transactions that are all due for a check-back."""
     RESTART = "restart"
@@ -88,7 +88,7 @@ class Load:
     kind: Kind
     flush: str
     in_flight: int | None = None
-    """The number of unanswered requests at any time: transactions and sends; threads of the Java client."""
+    """The number of unanswered requests at any time. For the Java client, it is the number of threads."""
     header: str = BINARY_HEADERS
 
     @property

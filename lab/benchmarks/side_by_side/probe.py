@@ -37,7 +37,7 @@ async def first_accepted_s(address: str, timeout_s: float) -> float:
 
 
 async def make_topic(address: str, topic: str, message_type: str) -> None:
-    """Creates a topic with 4 queues and this `message.type`: Apache's proxy requires both."""
+    """Creates a topic with 4 queues and this `message.type`, because Apache's proxy requires both."""
     header = CreateTopicRequestHeader(
         topic, "TBW102", QUEUES, QUEUES, 6, "SINGLE_TAG", attributes=f"+message.type={message_type}"
     )
@@ -45,7 +45,7 @@ async def make_topic(address: str, topic: str, message_type: str) -> None:
 
 
 async def visible_messages(address: str, topic: str) -> int:
-    """Returns how many messages of the topic are visible to consumers: the sum of its queues' maximum offsets."""
+    """Returns the number of messages of the topic that consumers can see: the sum of its queues' maximum offsets."""
     total = 0
     for queue_id in range(QUEUES):
         answer = await _answer(address, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic, queue_id))

@@ -48,7 +48,7 @@ class Results:
         self.samples.setdefault((load, side), []).append(sample)
 
     def ratio(self, load: Load, side: Side = Side.OURS) -> float | None:
-        """Returns how many times better the side is than Apache, by the medians. None until both are measured."""
+        """Returns the factor by which the side's median is better than Apache's, or None until both are measured."""
         if (load, side) not in self.samples or (load, Side.APACHE) not in self.samples:
             return None
         this, apache = (self._median(load, each, "result") for each in (side, Side.APACHE))
@@ -124,7 +124,7 @@ class Results:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
     def _short(self) -> list[str]:
-        """Returns lines about the loads in which ours misses the project's aims."""
+        """Returns lines that list the loads for which our broker misses the project's aims."""
         loads = self._loads()
         short = {
             "Ratio below the aim": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],

@@ -23,7 +23,7 @@ class Others:
     processors: float = 0.0
     """The average number of CPUs that they used."""
     programs: str = ""
-    """The programs that used most."""
+    """The programs that used the most CPU time."""
 
     @property
     def is_busy(self) -> bool:
@@ -36,9 +36,9 @@ class Sample:
     """The result of one run. Figures that this kind of load does not have are None."""
 
     result: float
-    """In the unit of its load."""
+    """The measured value, in the unit of the load."""
     start_s: float
-    """From the start of the broker's process to the first accepted message."""
+    """The seconds from the start of the broker's process to the first accepted message."""
     others: Others
     p50_ms: float | None = None
     p99_ms: float | None = None

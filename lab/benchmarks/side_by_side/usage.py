@@ -14,7 +14,7 @@ import psutil
 
 _READ_EVERY_S = 0.25
 _READINGS_FOR_ONE_OF_MEMORY = 4
-"""Reading the PSS stops a process with many mappings for some milliseconds."""
+"""The number of readings for each reading of the memory, because reading the PSS can stop a process for some milliseconds."""
 _MEBIBYTE = 1024 * 1024
 _NAMED_PROGRAMS = 3
 
@@ -25,11 +25,11 @@ class Reading:
 
     at_s: float
     broker_s: float
-    """By the broker's process and its children."""
+    """CPU seconds of the broker's process and its children."""
     bench_s: float
-    """By this program and the load drivers."""
+    """CPU seconds of this program and the load drivers."""
     machine_s: float
-    """By all programs of this machine, and by the host's other guests."""
+    """CPU seconds of all programs of this machine, and of the host's other guests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Used:
 
     broker_s: float
     others_s: float
-    """By programs that do not belong to the benchmark."""
+    """CPU seconds of programs that do not belong to the benchmark."""
 
 
 def born_s(process: psutil.Process) -> float:
@@ -79,9 +79,9 @@ class Watch:
     """Reads the usage periodically in its own thread."""
 
     def __init__(self, *brokers: psutil.Process) -> None:
-        """`brokers` are the brokers' processes; their current children count as theirs. None if none has started yet."""
+        """`brokers` are the brokers' processes, including their current children. Pass none if no broker has started yet."""
         self.peak_mib = 0.0
-        """The peak memory (PSS: shared memory is divided among the processes)."""
+        """The peak memory, as PSS, which divides shared memory among the processes that use it."""
         self.readings: list[Reading] = []
         self._broker = [process for broker in brokers for process in (broker, *broker.children(recursive=True))]
         self._bench = [psutil.Process()]
@@ -140,7 +140,7 @@ def load_average() -> float:
 
 
 Programs = dict[int, tuple[str, float]]
-"""A program's name and its CPU seconds, by process id."""
+"""Maps process ids to the program's name and its CPU seconds."""
 
 
 def top_programs(before: Programs, after: Programs, own: set[int]) -> list[tuple[str, float]]:

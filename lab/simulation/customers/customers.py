@@ -17,7 +17,7 @@ from rocketmq_broker.testing.simulation.world import SimulatedWorld
 from rocketmq_broker.world import Chance
 
 PATIENCE_S: Final = 30.0
-"""How long a customer waits for an answer."""
+"""The maximum time that a customer waits for an answer."""
 _MAX_WAY_S: Final = 0.02
 _PAUSES_S: Final = (1.0, 3.0, 10.0, 20.0, 30.0, 60.0)
 """The pauses between a customer's tries."""
@@ -71,11 +71,11 @@ class Customers:
         self._world: SimulatedWorld = shop.world
         self._lost_answers, self._lost_requests = lost_answers, lost_requests
         self.observers: list[Callable[[AnsweredRequest], object]] = []
-        """Each is called with each request after its end."""
+        """Callbacks that are called with each request after it has ended."""
         self.placings: dict[int, PlaceRequest] = {}
-        """The request of each order, by its number in the plan."""
+        """Maps the number of an order in the plan to the request that places it."""
         self.order_ids: dict[int, str] = {}
-        """The order ids in the answers, by the order's number in the plan."""
+        """Maps the number of an order in the plan to the order id in the answer."""
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, action: CustomerAction) -> None:

@@ -1,4 +1,4 @@
-"""Customers' requests to the order service and its answers: HTTP without bytes."""
+"""Models customers' requests to the order service and its answers, without encoding them as HTTP."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ Parameters = Sequence[Any]
 
 
 class StatementGate(Protocol):
-    """Adds faults, waits and records to each statement."""
+    """Runs each statement with faults and waits, and records it."""
 
     @property
     def is_open(self) -> bool:
-        """False after the connection's process has died."""
+        """Whether the connection's process is alive."""
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
         """Runs a statement with `work`."""
@@ -30,7 +30,7 @@ class SimulatedConnection(sqlite3.Connection):
 
     gate: StatementGate
     busy_timeout_s = 0.0
-    """How long a statement waits for locks of other connections, in the world's time."""
+    """The maximum time that a statement waits for locks of other connections, in the world's time."""
 
     def cursor(self, factory: Any = None) -> SimulatedCursor:  # type: ignore[override]
         """Returns a cursor whose statements pass through the gate."""

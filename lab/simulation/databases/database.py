@@ -33,12 +33,12 @@ MIGRATIONS_OF: Final = {
     "credits-database": CREDIT_MIGRATIONS,
     "inventory-database": INVENTORY_MIGRATIONS,
 }
-"""The migrations of each database by name."""
+"""Maps the name of each database to its migrations."""
 
 _TRIES_TO_LOCK_EVERY_S: Final = 0.001
 
 OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
-"""Called after each database commit that changed rows, with the database's name and a function that returns its `reader`."""
+"""A callback for each database commit that changed rows, with the database's name and a function that returns its `reader`."""
 
 
 class SimulatedDatabase:
@@ -58,9 +58,10 @@ class SimulatedDatabase:
         content: Path | None = None,
         is_replica: bool = False,
     ) -> None:
-        """`name` is one of MIGRATIONS_OF, unless `migrations` says what it is. `on_fault` is told of each effect of a fault.
+        """`name` is a key of MIGRATIONS_OF, unless `migrations` is given. `on_fault` is called at each effect of a fault.
 
-        `content` is a file whose rows it begins with; else it is empty. A replica can only be read. Use `close` in the end.
+        `content` is a file with the initial rows; without it the database has no rows. A replica is read-only. Call `close`
+        when the database is no longer used.
         """
         self.name = name
         self.faults = DatabaseFaults(loop.time, chance, on_fault)

@@ -56,12 +56,12 @@ class DatabaseFaults:
     _dying: list[DyingStep] = field(default_factory=list)
 
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
-        """Refuses statements with the probability `rate`, of all processes or of one. The later of two ends counts."""
+        """Refuses statements of all processes or of one, with probability `rate`. Of overlapping calls, the later end counts."""
         self._refuses_until_s = max(self._refuses_until_s, self.now_s() + for_s)
         self._refusal_rate, self._refused = rate, process
 
     def hang(self, for_s: float) -> None:
-        """Answers no statement for `for_s`. The later of two ends counts."""
+        """Answers no statement for `for_s`. Of overlapping calls, the later end counts."""
         self._hangs_until_s = max(self._hangs_until_s, self.now_s() + for_s)
 
     def hang_statements(self, count: int, for_s: float) -> None:
@@ -88,10 +88,10 @@ class DatabaseFaults:
         self._dying.clear()
         self.rules.clear()
 
-    # asked at each step
+    # called at each step
 
     def hang_ends_s(self) -> float | None:
-        """Returns when a statement that starts now continues, or None if it does not wait."""
+        """Returns the time at which a statement that starts now continues, or None if it does not wait."""
         if self._hangs_left:
             self._hangs_left -= 1
             self.fired("hang")

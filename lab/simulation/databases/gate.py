@@ -1,4 +1,4 @@
-"""The gate between a process and a database: adds faults, waits and records to each statement."""
+"""Controls the statements between a process and a database: adds faults and waits to each, and records it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rocketmq_broker.world import Chance
 T = TypeVar("T")
 
 _BUSY_PAUSES_S: Final = (0.001, 0.002, 0.005, 0.010, 0.015, 0.020, 0.025, 0.025, 0.025, 0.050, 0.050, 0.100)
-"""SQLite's pauses while it waits for a lock."""
+"""The pauses in seconds after which SQLite tries to get a lock again."""
 _STATEMENT_WAITS: Final = 0.05
 _COMMIT_WAITS: Final = 0.5
 _MAX_STATEMENT_S: Final = 0.005
@@ -52,10 +52,10 @@ class DatabaseFile:
     on_commit: Callable[[], object]
     """Called after each database commit that changed rows."""
     is_replica: bool = False
-    """Whether it is read-only."""
+    """Whether the database is read-only."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
-        """Returns the duration of a step, often 0, so that a world is fast."""
+        """Returns a random duration of a step, up to `longest_s` with the probability `likely`, otherwise 0."""
         return self.chance.random() * longest_s if self.chance.random() < likely else 0.0
 
 
@@ -63,7 +63,7 @@ class DatabaseGate:
     """The connections of one process to one database (`lab.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
-        """The death of the process must call `break_all`."""
+        """The caller must call `break_all` when the process dies."""
         self._file = file
         self._faults = file.faults
         self._process = process
@@ -178,7 +178,7 @@ class DatabaseGate:
 
     def _die(self, due: list[DyingStep]) -> None:
         self._faults.fired("kill")
-        # The process dies as soon as this thread gives way.
+        # The process dies as soon as this thread yields.
         self._file.loop.call_soon(due[0].die, context=contextvars.Context())
         thread = getcurrent()
         if thread.parent is not None:
@@ -221,7 +221,7 @@ def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
 
 
 def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
-    """Yields the rows of the statements that changed rows. Each statement has the count of changes before it."""
+    """Yields the rows of the statements that changed rows. `statements` has the number of changes before each statement."""
     ends = [before for before, _ in statements[1:]] + [changes]
     for (before, rows), end in zip(statements, ends, strict=True):
         if end > before:

@@ -1,1 +1,1 @@
-"""The judges of a simulated world. Each checks other promises and returns violations."""
+"""The judges of a simulated world. Each judge checks different promises and returns violations."""

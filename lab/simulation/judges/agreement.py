@@ -1,4 +1,4 @@
-"""Compares the verdicts of auditor and liveness on each order. A disagreement is a mistake of one of them."""
+"""Compares the verdicts of auditor and liveness on each order. If they disagree, one of them is wrong."""
 
 from collections.abc import Mapping
 

@@ -15,7 +15,10 @@ from pipelines.judging.without_spark.auditing import audited
 
 _HEALTHY: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED})
 _LACKS_AN_ENTRY: Final = frozenset({Finding.MISSING_CREDIT, Finding.MISSING_REVERSAL, Finding.REVERSAL_WITHOUT_CREDIT})
-"""Findings that an operator repairs if a list names the order. The database may have refused a credit but not its reversal."""
+"""Findings that an operator repairs if the order is on a list for operators.
+
+For example, the database may have refused a credit but not its reversal.
+"""
 _UNDECIDED: Final = frozenset({Finding.IN_FLIGHT, Finding.OVERDUE})
 """Findings of undecided orders. An unpaid order whose half message was discarded also waits for an operator."""
 _OF_ENTRIES: Final = _LACKS_AN_ENTRY | {
@@ -35,16 +38,16 @@ class AuditReport:
 
     violations: tuple[Violation, ...]
     verdicts: Mapping[str, OrderVerdict]
-    """The verdicts by order id. Orders whose finding is not about entries are omitted."""
+    """Maps order ids to verdicts. Orders whose finding is not about entries are omitted."""
     findings: Mapping[str, Finding]
-    """The finding of each order by order id."""
+    """Maps order ids to findings."""
 
 
 def audit(books: WorldBooks, cut_off: CutOff, named: Collection[str] = (), excused: Collection[Finding] = ()) -> AuditReport:
-    """Judges the books. All is to be settled: what is still on its way is a violation.
+    """Judges the books at the end of a world. Orders that are still in progress are violations.
 
-    `named` are the orders that a list names, for a person to mend. `excused` are classes that the world's faults bring about by
-    themselves, as a clock that leaps makes a wrong time.
+    `named` are the orders on the lists for operators. `excused` are the findings that the world's faults explain: for example,
+    a clock that jumps causes wrong times.
     """
     rows = audited(books.tables, books.logs, cut_off, ROUTE)
     of_orders = {row["order_id"]: row for row in rows if row["order_id"] is not None}

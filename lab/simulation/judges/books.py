@@ -1,4 +1,4 @@
-"""The books of a world: the rows of its databases and the commit logs of its brokers, read once for all judges."""
+"""Reads the books of a world once for all judges: the rows of its databases and the commit logs of its brokers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rocketmq_commitlog.segment_bytes import scan_bytes
 
 Database = Engine | sqlite3.Connection
 Files = Mapping[PurePath, bytes]
-"""The content of a broker's files by path."""
+"""Maps the paths of a broker's files to their contents."""
 ROUTE: Final = Route()
 CONSUMED: Final = {
     "credit_service": ("orders", "order_cancellations", "%RETRY%credit_service"),
     "inventory_service": ("orders", "order_cancellations", "%RETRY%inventory_service"),
     "order_service": ("order_shortages", "credit_refusals", "%RETRY%order_service"),
 }
-"""The topics of each consumer group."""
+"""Maps consumer groups to their topics."""
 _SEGMENT_NAME: Final = re.compile(r"[0-9]{20}")
 
 
@@ -37,7 +37,7 @@ class BrokerStore:
 
     records: tuple[LogRecord | Damage, ...]
     offsets: Mapping[str, Mapping[str, Mapping[int, int]]]
-    """The next offset in each queue, by consumer group and topic. A queue that was never consumed is missing."""
+    """The next offset to consume, keyed by consumer group, topic and queue id. Queues that were never consumed are omitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class WorldBooks:
     shipments: tuple[Row, ...]
     shipment_lines: tuple[Row, ...]
     stores: Mapping[str, BrokerStore]
-    """The stores by broker name."""
+    """Maps broker names to stores."""
 
     @property
     def logs(self) -> list[RecordsOfBroker]:

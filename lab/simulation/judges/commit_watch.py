@@ -1,4 +1,4 @@
-"""Checks after each database commit what must hold in the services' databases at all times."""
+"""Checks invariants of the services' databases after each database commit."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class CommitWatch:
         """Creates a watch for a new world."""
         self.orders: set[str] = set()
         self.transactions: dict[str, str] = {}
-        """The state of each transaction row."""
+        """Maps transaction ids to the states in their rows."""
         self.shipments: dict[str, str] = {}
         self._entries: dict[tuple[str, str], int] = {}
-        """The row of each entry by order id and kind."""
+        """Maps the order id and kind of each entry to its row id."""
         self._sums: Counter[str] = Counter()
         self._looked_at: dict[str, int] = {}
         self._told: set[str] = set()

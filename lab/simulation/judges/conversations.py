@@ -37,7 +37,7 @@ class CustomersReport:
 
     violations: tuple[Violation, ...]
     told: dict[str, str]
-    """The customer of each order that was confirmed to a customer, for `liveness.judge_end`."""
+    """Maps the order ids that were confirmed to customers to those customers, for `liveness.judge_end`."""
 
 
 def kind_of(status: int | None, *, is_refused_connection: bool = False) -> AnswerKind:
@@ -48,7 +48,7 @@ def kind_of(status: int | None, *, is_refused_connection: bool = False) -> Answe
 
 
 def judge_conversations(conversations: Iterable[Conversation], orders: Iterable[Row], order_limit_cents: int) -> CustomersReport:
-    """Checks all answers, and then the rows of the orders when no request is open any more.
+    """Checks all answers against the shadow model, and finally the rows of all orders.
 
     Conversations at the same time keep the order of `conversations`.
     """

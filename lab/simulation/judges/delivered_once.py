@@ -1,4 +1,4 @@
-"""Checks that each message of a transaction is in its queue once."""
+"""Checks that each message of a transaction is in its queue exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liveness: checks at the end of a world, long after its faults, that all orders, messages and transactions are settled."""
+"""Checks that all orders, messages and transactions are settled at the end of a world, long after its faults."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def judge_end(
 ) -> LivenessReport:
     """Judges the end of a world.
 
-    `lists` is what the brokers tell. `told` names the customer of each order of which a customer was told that it is placed.
-    `groups` are the consumer groups of the world.
+    `lists` are the brokers' lists for operators. `told` maps the order ids that were confirmed to customers to those
+    customers. `groups` are the consumer groups of the world.
     """
     violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]
     for store in books.stores.values():
@@ -68,7 +68,7 @@ def judge_end(
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """An order with its entries and the kinds of entries that its state demands."""
+    """An order with its entries and the kinds of entries that its state requires."""
 
     order: Row | None
     wanted: tuple[EntryKind, ...]
@@ -83,7 +83,7 @@ class _Account:
 
     @property
     def text(self) -> str:
-        """A line that describes what is wrong."""
+        """A description of the order and its entries, for a violation."""
         found = ", ".join(f"{entry['kind']} of {entry['points']} points for {entry['customer']}" for entry in self.entries)
         if self.order is None:
             return f"no order has this id, and the ledger has: {found}"
@@ -124,7 +124,7 @@ def _accounts(books: WorldBooks) -> dict[str, _Account]:
 
 
 def _wanted(state: str, is_announced: bool) -> tuple[EntryKind, ...]:
-    """Returns the entries that the state of an order demands. Only an announced order can be cancelled in the ledger."""
+    """Returns the entries that the state of an order requires. Only an announced order can be cancelled in the ledger."""
     if OrderState(state).is_published:
         return (EntryKind.CREDIT,)
     if state == OrderState.CANCELLED and is_announced:
@@ -139,7 +139,7 @@ def _pending(lists: BrokerLists) -> Iterator[Violation]:
 
 
 def _unlisted(books: WorldBooks, lists: BrokerLists) -> Iterator[Violation]:
-    """Yields the messages for operators that no list names."""
+    """Yields a violation for each dead letter and discarded message that is missing in the brokers' lists."""
     listed = {message.message_id for message in (*lists.dead_letters, *lists.discarded)}
     for store in books.stores.values():
         for record in _records(store):

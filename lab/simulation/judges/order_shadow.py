@@ -1,4 +1,4 @@
-"""The shadow of an order: the set of states in which it may be, given its customer's requests and answers.
+"""Tracks the shadow of an order: the set of its possible states, given its customer's requests and answers.
 
 An answer may be lost, or the outcome may be unknown. So the shadow is a set of states. Unanswered requests and spontaneous events
 extend it, and answers reduce it.
@@ -29,12 +29,12 @@ class ShadowState(StrEnum):
 States = frozenset[ShadowState]
 EXISTING: Final[States] = frozenset(ShadowState) - {ShadowState.ABSENT}
 _BY_ITSELF: Final = (OrderEvent.EXPIRE, OrderEvent.CANCEL)
-"""Events without a customer's request: the deadline passes, stock is short, or the credit is refused."""
+"""Events that occur without a customer's request: the deadline passes, stock is short, or the credit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a request: places the order in a state, or is an event of the order. None of both if it only reads."""
+    """The effect of a request, which places the order in a state or triggers an event. A request that only reads has neither."""
 
     places: ShadowState | None = None
     event: OrderEvent | None = None
@@ -71,9 +71,9 @@ class OrderShadow:
     states: States = frozenset({ShadowState.ABSENT})
     open: list[OpenRequest] = field(default_factory=list)
     order_id: str | None = None
-    """The id under which it exists for certain."""
+    """The id under which the order certainly exists."""
     candidates: set[str] = field(default_factory=set)
-    """The ids under which it may exist."""
+    """The ids under which the order may exist."""
 
     def send(self, effect: Effect) -> OpenRequest:
         """Adds a request in flight. It may take effect now, later or never."""

@@ -7,7 +7,7 @@ class OrderVerdict(StrEnum):
     """The verdict on an order at the end of a world."""
 
     SETTLED = "settled"
-    """It has the entries that its state demands."""
+    """It has the entries that its state requires."""
     WAITS_FOR_A_PERSON = "waits for a person"
-    """It lacks an entry, and a list names it: a dead letter, or a discarded half message."""
+    """It lacks an entry, and is on a list for operators: as a dead letter or a discarded half message."""
     BROKEN = "broken"

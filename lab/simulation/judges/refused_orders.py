@@ -1,4 +1,4 @@
-"""Checks refusals: the ledger must have closed each order that the credit service has reported as refused."""
+"""Checks that the ledger has closed each order that the credit service has reported as refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Safety: checks each frame and each database commit of a world."""
+"""Checks the safety of a world at each frame and each database commit."""
 
 from __future__ import annotations
 

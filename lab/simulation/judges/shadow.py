@@ -1,4 +1,4 @@
-"""The shadow: a small model of the order service that predicts the possible answers to a customer's request."""
+"""Implements the shadow, a small model of the order service that predicts the possible answers to a customer's request."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Shadow:
         self._by_id: dict[str, OrderShadow] = {}
         self._shadows: list[tuple[str, OrderShadow]] = []
         self.told: dict[str, str] = {}
-        """The customer of each order that was confirmed to a customer."""
+        """Maps the order ids that were confirmed to customers to those customers."""
 
     def send(self, request: CustomerRequest) -> SentRequest:
         """Adds a request when its customer sends it. An unanswered request may still take effect."""
@@ -150,7 +150,7 @@ class Shadow:
         return [Violation(Promise.ANSWERS_FIT, f"{told}; the order may be {', '.join(known)}", keys)]
 
     def judge_end(self, orders: Iterable[Row]) -> list[Violation]:
-        """Compares the rows of all orders with the shadows when no request is open any more."""
+        """Compares the rows of all orders with the shadows. Call it when no request is open any more."""
         rows = {row["order_id"]: row for row in orders}
         found: list[Violation] = []
         for customer, shadow in self._shadows:

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class Promise(StrEnum):
-    """What must hold in each world."""
+    """A promise that must hold in each world."""
 
     ONE_OUTCOME = "A transaction has one outcome."
     VISIBLE_AFTER_COMMIT = "A consumer sees a message of a transaction only after its COMMIT."

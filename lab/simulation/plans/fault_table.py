@@ -1,4 +1,4 @@
-"""The table of faults for the search: targets, share, duration and parameters of each kind."""
+"""Defines the faults for the search, with the targets, share, duration and parameters of each kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.world import Chance
 Draw: TypeAlias = Callable[[Chance], Any]
 """A function that draws a value."""
 Targets: TypeAlias = Callable[[WorldShape], tuple[str, ...]]
-"""Returns the possible targets of a kind of fault in a world, none if it cannot happen there."""
+"""A function that returns the possible targets of a kind of fault in a world, or none if it cannot happen there."""
 
 
 def between(low: float, high: float) -> Draw:
@@ -156,7 +156,8 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
     FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 3600)),
 }
-"""An outage has no share: it costs a world much of its time, so `plans` gives it to a few worlds.
+"""The table of faults.
 
-Twenty minutes are beyond every check-back, hold and time-out of a world; only the longest redelivery takes two hours.
+An outage has no share, because it takes much of a world's time. So `plans` adds it to a few worlds. Twenty minutes exceed
+every check-back, hold and time-out of a world. Only the longest redelivery takes longer, two hours.
 """

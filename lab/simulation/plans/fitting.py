@@ -1,4 +1,4 @@
-"""Checks that a plan fits its world: each fault's target must exist."""
+"""Checks that the target of each fault in a plan exists in its world."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, Unreadab
 def shape_for(plan: Plan) -> WorldShape:
     """Returns the settings of a plan's world.
 
-    Raises UnreadablePlan for settings that no world has, for an event of no known kind, and for a fault that hits what the
-    world lacks.
+    Raises UnreadablePlan for unknown settings, for an event of an unknown kind, and for a fault whose target does not exist.
     """
     shape = WorldShape.of(plan.shape)
     for event in plan.events:

@@ -13,7 +13,7 @@ from lab.simulation.planted.patches import Patches
 ALL_PLANTED: Final = (
     *broker.PLANTED, *store.PLANTED, *client.PLANTED, *orders.PLANTED, *credits.PLANTED, *two_faults.PLANTED,
 )  # fmt: skip
-"""All planted bugs by area."""
+"""All planted bugs, ordered by area."""
 
 
 def find_planted(name: str) -> Planted:

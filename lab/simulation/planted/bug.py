@@ -1,4 +1,4 @@
-"""A planted bug: a name, an area, a description, and the replacements that plant it."""
+"""Describes a planted bug by its name, its area, a sentence, and the replacements that plant it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Planted:
     sentence: str
     """One sentence that describes the bug."""
     needs: str
-    """The faults or the situation in which it has an effect."""
+    """The faults or the situation in which the bug has an effect."""
     breaks: Promise
-    """The promise that it is expected to break first."""
+    """The promise that the bug is expected to break first."""
     plant: Callable[[Patches], None]
     """The function that makes the replacements."""

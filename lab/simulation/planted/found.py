@@ -1,4 +1,4 @@
-"""The number of worlds after which each planted bug was found."""
+"""Stores after how many worlds each planted bug was found."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     ),
     "refusal-told-first": FoundBug(282, 282, "An order that the credit service refuses is closed in its ledger first.", 125.4, 5),
 }
-"""The results by bug name."""
+"""Maps bug names to results."""
 
 
 def found_in(kept: KeptHunt, names: Iterable[str]) -> dict[str, FoundBug]:

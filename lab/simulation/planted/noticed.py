@@ -1,4 +1,4 @@
-"""For each planted bug, one test of the project that fails with it, or None. Other tests may fail too."""
+"""Maps each planted bug to one test of the project that fails with it, or to None. Other tests may fail too."""
 
 from __future__ import annotations
 
@@ -131,4 +131,4 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
         "test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing"
     ),
 }
-"""The tests by bug name."""
+"""Maps bug names to tests."""

@@ -1,6 +1,6 @@
 """A pytest plugin that plants a bug for the whole run: `pytest -p lab.simulation.planted.plugin --plant NAME`.
 
-So one sees which tests notice it.
+The run shows the tests that detect the bug.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from lab.simulation.planted.patches import Patches
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds the option."""
+    """Adds the option `--plant`."""
     parser.addoption("--plant", metavar="NAME", help="plant this bug (lab.simulation.planted) for the whole run")
 
 

@@ -1,4 +1,4 @@
-"""The version of the code that worlds play, which identifies results."""
+"""Computes the version of the code that worlds run. Results are valid for one version only."""
 
 from __future__ import annotations
 

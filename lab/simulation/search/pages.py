@@ -9,7 +9,7 @@ from lab.simulation.search.worlds import WorldEnd
 from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, WorldReport, page_of, picture_of
 
 _LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "inventory", "disk")
-"""The order of lanes from left to right, by prefixes of their names. Others follow."""
+"""The order of lanes from left to right, by prefixes of their names. Other lanes follow."""
 
 
 def page_text(end: WorldEnd, beside: WorldEnd | None, how_to_repeat: str) -> str:

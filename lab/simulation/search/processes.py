@@ -1,4 +1,4 @@
-"""The processes that play worlds in parallel."""
+"""Manages the processes that play worlds in parallel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOK_S: Final = 0.5
 
 
 class _PlayingProcess:
-    """A process with the world that it plays."""
+    """A process, and the world that it plays."""
 
     def __init__(self, worlds: Worlds, environment: Mapping[str, str]) -> None:
         context = get_context("spawn")
@@ -64,7 +64,7 @@ class _PlayingProcess:
 
 
 class PlayingProcesses:
-    """A pool of processes that play worlds. A context manager that ends all of them."""
+    """A pool of processes that play worlds. As a context manager, it ends all of them on exit."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class PlayingProcesses:
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:
-            self._end(process)  # a caller that wanted no more ends has left it with its world
+            self._end(process)  # an earlier caller stopped before this world had ended
         while True:
             while (free := self._free()) is not None and (plan := next(waiting, None)) is not None:
                 free.begin(PlayRequest(plan, with_happenings))

@@ -1,4 +1,4 @@
-"""The interface of worlds for the search: a plan for each seed, and a function that plays a plan."""
+"""Defines the interface of worlds for the search: a plan for each seed, and a function that plays a plan."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class FoundViolation(Protocol):
 
     @property
     def promise(self) -> str:
-        """The promise."""
+        """The promise that was violated."""
 
     @property
     def text(self) -> str:
-        """What broke it."""
+        """A description of the violation."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Worlds:
 
 
 _NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\b(?=[a-f-]*[0-9])[0-9a-f-]{8,}\b|\d+(?:\.\d+)?", re.IGNORECASE)
-"""Memory addresses, hexadecimal ids and numbers."""
+"""Matches memory addresses, hexadecimal ids and numbers."""
 
 
 @dataclass(frozen=True, slots=True)

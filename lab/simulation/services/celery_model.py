@@ -1,12 +1,12 @@
-"""A small model of Redis, of Celery, and of the workers, under the real port `credit_service.adapters.celery_tasks.CreditTasks`.
+"""Models Redis, Celery and its workers behind the service's port `credit_service.adapters.celery_tasks.CreditTasks`.
 
-The model keeps what these do to a task: it waits in a list, a worker takes it and has to acknowledge it, its answer is kept
-for a while, and what is not acknowledged within the visibility timeout is handed out again. A worker takes as many tasks as it
-has slots (prefetch multiplier 1, late acknowledgement); each slot is a process of its own (prefork) that ends with its worker or
-at the time limit of a task. The tasks run the real ledger.
+A task waits in a list until a worker takes it. The worker runs it, stores its answer for a while, and acknowledges it. A task
+that is not acknowledged within the visibility timeout is delivered again. A worker takes as many tasks as it has slots
+(prefetch multiplier 1, late acknowledgement). Each slot is a process of its own (prefork), which ends with its worker or at
+the time limit of a task. The tasks run the real ledger.
 
-What the model leaves out: Redis' protocol and its memory, kombu's and Celery's own code, the heartbeats of workers, and a worker
-that takes no task although some wait.
+The model omits Redis' protocol and memory, the code of kombu and Celery, the heartbeats of workers, and workers that take no
+task although tasks wait.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _CALL_TIMEOUT_S: Final = 2.0
 _MAX_CALL_S: Final = 0.003
 _MAX_TAKING_S: Final = 0.05
 _LOOKS_EVERY_S: Final = 10.0
-"""A worker looks for unacknowledged tasks so often."""
+"""The interval at which unacknowledged tasks are checked for the visibility timeout."""
 
 
 class TaskFate(StrEnum):
-    """What goes wrong with one task."""
+    """A fault that affects one task."""
 
     IS_LOST = "lose_task"
     ANSWER_IS_LOST = "lose_answer"
@@ -54,7 +54,7 @@ class TaskFate(StrEnum):
 
 @dataclass(slots=True)
 class SentTask:
-    """A task as it lies in Redis: its argument is JSON."""
+    """A task as stored in Redis, with its argument as JSON."""
 
     task_id: str
     argument: str
@@ -64,18 +64,18 @@ class SentTask:
 
 @dataclass(slots=True)
 class FailingOrder:
-    """An order that makes each task fail that holds it, until `ends_s`."""
+    """A fault that makes each task with a certain order fail, until `ends_s`."""
 
     nth: int
-    """Of the orders that come to workers."""
+    """The number of the order, counted in the sequence in which orders reach workers."""
     ends_s: float
     is_written: bool
-    """Whether such a task fails after it has written its entries."""
+    """Whether the task fails after it has written its entries, not before."""
     _order_id: str | None = None
     _seen: dict[str, None] = field(default_factory=dict)
 
     def is_in(self, task: SentTask, now_s: float) -> bool:
-        """Returns whether the task fails because of it."""
+        """Returns whether the task contains the order and fails."""
         self._seen.update(dict.fromkeys(task.orders))
         if self._order_id is None and len(self._seen) >= self.nth:
             self._order_id = list(self._seen)[self.nth - 1]
@@ -83,7 +83,7 @@ class FailingOrder:
 
 
 class OrderMakesTaskFail(Exception):
-    """The error of a task that cannot be done because of one of its orders."""
+    """The error of a task that fails because of one of its orders."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class _Fated:
 
 
 class SimulatedRedis:
-    """The tasks that wait, those that run, and the answers. It has no process: it forgets everything only by `flush`."""
+    """The waiting tasks, the running tasks and the answers. It has no process, so it loses data only by `flush`."""
 
     def __init__(
         self,
@@ -104,7 +104,10 @@ class SimulatedRedis:
         *,
         on_fault: Callable[[str], object] = lambda word: None,
     ) -> None:
-        """`loop` is the world's; `on_fault` is told of each effect of a fault: a TaskFate, hang, fail_order or flush."""
+        """`loop` is the world's event loop. `on_fault` is called at each effect of a fault.
+
+        Its argument is a TaskFate, "hang", "fail_order" or "flush".
+        """
         self._loop, self._history, self._chance, self._fired = loop, history, chance, on_fault
         self._now_s = loop.time
         self._waiting: deque[SentTask] = deque()
@@ -120,25 +123,25 @@ class SimulatedRedis:
     # faults
 
     def hang(self, for_s: float) -> None:
-        """Answers no call for so long. What was sent meanwhile may be done after that. Of two times the longer counts."""
+        """Answers no call for `for_s`. Calls sent meanwhile may be executed later. Of overlapping calls, the later end counts."""
         self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
     def end_all(self) -> None:
-        """Ends all faults, also those that have not happened yet."""
+        """Ends all faults, including pending ones."""
         self._hangs_until_s = 0.0
         self._fated.clear()
         self._failing.clear()
 
     def ordain(self, fate: TaskFate, nth: int = 1, delay_s: float = 0.0) -> None:
-        """Lets it happen to the `nth` next task; `delay_s` is for a late one."""
+        """Plans a fault of the `nth` next task. `delay_s` is the delay of a late task."""
         self._fated.append(_Fated(nth, fate, delay_s))
 
     def fail_order(self, nth: int, for_s: float, *, is_written: bool) -> None:
-        """Lets each task fail that holds the `nth` order from now on, for so long; `is_written`: after it has written."""
+        """Makes each task with the `nth` next order fail for `for_s`. With `is_written`, it fails after writing its entries."""
         self._failing.append(FailingOrder(nth, self._now_s() + for_s, is_written))
 
     def failing_in(self, task: SentTask) -> FailingOrder | None:
-        """Returns the order that makes the task fail, if it holds one."""
+        """Returns the fault that makes the task fail, or None."""
         for failing in self._failing:
             if failing.is_in(task, self._now_s()):
                 self._history.note("redis", "fault", "an order of the task makes it fail", task.orders)
@@ -147,7 +150,7 @@ class SimulatedRedis:
         return None
 
     def flush(self) -> None:
-        """Forgets all tasks and answers, as FLUSHALL does."""
+        """Removes all tasks and answers, like FLUSHALL."""
         self._fired("flush")
         self._waiting.clear()
         self._unacknowledged.clear()
@@ -156,11 +159,11 @@ class SimulatedRedis:
     # calls of the credit service, in its threads
 
     def tasks_for(self, process: SimulatedProcess) -> SimulatedTasks:
-        """Returns the port by which a process sends tasks."""
+        """Returns the port with which a process sends tasks."""
         return SimulatedTasks(self, process)
 
     def call(self, process: SimulatedProcess, work: Callable[[], Any]) -> Any:
-        """Does a call's work after its way. Raises what redis-py raises when Redis does not answer."""
+        """Executes a call after its transit time. Raises redis-py's TimeoutError if Redis does not answer in time."""
         process.threads.sleep(self._chance.random() * _MAX_CALL_S)
         hangs_for_s = self._hangs_until_s - self._now_s()
         if hangs_for_s <= 0:
@@ -170,13 +173,13 @@ class SimulatedRedis:
             process.threads.sleep(hangs_for_s)
             return work()
         if self._chance.random() < 0.5:
-            # It lies in the connection's buffer, and is done when Redis goes on.
+            # The call stays in the connection's buffer, and is executed when Redis continues.
             self._loop.call_later(hangs_for_s, work)
         process.threads.sleep(_CALL_TIMEOUT_S)
         raise RedisTimeout("Timeout reading from socket")
 
     def push(self, task: SentTask) -> None:
-        """Takes a task in."""
+        """Adds a task to the waiting ones, subject to planned faults."""
         self._history.note("redis", "task", f"a task with {len(task.orders)} orders waits", task.orders)
         delay_s = 0.0
         for fated in self._fated:
@@ -198,31 +201,31 @@ class SimulatedRedis:
             self._put(task)
 
     def waiting(self) -> list[str]:
-        """Returns the ids of the tasks that wait."""
+        """Returns the ids of the waiting tasks."""
         return [task.task_id for task in self._waiting]
 
     def answer_of(self, task_id: str) -> TaskAnswer | None:
-        """Returns the answer, or None while there is none, or while Redis hangs."""
+        """Returns the answer to the task, or None if it has no answer yet or Redis hangs."""
         if self._now_s() < self._hangs_until_s:
             self._fired("hang")
             return None
         return self._answers.get(task_id)
 
     def arrival_of(self, task_id: str) -> asyncio.Future[None]:
-        """Returns a future that is done when the next answer of this task comes."""
+        """Returns a future that is done when the next answer to this task arrives."""
         arrival: asyncio.Future[None] = self._loop.create_future()
         self._arrivals.setdefault(task_id, []).append(arrival)
         return arrival
 
     def forget(self, task_id: str) -> None:
-        """Forgets the answer, and those who wait for it."""
+        """Removes the answer to the task, and the futures that wait for it."""
         self._answers.pop(task_id, None)
         self._arrivals.pop(task_id, None)
 
     # calls of workers, on the event loop
 
     async def take(self) -> tuple[int, SentTask]:
-        """Waits for a task, and returns it with the number of its delivery."""
+        """Waits for a task. Returns the number of its delivery, and the task."""
         while True:
             await asyncio.sleep(self._chance.random() * _MAX_TAKING_S)
             if (hangs_for_s := self._hangs_until_s - self._now_s()) > 0:
@@ -235,7 +238,7 @@ class SimulatedRedis:
                 await self._has_tasks.wait()
 
     async def end(self, worker: str, delivery: int, task: SentTask, answer: TaskAnswer) -> None:
-        """Keeps the answer, then takes the task out: both need an answer of Redis."""
+        """Stores the answer, then acknowledges the task. Both wait while Redis hangs."""
         await self._passes()
         if TaskFate.ANSWER_IS_LOST in task.fates:
             self._happens(task, TaskFate.ANSWER_IS_LOST)
@@ -296,7 +299,7 @@ class SimulatedRedis:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedTasks:
-    """One process's way to the tasks (`CreditTasks`)."""
+    """The port with which one process sends tasks. Implements `CreditTasks`."""
 
     redis: SimulatedRedis
     process: SimulatedProcess
@@ -308,11 +311,11 @@ class SimulatedTasks:
         return self.expect(task_id)
 
     def expect(self, task_id: str) -> Task:
-        """Returns the task that was sent before."""
+        """Returns a task that was sent earlier."""
         return _SimulatedTask(self.redis, self.process, task_id)
 
     def waiting(self) -> int:
-        """Returns how many tasks wait for a worker."""
+        """Returns the number of tasks that wait for a worker."""
         return len(self.redis.call(self.process, self.redis.waiting))
 
     def is_waiting(self, task_id: str) -> bool:
@@ -336,11 +339,11 @@ class _SimulatedTask:
         self.redis.forget(self.task_id)
 
     def stop_expecting(self) -> None:
-        """Keeps nothing that would have to be removed."""
+        """Does nothing, because there is no subscription to remove."""
 
 
 class WorkerProcess:
-    """A Celery worker: slots that each take a task, run it in a process of their own, answer, and acknowledge."""
+    """A Celery worker with several slots. Each slot takes a task, runs it in its own process, and acknowledges it."""
 
     def __init__(
         self,
@@ -351,11 +354,11 @@ class WorkerProcess:
         slots: int,
         new_child: Callable[[], SimulatedProcess],
     ) -> None:
-        """`new_child` returns a new process of the same name on the same machine."""
+        """`new_child` returns a new process with the same name on the same machine."""
         self._process, self._redis, self._database, self._slots, self._new_child = process, redis, database, slots, new_child
 
     async def start(self) -> None:
-        """Takes tasks from now on."""
+        """Starts to take tasks."""
         for _ in range(self._slots):
             self._process.run(self._work())
 

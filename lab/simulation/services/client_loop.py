@@ -1,4 +1,4 @@
-"""The event loop of a broker's client in a simulated process: the world's loop, for which threads wait in virtual time."""
+"""Runs a client's coroutines on the world's event loop, while threads of the process wait in the world's time."""
 
 from __future__ import annotations
 

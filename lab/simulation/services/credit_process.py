@@ -1,4 +1,4 @@
-"""The credit service in a simulated process: its real parts, without HTTP, on the model of Celery or on the ledger itself."""
+"""Runs the credit service's code without HTTP in a simulated process, with the model of Celery or with the ledger itself."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class CreditingByItself:
 
 
 class CreditProcess:
-    """A credit service from its start to the death of its process. Make it in the process."""
+    """A credit service from its start to the end of its process. Must be created in the process."""
 
     def __init__(
         self, process: SimulatedProcess, database: SimulatedDatabase, redis: SimulatedRedis, settings: ShopSettings
     ) -> None:
-        """Connects to nothing."""
+        """Creates the service without connecting."""
         self.process = process
         world, threads = process.world, settings.consumer_threads
         ledger, holds = Ledger(database.engine_for(process), world), Holds(now_s=world.steady_s)
@@ -72,7 +72,7 @@ class CreditProcess:
         )
 
     async def start(self) -> None:
-        """Joins the groups, and returns when it consumes."""
+        """Joins the groups and returns when the service consumes."""
         await self.process.start_thread(self._start)
 
     async def stop(self) -> None:

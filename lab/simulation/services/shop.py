@@ -25,7 +25,7 @@ class SimulatedShop:
         self.world = world
         self.settings = settings
         self.fault_observers: list[Callable[[str, str], object]] = []
-        """Each is called when a fault affects a service, with the name of the database or "redis", and a word."""
+        """Callbacks for each fault that affects a service, with the name of the database or "redis", and a word for the fault."""
         self.databases = {name: self._database(name) for name in (ORDERS_DATABASE, CREDITS_DATABASE, INVENTORY_DATABASE)}
         self.redis = SimulatedRedis(
             world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)

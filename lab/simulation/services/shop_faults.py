@@ -131,7 +131,7 @@ class ShopFaults:
     async def _lasts(
         self, faults: FaultInjector, fault: PlannedEvent, place: str, word: str, mend: Callable[[], object] | None = None
     ) -> None:
-        """Waits for the end of the fault, and counts it if a service has met it. `mend` ends one that does not end by itself."""
+        """Waits until the fault ends, and counts it if it affected a service. `mend` ends a fault that does not end by itself."""
         met = self._await(place, word)
         try:
             await asyncio.sleep(fault.for_s)

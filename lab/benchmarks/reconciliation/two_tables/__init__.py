@@ -1,1 +1,1 @@
-"""Compares orders with credits, two tables only, with ours, with datacompy on Spark and with a full outer join of DuckDB."""
+"""Compares the tables of orders and credits with our reconciliation, with datacompy on Spark, and with a join in DuckDB."""

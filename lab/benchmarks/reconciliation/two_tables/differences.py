@@ -1,4 +1,4 @@
-"""The differences between two tables: those in the benchmark's books, and those found by our reconciliation."""
+"""Computes the differences between two tables: those in the benchmark's books, and those found by our reconciliation."""
 
 from __future__ import annotations
 

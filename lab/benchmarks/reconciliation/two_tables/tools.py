@@ -43,7 +43,7 @@ class ToolRun:
 
 
 def tools_here(packages: Path) -> list[Tool]:
-    """Returns ours, and the tools whose package is installed in this folder or with ours."""
+    """Returns our reconciliation, and the other tools whose packages are installed in `packages` or in this environment."""
     path = [str(packages), *sys.path]
     return [tool for tool in Tool if tool not in _MODULES or PathFinder.find_spec(_MODULES[tool], path) is not None]
 

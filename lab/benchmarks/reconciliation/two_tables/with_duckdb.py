@@ -29,7 +29,7 @@ QUERY: Final = """
     FULL OUTER JOIN (SELECT order_id, COUNT(*) AS entries, MIN(amount_cents) AS amount_cents, MIN(customer) AS customer
                      FROM credits GROUP BY order_id) AS credit
     ON "order".order_id = credit.order_id"""
-"""Returns the fields of Differences in order. SQLite accepts it, too."""
+"""A query that returns the fields of Differences in order. SQLite accepts it, too."""
 
 
 def compare(folder: Path, memory: str) -> Differences:

@@ -1,4 +1,4 @@
-"""Checks the frames between clients and brokers: what must hold at all times."""
+"""Checks invariants on the frames that clients and brokers exchange."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
 _HEADER_BEGINS: Final = 8
-"""Number of bytes of a frame before its header."""
+"""The offset of the header in a frame, in bytes."""
 _JSON_HEADER: Final = re.compile(rb'\{"code":(\d+),.*?"flag":(\d+),"language":"[A-Z]+","opaque":(\d+),', re.DOTALL)
-"""A header as our commands encode it: request code, flag and opaque."""
+"""Matches a header as our commands encode it, with the groups request code, flag and opaque."""
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 _SAYING: Final = (
     SEND_REQUESTS
@@ -54,12 +54,12 @@ _INTERNAL: Final = frozenset(
 """Reserved topics of the broker. Their readers are not consumers."""
 
 IsHandled = Callable[[str, str, str], bool]
-"""Returns whether a consumer group has handled the message of a topic with this order id."""
+"""A function of consumer group, topic and order id. Returns whether the group has handled the order's message of the topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentNames:
-    """The unique keys of the messages in a request, each with all its keys."""
+    """The messages in a request. `keys` maps the unique key of each message to all its keys."""
 
     keys: Mapping[str, tuple[str, ...]]
     given_back_by: str | None = None
@@ -90,7 +90,7 @@ class WatchedOffsets:
 
     pulled: dict[int, Record] = field(default_factory=dict)
     known_end: int = 0
-    """The greatest next offset named by the broker or by the group."""
+    """The greatest next offset that the broker or the group has sent."""
     checked: int = 0
 
 
@@ -103,9 +103,9 @@ class WireWatch:
         local_state: Callable[[str], str | None] | None = None,
         recorder: FrameRecorder | None = None,
     ) -> None:
-        """`is_handled` asks the consumers' databases; `local_state` the order database for the state of a transaction row.
+        """`is_handled` reads the consumers' databases. `local_state` returns the state of a transaction in the order database.
 
-        `recorder` is told what the frames carry.
+        `recorder` records the messages in the frames.
         """
         self._recorder = recorder
         self._is_handled = is_handled
@@ -119,10 +119,10 @@ class WireWatch:
         self._seen_early: set[str] = set()
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
-        """Checks one whole frame including its length.
+        """Checks one complete frame, including its length. Ignores damaged frames and frames that concern no messages.
 
-        A client's name must differ on each of its connections, since each counts its requests by itself: its address and port. A
-        broker's name must be the same on all: its address and the port on which it listens. Other or damaged frames are ignored.
+        `sender` and `receiver` are addresses with ports. Each connection of a client needs its own client port, because each
+        connection numbers its requests separately. A broker's port is always the one on which it listens.
         """
         if self._says_nothing(sender, receiver, frame):
             return []
@@ -145,7 +145,7 @@ class WireWatch:
         return [Violation(Promise.ACKNOWLEDGED_IS_KEPT, text, acknowledged.pop(unique_key)) for unique_key in lost]
 
     def _says_nothing(self, sender: str, receiver: str, frame: bytes) -> bool:
-        """Whether the frame is one of those that keep clients and brokers together, told without decoding all of it."""
+        """Returns whether the frame concerns no messages, such as a heartbeat, without decoding all of it."""
         header = _JSON_HEADER.match(frame, _HEADER_BEGINS)
         if header is None:
             return False

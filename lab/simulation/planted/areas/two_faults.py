@@ -1,4 +1,4 @@
-"""Planted bugs that show only when two faults come together."""
+"""Planted bugs that have an effect only when two faults coincide."""
 
 from __future__ import annotations
 
