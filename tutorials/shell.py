@@ -14,7 +14,7 @@ from sybil import Example
 
 BLOCK_TIMEOUT_S: Final = 180.0
 LAST_WORDS_S: Final = 3.0
-"""Time limit for the shell and its children to end after SIGTERM."""
+"""The time limit for the shell and its children to end after SIGTERM."""
 _DONE: Final = "__block_done__"
 
 

@@ -1,4 +1,4 @@
-"""The cells of the table: a moment while an order is placed, and what is killed then."""
+"""Defines the cells of the table. A cell combines a moment while an order is placed with the processes killed then."""
 
 from enum import Enum
 
@@ -19,7 +19,7 @@ class Moment(Enum):
 
 
 class Victim(Enum):
-    """What is killed and restarted five seconds later."""
+    """The processes that are killed, and restarted five seconds later. DISK kills none."""
 
     ORDER_SERVICE = "order-service"
     BROKER = "broker"

@@ -19,9 +19,9 @@ ORDER_ID: Final = "order-1"
 THING: Final = "a book"
 DOWN_S: Final = 5
 FULL_S: Final = 60
-"""How long a process is down or the disk is full."""
+"""The time after which a full disk is freed."""
 QUIET_MINUTES: Final = 3
-"""Longer than the time until a check-back or a redelivery."""
+"""The time to wait after the kill. It exceeds the time until a check-back or a redelivery."""
 MAX_REQUESTS: Final = 10
 
 
@@ -32,9 +32,9 @@ class Outcome:
     moment: Moment
     victim: Victim
     on_disk: list[str]
-    """What is on disk just after the kill."""
+    """The records on disk just after the kill."""
     heard: str | None
-    """The answer to the customer, or None."""
+    """The answer to the customer, or None without an answer."""
     notebook: Notebook
     orders: int
     credits: int

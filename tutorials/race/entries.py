@@ -11,7 +11,7 @@ from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 
 class NoSuchEntry(Exception):
-    """An unknown way or fault, or an unusable file of ways. The text lists the known ones."""
+    """A way or fault is unknown, or a file of ways is unusable. The message lists the known ways or faults."""
 
 
 def ways_with(file: Path | None, *, on_apache: bool = False) -> tuple[type[Way], ...]:

@@ -1,4 +1,4 @@
-"""The faults, and a plan of where each strikes. The plan depends only on the seed, so it is the same for all ways."""
+"""Defines the faults, and a plan of the points where each strikes. The plan depends only on the seed, not on the way."""
 
 import random
 from collections import Counter

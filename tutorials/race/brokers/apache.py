@@ -27,7 +27,7 @@ from tutorials.race.order import CONSUMER_GROUP, TOPIC
 
 PEER: Final = Path(__file__).parents[3] / "tests" / "foreign" / "apache" / "peer"
 START_TIMEOUT_S: Final = 600.0
-"""The first start downloads Apache's jars."""
+"""The time limit for a start. The first start downloads Apache's jars."""
 LEAST_REST_S: Final = 2.0
 MAX_REST_S: Final = 300.0
 LOOK_EVERY_S: Final = 0.5

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 
 class BrokerCannotRun(Exception):
-    """The broker cannot be started. The text names what is missing, or has the broker's last output."""
+    """The broker cannot be started. The message names what is missing, or contains the broker's last output."""
 
 
 class RacedBroker(ABC):

@@ -1,4 +1,4 @@
-"""Draws the plan of a seed: customers and faults, independently of the way."""
+"""Draws the plan of a seed, with the customers' orders and the faults. All ways get the same plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _faults(chance: Random, count: int) -> Iterator[PlannedEvent]:
 
 
 def _kinds(chance: Random) -> list[tuple[str, tuple[str, ...], float, dict[str, Any]]]:
-    """Returns the possible faults: kind, processes, duration in seconds and parameters."""
+    """Returns the possible faults, each with its kind, possible targets, duration in seconds and parameters."""
     down_s, while_s = _rounded(chance.uniform(0.1, 8)), _rounded(chance.uniform(0.5, 15))
     frame = {"nth": chance.randint(1, 20), "when": chance.choice(("before", "after"))}
     return [

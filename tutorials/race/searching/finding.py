@@ -1,4 +1,4 @@
-"""The search: what the worlds of many seeds do to a way, the first seed of each anomaly, and the faults that are enough."""
+"""Searches the worlds of many seeds for anomalies of a way. Finds the first seed of each, and the faults that suffice for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TRIES: Final = 60
 
 
 class Anomaly(Enum):
-    """What can go wrong with a way. The value is the name of the verdict's count."""
+    """A kind of wrong result of a way. The value is the name of its count in Verdict."""
 
     MISSING = "missing"
     PHANTOM = "phantom"
@@ -36,7 +36,7 @@ class Anomaly(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FoundAnomaly:
-    """A anomaly that worlds brought about."""
+    """An anomaly that occurred in some worlds."""
 
     anomaly: Anomaly
     first_seed: int
@@ -48,7 +48,7 @@ class FoundAnomaly:
 
 @dataclass(frozen=True, slots=True)
 class SearchedWay:
-    """The anomalies found of a way."""
+    """The anomalies that were found in a way."""
 
     way: str
     worlds: int

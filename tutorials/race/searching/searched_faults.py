@@ -14,7 +14,7 @@ from tutorials.race.searching.drawing import DATABASE_REFUSES, DATABASE_SLOW, RE
 
 
 class SearchedFaults(FaultPlan):
-    """Decides by the current faults of the world's plan instead of the cell's fault."""
+    """A fault plan that applies the current faults of the world's plan instead of the cell's fault."""
 
     def __init__(self, tasks: TaskQueue) -> None:
         """Creates a plan without current faults."""
@@ -32,7 +32,7 @@ class SearchedFaults(FaultPlan):
         return max(self._delays_s, default=0.0)
 
     def effects(self) -> Mapping[str, Any]:
-        """Returns the functions that carry out faults of database and Redis, by kind."""
+        """Returns the functions that inject faults of database and Redis, keyed by kind."""
         return {
             DATABASE_REFUSES: self._refuse,
             DATABASE_SLOW: self._slow_down,

@@ -28,7 +28,7 @@ from tutorials.race.searching.searched_faults import SearchedFaults
 from tutorials.race.way import Way
 
 SETTLES_S: Final = 400.0
-"""How long the world runs after its faults: longer than all check-backs and retries."""
+"""The time that the world runs after its faults. It exceeds all check-backs and retries."""
 _AFTER_S: Final = 1.0
 """Extra time, because the last fault of a plan may begin at its end."""
 _BROKER: Final = {"transactionTimeOut": "6000", "transactionCheckInterval": "20000", "transactionCheckMax": "15"}

@@ -27,4 +27,4 @@ WAYS: Final[tuple[type[Way], ...]] = (
 )
 
 WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache, WithBarrierOnApacheFive)
-"""Played only on request, because they run in real time and need Java."""
+"""The ways on Apache's broker. They are played only on request, because they run in real time and need Java."""

@@ -19,7 +19,7 @@ LOOK_EVERY_S: Final = 0.05
 
 
 class CeleryDelayAfterCommit(Way):
-    """The process may die before it pushes the task, or the worker after taking it."""
+    """Pushes a Celery task after the commit. A death of the process before the push, or of the worker later, loses the credit."""
 
     name = "celery-delay"
     title = "Celery delay() after commit"

@@ -1,4 +1,4 @@
-"""The outbox: the database commit stores the order together with a row "to be sent", and a relay sends it."""
+"""Implements the outbox: the database commit stores the order with a row "to be sent", and a relay sends it."""
 
 import asyncio
 from typing import Final
@@ -14,7 +14,7 @@ BATCH: Final = 100
 
 
 class OutboxPolled(Way):
-    """A relay polls the outbox every second. It sends a row twice if it dies between sending and marking it."""
+    """Polls the outbox every second with a relay, which sends a row twice if it dies between sending and marking the row."""
 
     name = "outbox-polled"
     title = "outbox, polled"
@@ -57,7 +57,7 @@ class OutboxPolled(Way):
 
 
 class OutboxNotified(OutboxPolled):
-    """Each write to the outbox wakes the relay, like LISTEN and NOTIFY of PostgreSQL. Polling covers missed notifications."""
+    """Wakes the relay at each write to the outbox, like LISTEN and NOTIFY of PostgreSQL. Polling covers missed notifications."""
 
     name = "outbox-notified"
     title = "outbox, notified"

@@ -14,7 +14,7 @@ class _PlainSend(Way):
 
 
 class SendThenCommit(_PlainSend):
-    """Sends first: the order may never be stored."""
+    """Sends the message before it stores the order. If the database then fails, the message has no order."""
 
     name = "send-then-commit"
     title = "send, then commit"
@@ -27,7 +27,7 @@ class SendThenCommit(_PlainSend):
 
 
 class CommitThenSend(_PlainSend):
-    """Stores first: the message may never be sent."""
+    """Stores the order before it sends the message. If the process then dies, the message is never sent."""
 
     name = "commit-then-send"
     title = "commit, then send"
@@ -40,7 +40,7 @@ class CommitThenSend(_PlainSend):
 
 
 class SendInsideTheTransaction(_PlainSend):
-    """Sends before the commit: a failed send rolls the order back, but a failed commit does not roll the send back."""
+    """Sends the message before the commit. A failed send rolls the order back, but a failed commit cannot recall the message."""
 
     name = "send-inside"
     title = "send inside the database transaction"

@@ -40,7 +40,7 @@ class _Transactional(Way):
 
 
 class StateInMemory(_Transactional):
-    """Follows Apache's sample: states in a map, and COMMIT for an unknown transaction."""
+    """Keeps the states of transactions in a map, and answers COMMIT for an unknown one, as Apache's sample does."""
 
     name = "state-in-memory"
     title = "transactional, state in memory"
@@ -62,7 +62,7 @@ class StateInMemory(_Transactional):
         return COMMIT
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from memory."""
+        """Returns the state that is kept in memory, or COMMIT_MESSAGE for an unknown transaction."""
         return self.states.get(message.transaction_id, COMMIT)
 
 
@@ -90,7 +90,7 @@ class WithoutBarrier(_Transactional):
 
 
 class WithBarrier(WithoutBarrier):
-    """The way of rocketmq-broker: a check-back that finds no row writes ROLLED_BACK, and a late local transaction fails."""
+    """Uses a barrier: a check-back that finds no row writes ROLLED_BACK, which makes a late local transaction fail."""
 
     name = "with-barrier"
     title = "transactional, database and barrier"
@@ -105,7 +105,7 @@ class WithBarrier(WithoutBarrier):
 
 
 class WithBarrierOnApache(WithBarrier):
-    """The way of rocketmq-broker, with Apache's broker."""
+    """Uses the same barrier with Apache's broker."""
 
     name = "with-barrier-on-apache"
     title = f"the same, on Apache RocketMQ {ApacheBroker.version}"
@@ -113,7 +113,7 @@ class WithBarrierOnApache(WithBarrier):
 
 
 class WithBarrierOnApacheFive(WithBarrier):
-    """The same way with RocketMQ 5, which may deliver a committed message twice. The unique key prevents double credits."""
+    """Uses the same barrier with RocketMQ 5, which may deliver a committed message twice. The unique key rejects the second."""
 
     name = "with-barrier-on-apache-5"
     title = f"the same, on Apache RocketMQ {ApacheFiveBroker.version}"
