@@ -1,4 +1,4 @@
-"""The message schemas that the services share, with their versions, and the words of their database rows (`states`).
+"""The message schemas that the services share, with their versions, and the states in their database rows (`states`).
 
     topic                 tag        meaning                                       producer            consumers
     orders                created    an order was placed, or paid if it was        order_service       credit_service,

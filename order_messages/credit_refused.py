@@ -15,7 +15,7 @@ VERSION: Final = 1
 
 
 class CreditRefused(MessageBody):
-    """An order that the credit service has closed without a credit. This is final."""
+    """Reports that the credit service has closed an order without a credit. The order can never be credited later."""
 
     version: int = Field(1, ge=1)
     reason: Annotated[Text, StringConstraints(max_length=200)]

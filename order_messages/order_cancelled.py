@@ -15,7 +15,7 @@ VERSION: Final = 1
 
 
 class OrderCancelled(MessageBody):
-    """An order that the order service has cancelled. This is final."""
+    """Reports that the order service has cancelled an order, which is final."""
 
     version: int = Field(1, ge=1)
     customer: Customer

@@ -1,4 +1,4 @@
-"""The message about a placed order. For an order to be paid later it is sent only after the payment.
+"""The message about a placed order. For an order that is paid later, it is sent only after the payment.
 
 version 1   order_id, customer, total_cents, currency, created_at_ms
 version 2   adds items, which the inventory service ships
@@ -25,7 +25,7 @@ class OrderedItem(BaseModel):
 
 
 class OrderCreated(MessageBody):
-    """An order that the order service has stored."""
+    """Reports that the order service has stored an order."""
 
     version: int = Field(1, ge=1)
     customer: Customer
@@ -33,4 +33,4 @@ class OrderCreated(MessageBody):
     currency: Currency
     created_at_ms: int
     items: tuple[OrderedItem, ...] = ()
-    """Empty in a message of version 1."""
+    """The lines of the order; empty in a message of version 1."""

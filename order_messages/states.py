@@ -1,6 +1,6 @@
-"""The words in the database rows of the services, and the limits of their values. Each is defined only here.
+"""The values of the state columns in the services' databases, and the limits of other values. Each is defined only here.
 
-    word                table and column                 written by
+    definition          table and column                 written by
     OrderState          orders.state                     order_service
     TransactionKind     transactions.kind                order_service
     TransactionState    transactions.state               order_service
@@ -8,7 +8,7 @@
     BY_REFUSAL          prefix of credits.message_id     credit_service
     BY_REPAIR           prefix of credits.message_id     credit_service
 
-The reconciliation reads these rows too. It shares the words with the services but none of their rules:
+The reconciliation reads these rows too. It shares these values with the services, but none of their rules:
 `order_service.domain.life_cycle` has the transitions between states, `pipelines.judging.rules` the conditions of each state.
 """
 
@@ -18,7 +18,7 @@ from typing import Final
 MAX_ORDER_ID_LENGTH: Final = 36
 MAX_CUSTOMER_LENGTH: Final = 100
 MAX_TOTAL_CENTS: Final = 10**15
-"""A higher total is treated as a mistake."""
+"""The maximum total of an order, in cents. A higher total is treated as a mistake."""
 
 
 class OrderState(StrEnum):
@@ -39,7 +39,10 @@ class OrderState(StrEnum):
 
 
 class TransactionKind(StrEnum):
-    """The subject of a transaction. An order has one ORDER transaction and at most one COMMITTED CANCELLATION."""
+    """The kind of a transaction.
+
+    An order has one ORDER transaction, and at most one CANCELLATION transaction that is COMMITTED.
+    """
 
     ORDER = "order"
     CANCELLATION = "cancellation"
@@ -57,7 +60,7 @@ class TransactionState(StrEnum):
 
     @property
     def is_written(self) -> bool:
-        """True for a state that a transaction's row may have."""
+        """True if the row of a transaction may have this state."""
         return self is not TransactionState.UNKNOWN
 
 
@@ -73,4 +76,4 @@ class EntryKind(StrEnum):
 BY_REFUSAL: Final = "refused "
 """The prefix of the message's id in both entries of a refused order."""
 BY_REPAIR: Final = "repair "
-"""The prefix of the repair's id, which replaces the message's id, in an entry that a repair wrote."""
+"""The prefix of an entry's message id if a repair wrote the entry. The id of the repair follows it."""

@@ -15,7 +15,7 @@ VERSION: Final = 1
 
 
 class StockShort(MessageBody):
-    """An order that the inventory service will never ship."""
+    """Reports that the inventory service will never ship an order."""
 
     version: int = Field(1, ge=1)
     missing: Annotated[Text, StringConstraints(max_length=200)]

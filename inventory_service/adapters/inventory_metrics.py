@@ -1,4 +1,4 @@
-"""Prometheus counters of shipments, by their state after each message."""
+"""Prometheus counters of shipments, labelled with the state after each message."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ class CountedStockRoom:
     """Wraps a `StockRoom` and counts the states that it returns."""
 
     def __init__(self, stock_room: StockRoom, registry: CollectorRegistry) -> None:
-        """`stock_room` ships the orders."""
+        """Wraps `stock_room`, and registers the counter in `registry`."""
         self._stock_room = stock_room
         self._shipments = Counter(
             "inventory_messages", "Messages, by the state of the shipment after them.", ["message", "state"], registry=registry

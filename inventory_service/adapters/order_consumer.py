@@ -1,4 +1,4 @@
-"""The consumer of orders and cancellations: a second consumer group beside the credit service's."""
+"""Creates the consumer of orders and cancellations, in a consumer group that is separate from the credit service's."""
 
 from typing import Final
 
@@ -21,8 +21,8 @@ def order_consumer(
 ) -> ServiceConsumer:
     """Returns a consumer of orders and cancellations that starts at the first message of each queue and runs on `loop`.
 
-    It calls `listener` on one of `threads` threads. `results` are the positions of the stock room. With `grpc_endpoints` it uses
-    Apache's client, which ignores `loop` and `results`.
+    It calls `listener` on one of `threads` threads. `results` are the group's positions in the inventory database. With
+    `grpc_endpoints` it uses Apache's client, which ignores `loop` and `results`.
     """
     return service_consumer(
         listener,

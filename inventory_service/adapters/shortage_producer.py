@@ -20,7 +20,7 @@ class ShortageProducer:
     sender: SenderThread
 
     def report(self, order_id: str, missing: str) -> None:
-        """Sends the message, which is stored on return. Raises ShortageNotReported."""
+        """Sends a message that reports the shortage. The broker has stored it on return. Raises ShortageNotReported."""
         body = StockShort(version=stock_short.VERSION, order_id=order_id, missing=missing)
         message = Message.of(
             stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=carried_properties()

@@ -19,7 +19,7 @@ from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
 
 ShipmentKey = tuple[str, ShipmentState]
-"""The order id, and the state of the shipment."""
+"""The key of a stored shipment: the order id and the state."""
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 
 
@@ -34,7 +34,7 @@ class SqlStockRoom:
         """The positions of the consumer group in this database."""
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """Ships the order if there is enough stock, else marks it SHORT; durable on return."""
+        """Ships the order if there is enough stock, otherwise marks it SHORT. The change is durable on return."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):
                 return _shipment(_locked(session, order_id))
@@ -50,7 +50,7 @@ class SqlStockRoom:
             return _shipment(row, is_new=True)
 
     def call_off(self, order_id: str) -> Shipment:
-        """Returns a shipped order to stock, or prevents a later shipment; durable on return."""
+        """Returns a shipped order to stock, or prevents it from being shipped later. The change is durable on return."""
         with self._sessions.writing() as session:
             if self._is_new(session, order_id, ShipmentState.CALLED_OFF):
                 return Shipment(order_id, ShipmentState.CALLED_OFF, is_new=True)
@@ -63,7 +63,7 @@ class SqlStockRoom:
             return _shipment(row, is_new=is_shipped)
 
     def set_stock(self, article: str, available: int) -> None:
-        """Sets the stock of an article. The article is tracked after that."""
+        """Sets the stock of an article, and starts to track the article if it was not tracked."""
         insert = self._sessions.insert(StockRow).values(article=article, available=available)
         with self._sessions.writing() as session:
             session.execute(insert.on_conflict_do_update(index_elements=["article"], set_={"available": available}))
@@ -91,7 +91,10 @@ class SqlStockRoom:
 
 
 def _has_all_shipments(session: Session, keys: Collection[ShipmentKey]) -> bool:
-    """Returns True if all shipments exist. RETURNED must match; it is the only state that follows another one."""
+    """Returns True if the database has all these shipments.
+
+    The state is compared only for RETURNED, because it is the only state that follows another one.
+    """
     query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_({order for order, _ in keys}))
     found = {order: ShipmentState(state) for order, state in session.exec(query)} if keys else {}
     returned = ShipmentState.RETURNED

@@ -38,7 +38,7 @@ class ShipmentRow(InventoryDatabase, table=True):
 
 
 class ShipmentLineRow(InventoryDatabase, table=True):
-    """A quantity taken from stock for an order. Articles that are not tracked have none."""
+    """A quantity taken from stock for an order. Articles that are not tracked have no such rows."""
 
     __tablename__ = "shipment_lines"
 
@@ -48,4 +48,4 @@ class ShipmentLineRow(InventoryDatabase, table=True):
 
 
 POSITIONS: Final = PositionTables.of(InventoryDatabase.metadata)
-"""The tables of the consumer group's positions: the offsets up to which the shipments contain the messages."""
+"""The tables of the consumer group's positions, which are the offsets before which all messages have been processed."""

@@ -1,4 +1,4 @@
-"""Shipments, and the rule by which an order is short.
+"""Shipments, and the rule that decides whether an order is short.
 
                  enough in stock            cancelled
     (created) ────────────────────> SHIPPED ──────────> RETURNED      the articles are back in stock
@@ -41,11 +41,11 @@ class Shipment:
     missing: str | None = None
     """The first article with too little in stock; None unless SHORT."""
     is_new: bool = field(default=False, compare=False)
-    """True if this message wrote the state."""
+    """True if the current message wrote this state, False if an earlier one did."""
 
 
 def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
-    """Returns the total quantity of each article, in the sequence of the lines."""
+    """Returns the total quantity of each article, in the order in which the articles first appear."""
     wanted: Counter[str] = Counter()
     for line in lines:
         wanted[line.article] += line.quantity

@@ -34,7 +34,7 @@ inventory_api = Blueprint("inventory", __name__)
 
 
 class Consumer(Needed, DeadLetters, Protocol):
-    """The port to the broker."""
+    """The interface of the consumer that the application needs for its health checks."""
 
 
 _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {

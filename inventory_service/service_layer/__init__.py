@@ -1,1 +1,1 @@
-"""The processing of messages. It uses the domain's rules, and ports to the database and the broker."""
+"""Processes messages with the domain's rules, and with ports to the database and the broker."""

@@ -28,7 +28,7 @@ from service_runtime.observing.tracing import span_about
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that sends an unreadable message to the dead letters without retries."""
 IN_A_MINUTE: Final = 5
-"""The delay level of messages that are put aside; see `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level for messages that are put aside for a minute; see `service_runtime.failing.holds.ASIDE_S`."""
 
 StockAction = Callable[[StockRoom], Shipment]
 
@@ -48,7 +48,7 @@ class ShippingListener:
     doubts: Doubts
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
     acknowledging: Callable[[Sequence[tuple[str, ShipmentState]]], None] = lambda shipments: None
-    """Called with the durable order ids and shipment states before their message is acknowledged."""
+    """Called with the order ids and states of the stored shipments, before their message is acknowledged."""
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         """Consumes messages on a thread of the push consumer. Raises MessagesWithdrawn if their queue was reassigned."""

@@ -13,10 +13,13 @@ class StockRoom(Protocol):
     """
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """Ships the order if there is enough stock, else marks it SHORT; durable on return. Repeating it has no effect."""
+        """Ships the order if there is enough stock, otherwise marks it SHORT. The change is durable on return.
+
+        Repeating it has no effect.
+        """
 
     def call_off(self, order_id: str) -> Shipment:
-        """Returns a shipped order to stock, or prevents a later shipment; durable on return."""
+        """Returns a shipped order to stock, or prevents it from being shipped later. The change is durable on return."""
 
 
 class ShortageNotReported(Exception):
@@ -27,4 +30,4 @@ class ShortageReporter(Protocol):
     """Reports to the order service that an order cannot be shipped."""
 
     def report(self, order_id: str, missing: str) -> None:
-        """Sends the message, which is stored on return. Raises ShortageNotReported."""
+        """Sends a message that reports the shortage. The broker has stored it on return. Raises ShortageNotReported."""

@@ -1,8 +1,9 @@
-"""The order service's view of a broker of RocketMQ 5: Apache's own Python client, by gRPC.
+"""Sends transactional messages with Apache's Python client for RocketMQ 5, which uses gRPC.
 
-Half message, local transaction, decision and check-back are those of `order_broker`, with the same listeners. What differs is the
-client's own: it has no transaction listener. So this module calls the listener after the half message and sends its decision, and
-gives the client a checker, which asks the listener. The producer group is the topic: the API has none.
+Half message, local transaction, decision and check-back work as in `order_broker`, with the same listeners. But Apache's client
+has no transaction listener. So this module calls the listener after the half message is stored, and sends its decision. It also
+gives the client a transaction checker, which calls the listener at check-backs. The API has no producer groups: the topic serves
+as the group.
 """
 
 import logging
@@ -32,14 +33,15 @@ logger = logging.getLogger(__name__)
 
 
 class ApacheOrderBroker:
-    """Sends orders and cancellations in transactions from any thread. Sending needs a broker; starting does not."""
+    """Sends orders and cancellations in transactions. Thread-safe. `start` succeeds without a running broker."""
 
     def __init__(
         self, listeners: Mapping[str, TransactionListener], *, endpoints: str, send_timeout_ms: int, network: FailingNetwork
     ) -> None:
-        """`listeners`, whose methods are plain functions, run local transactions and answer check-backs, one for each topic.
+        """`listeners`, one for each topic, run local transactions and answer check-backs. Their methods must be synchronous.
 
-        The client tries a send three times, each for `send_timeout_ms`. `network` loses what its failpoints say.
+        The client tries each send up to three times, with a time-out of `send_timeout_ms` each. `network` drops requests at armed
+        failpoints.
         """
         self._listeners = listeners
         self._endpoints = endpoints
@@ -49,14 +51,14 @@ class ApacheOrderBroker:
         self._route: ApacheRoute | None = None
 
     def start(self) -> None:
-        """Opens the client, so that the broker can check back. Raises ClientError without Apache's client."""
+        """Starts the client, which then receives check-backs. Raises ClientError if Apache's client is not installed."""
         settings = client_settings(self._endpoints, self._send_timeout_ms)
         checker = TransactionChecks(self._listeners, self._network)
         self._producer = open_client("Producer", topics=tuple(self._listeners), checker=checker, **settings)
         self._route = ApacheRoute(self._producer, tuple(self._listeners), self._send_timeout_ms)
 
     def stop(self) -> None:
-        """Leaves the producer groups. A check that runs may finish first."""
+        """Stops the client, which leaves the producer groups. A running check-back may finish first."""
         if self._producer is not None:
             stopped("producer", self._producer)
 
@@ -70,21 +72,21 @@ class ApacheOrderBroker:
             self._network.half_message_leaves(message.body)
             transaction_id = self._producer.send(to_apache(message), transaction).message_id
             self._network.half_message_is_answered(message.body, transaction_id)
-        except Exception as error:  # the client's errors have no base of their own
+        except Exception as error:  # the client's errors have no common base class
             raise half_message_not_stored(attempt, error) from error
         decision = self._execute(message.with_properties({UNIQUE_KEY: transaction_id}), attempt)
         self._decide(transaction, transaction_id, decision)
 
     def why_unready(self) -> str | None:
-        """Returns why the broker does not take an order's half message now, in one line; None if it has a route for it."""
+        """Returns the reason why the broker cannot store half messages of orders now, in one line; None if it has a route."""
         return "it is not started" if self._route is None else self._route.why_missing(order_created.TOPIC)
 
     def refusing_brokers(self) -> list[str]:
-        """Returns nothing: RocketMQ 5's API has no question for it."""
+        """Returns an empty list, because the API of RocketMQ 5 has no request for this."""
         return []
 
     def count_discarded(self) -> int | None:
-        """Returns None: RocketMQ 5's API has no question for it. `rocketmq-admin discarded` answers it."""
+        """Returns None, because the API of RocketMQ 5 has no request for this. `rocketmq-admin discarded` shows the number."""
         return None
 
     def _running(self) -> Any:
@@ -104,7 +106,7 @@ class ApacheOrderBroker:
         return decision
 
     def _decide(self, transaction: Any, transaction_id: str, decision: LocalTransactionState) -> None:
-        """Sends COMMIT or ROLLBACK. UNKNOWN is not sent: the broker checks back in any case."""
+        """Sends COMMIT or ROLLBACK to the broker. UNKNOWN is not sent, because the broker checks back anyway."""
         if decision is _UNKNOWN:
             return
         try:
@@ -117,10 +119,13 @@ class ApacheOrderBroker:
 
 
 class TransactionChecks:
-    """Answers the broker's check-backs in the client's thread for them (a TransactionChecker of Apache's client)."""
+    """Answers check-backs, as the TransactionChecker of Apache's client, which calls it in a separate thread."""
 
     def __init__(self, listeners: Mapping[str, TransactionListener], network: FailingNetwork) -> None:
-        """`listeners` answer, one for each topic; `network` loses what its failpoints say."""
+        """`listeners` has the transaction listener of each topic.
+
+        `network` drops check-backs and their answers at armed failpoints.
+        """
         self._listeners = listeners
         self._network = network
         resolutions = apache_client().TransactionResolution
@@ -131,7 +136,10 @@ class TransactionChecks:
         }
 
     def check(self, half: Any) -> int:
-        """Returns the listener's answer. Any error goes to the client, which answers nothing then: the broker asks again."""
+        """Returns the listener's decision as a value of Apache's client.
+
+        If the listener raises an error, the client sends no answer, and the broker checks back again.
+        """
         message = of_apache(half)
         try:
             self._network.check_back_arrives(message.body, message.message_id)

@@ -1,6 +1,6 @@
 """Drops frames between the order service and the broker at armed failpoints.
 
-It is an RPC hook of this project's client. Apache's client has no hooks: `apache_order_broker` calls it at each step.
+It is an RPC hook of this project's client. Apache's client has no hooks, so `apache_order_broker` calls it at each step.
 """
 
 from order_service.service_layer.failpoints import LOSE_CHECK_BACK, LOSE_HALF_MESSAGE, LOSE_HALF_MESSAGE_ANSWER

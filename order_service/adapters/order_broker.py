@@ -15,7 +15,10 @@ from service_runtime.messaging.client_loop import ClientLoop
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
-"""The time allowed for the local transaction, added to the send time-out. Database lock time-outs are shorter."""
+"""The time in seconds that is allowed for the local transaction, added to the send time-out.
+
+Database lock time-outs are shorter.
+"""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 
@@ -23,10 +26,13 @@ logger = logging.getLogger(__name__)
 
 
 class ComparedHistory(Protocol):
-    """The history of the order database."""
+    """The interface that compares the order database with the witnesses at the broker."""
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Compares the database with the newest witnesses. If one is missing, the database takes no orders. Raises nothing."""
+        """Checks whether the database contains the witnesses that `newest` returns. Raises nothing.
+
+        If a witness is missing, the database accepts no more orders.
+        """
 
 
 class OrderBroker:
@@ -62,7 +68,7 @@ class OrderBroker:
             self._history.compare_history(self._newest_witnesses)
 
     def _newest_witnesses(self) -> list[Witness]:
-        """Returns the witnesses in the newest messages; none if the broker does not answer in time."""
+        """Returns the witnesses in the newest messages; empty if the broker does not answer in time."""
         try:
             return self._loop.run(newest_witnesses(self._namesrv_addr), timeout_s=MAX_WAIT_S)
         except (ClientError, TimeoutError) as error:
@@ -94,7 +100,10 @@ class OrderBroker:
             return str(error)
 
     def refusing_brokers(self) -> list[str]:
-        """Returns a reason for each broker that cannot store half messages of orders; empty if all can, or none has the topic."""
+        """Returns a reason for each broker that cannot store half messages of orders.
+
+        Returns an empty list if all brokers can, or if none has the topic.
+        """
         try:
             return self._loop.run(self._producer.refusing_brokers(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):

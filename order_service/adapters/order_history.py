@@ -1,4 +1,4 @@
-"""Detects that the order database is an old copy, by the witnesses in half messages.
+"""Detects from the witnesses in half messages that the order database is an old copy.
 
 Each process has a row in `epochs`, its epoch. A half message names the epoch, the number last written into it (a time, at most
 1 s old), and the newest transaction that the process has committed. An older copy lacks at least one of them. See
@@ -21,16 +21,19 @@ from service_runtime.database.sessions import Sessions
 from service_runtime.database.taking_locks import is_taken
 
 MAX_AGE_MS: Final = 1_000
-"""The maximum age of the epoch's number in a half message. The number is not written more often than that."""
+"""The maximum age in milliseconds of the epoch's number in a half message. The number is written at most once in this time."""
 _TURN_TIMEOUT_S: Final = 5.0
 _MAX_ASKED: Final = 100_000
-"""The maximum number of other processes' transactions that are remembered between check-backs. Above it all are forgotten."""
+"""The maximum number of other processes' transactions that are remembered between check-backs.
+
+If it is exceeded, all are forgotten.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 class OrderHistory:
-    """The witness of this process, and the check of other witnesses against the database. Thread-safe."""
+    """Provides the witness of this process, and checks other witnesses against the database. Thread-safe."""
 
     def __init__(self, sessions: Sessions, world: World) -> None:
         """`sessions` belong to the order database."""
@@ -45,7 +48,7 @@ class OrderHistory:
         self._asked: set[str] = set()
 
     def note_local_commit(self, transaction_id: str) -> None:
-        """Records a committed transaction, which later half messages name."""
+        """Records a committed transaction, which the witnesses of later half messages contain."""
         self._committed = transaction_id
 
     def witness(self) -> Witness:
@@ -120,7 +123,10 @@ class OrderHistory:
             )
 
     def adopt(self, reason: str) -> int:
-        """Accepts this database for all half messages until now, whatever their witness. Returns the time in milliseconds."""
+        """Accepts this database for all half messages sent until now, regardless of their witness.
+
+        Returns the time in milliseconds.
+        """
         now_ms = self._now_ms()
         with self._sessions.writing() as session:
             session.add(AdoptionRow(adopted_at_ms=now_ms, reason=reason))
@@ -130,7 +136,7 @@ class OrderHistory:
         return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
 
     def _renewed(self, known: Witness | None) -> Witness:
-        """Returns the epoch with a new number, or with the known number while another thread renews it."""
+        """Returns the witness with a newly written number, or `known` unchanged while another thread writes the number."""
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:

@@ -12,7 +12,7 @@ class CountedListener:
     """Wraps a synchronous TransactionListener and counts its answers."""
 
     def __init__(self, listener: TransactionListener, topic: str, local: Counter, checks: Counter) -> None:
-        """`topic` is the value of the counters' first label; the second one is the decision."""
+        """`topic` is the value of the counters' first label. The decision is the value of the second one."""
         self._listener = listener
         self._topic = topic
         self._local = local

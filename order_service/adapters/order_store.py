@@ -6,7 +6,7 @@ key. So after a check-back has answered ROLLBACK, a slow local transaction canno
 database: a database that may be an old copy of the sender's does not write ROLLED_BACK (`adapters.order_history`).
 
 An order to be paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's row, change its
-state by the table in `domain.life_cycle`, and decide the transaction in the same database transaction.
+state according to `domain.life_cycle`, and decide the transaction in the same database transaction.
 """
 
 import logging
@@ -64,7 +64,7 @@ class SqlOrderStore:
     def witness(self) -> Witness:
         """Returns the witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown.
 
-        Raises HistoryDoubted while the database may be an old copy: an order stored there could be lost, or placed twice.
+        Raises HistoryDoubted while the database may be an old copy, because an order stored there could be lost or placed twice.
         """
         witness = self._history.witness()
         if (reason := self._history.doubt()) is not None:
@@ -76,11 +76,17 @@ class SqlOrderStore:
         return self._history.doubt()
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the newest witnesses at the broker. Raises nothing."""
+        """Checks whether the database contains the newest witnesses at the broker. If not, `history_doubt` returns a reason.
+
+        Raises nothing.
+        """
         self._history.compare(newest)
 
     def adopt_history(self, reason: str) -> int:
-        """Accepts this database for all half messages until now, whatever their witness. Returns the time in milliseconds."""
+        """Accepts this database for all half messages sent until now, regardless of their witness.
+
+        Returns the time in milliseconds.
+        """
         return self._history.adopt(reason)
 
     def store_order(self, order: Order, transaction_id: str) -> None:
@@ -249,7 +255,7 @@ class SqlOrderStore:
 
 
 def rows_of(order: Order) -> list[tuple[Table, Sequence[Values]]]:
-    """Returns the rows of an order and its items, by their tables."""
+    """Returns the rows of an order and its items, grouped by table."""
     return [(_ORDERS, [order_values(order)]), (_ITEMS, item_values(order))]
 
 

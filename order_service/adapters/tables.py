@@ -77,7 +77,10 @@ class DatabaseIdentityRow(OrderDatabase, table=True):
 
 
 class EpochRow(OrderDatabase, table=True):
-    """A process that places orders in this database, and the number that it last wrote: a time that only increases."""
+    """A process that places orders in this database, and the number that it last wrote.
+
+    The number is a time that only increases.
+    """
 
     __tablename__ = "epochs"
 

@@ -1,4 +1,4 @@
-"""Orders, their limits, and the rule by which an order is refused. Amounts are integers, in cents of the currency."""
+"""Orders, their limits, and the rule for refusing an order. Amounts are integers, in cents of the currency."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -35,7 +35,10 @@ class Order:
     created_at_ms: int
     """Milliseconds since the epoch, by the order service's clock."""
     idempotency_key: str | None = None
-    """The customer's key for the request: a repeated request does not place a second order. Each customer has separate keys."""
+    """The idempotency key that the customer sent.
+
+    A repeated request with the same key does not place a second order. Keys of different customers are independent.
+    """
     state: OrderState = OrderState.PLACED
     pay_until_ms: int | None = None
     """The payment deadline of an order to be paid later; None if it is paid at once."""

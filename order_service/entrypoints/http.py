@@ -118,7 +118,7 @@ def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, wo
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """The readiness check that the database is not an old copy."""
+    """A readiness check that fails while the order database may be an old copy."""
 
     store: SqlOrderStore
 

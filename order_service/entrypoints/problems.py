@@ -1,4 +1,4 @@
-"""The HTTP problem for each error of the order service. The problems of failed transactions are in `Outcome`."""
+"""Maps each error of the order service to its HTTP problem. `Outcome` has the problems of failed transactions."""
 
 from typing import Final
 

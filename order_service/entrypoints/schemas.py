@@ -208,5 +208,5 @@ class OrderHealthResponse(BaseModel):
         return self.status != "degraded"
 
     def with_attention(self, attention: list[str]) -> Self:
-        """Returns a copy with these points; unchanged if there are none."""
+        """Returns a copy with the status `attention` and these points. Without points it returns the response unchanged."""
         return self.model_copy(update={"status": "attention", "attention": attention}) if attention else self

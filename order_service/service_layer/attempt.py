@@ -17,7 +17,7 @@ from rocketmq_broker.client import LocalTransactionState
 from service_runtime.http.problem import ErrorWithProblem, Problem
 
 Wanted = Order | Cancellation
-"""The subject of a transaction."""
+"""The order or the cancellation that a transaction stores."""
 
 
 DECISION_OF: Final = {
@@ -26,13 +26,13 @@ DECISION_OF: Final = {
     TransactionState.PENDING: LocalTransactionState.UNKNOWN,
     TransactionState.UNKNOWN: LocalTransactionState.UNKNOWN,
 }
-"""The decision for the broker by the state of the transaction, after the local transaction and at each check-back."""
+"""Maps each transaction state to the decision that is sent to the broker, after the local transaction and at each check-back."""
 
 _ROLLED_BACK: Final = TransactionState.ROLLED_BACK
 
 
 class Outcome(Enum):
-    """The outcome of an attempt as far as it is known, and what follows from it.
+    """The outcome of an attempt, as far as it is known.
 
     Each outcome has a description and a transaction state, which determines the decision for the broker. If nothing was changed,
     it also has the problem response for the caller.
@@ -65,7 +65,7 @@ class Outcome(Enum):
     UNKNOWN = "it is unknown whether the local commit succeeded; a check-back will decide", TransactionState.UNKNOWN
 
     def __init__(self, meaning: str, state: TransactionState, problem: Problem | None = None) -> None:
-        """Sets the values of one outcome."""
+        """Sets the description, the transaction state, and the problem response."""
         self.meaning = meaning
         self.state = state
         self.problem = problem
@@ -119,11 +119,17 @@ class Attempt:
         return self._progress
 
     def begin(self, transaction_id: str) -> None:
-        """Marks the local transaction as started; for the thread that runs it. Raises RuntimeError if it had started."""
+        """Marks the local transaction as started. Only the thread that runs it may call this.
+
+        Raises RuntimeError if it was started before.
+        """
         self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
-        """Sets the final outcome; for the thread that ran the local transaction. Raises RuntimeError if none is running."""
+        """Sets the final outcome. Only the thread that ran the local transaction may call this.
+
+        Raises RuntimeError if the local transaction is not running.
+        """
         self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
 
     def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:

@@ -15,7 +15,7 @@ from order_service.service_layer.sending import TransactionalSender, send_attemp
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """The order after the request. If `is_known` is False, the outcome is not known yet: read the order again later."""
+    """An order after a request to cancel it. If `is_known` is False, the outcome is not known yet: read the order again later."""
 
     order: Order
     is_known: bool = True
@@ -23,7 +23,7 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class OrderCancelling:
-    """Cancels orders, on request of customers and for compensating messages."""
+    """Cancels orders at the request of customers, and when a compensating message arrives."""
 
     store: OrderStore
     sender: TransactionalSender

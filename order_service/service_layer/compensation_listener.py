@@ -60,7 +60,7 @@ class CompensationListener:
         try_until_done(lambda: self._is_cancelled(order_id, reason), lambda seconds: self.hold(context, seconds))
 
     def _is_cancelled(self, order_id: str, reason: str) -> bool:
-        """Returns True if the order is known to be cancelled or expired."""
+        """Tries to cancel the order. Returns True if the order is known to be cancelled or expired."""
         try:
             cancelled = self.cancelling.cancel(order_id, reason)
         except ImpossibleNow as error:

@@ -115,6 +115,6 @@ class FailingTransactionListener:
 
 
 def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
-    """Returns True after a local commit: COMMIT is sent next, or the order awaits its payment."""
+    """Returns True after a local commit, which is followed by COMMIT, or by the wait for the payment."""
     awaits_payment = isinstance(arg, Attempt) and arg.progress.outcome is Outcome.AWAITING_PAYMENT
     return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE

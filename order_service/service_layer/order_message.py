@@ -1,4 +1,4 @@
-"""Builds the messages about an order by the schemas in `order_messages`. Their key is the order id."""
+"""Builds the messages about an order with the schemas of `order_messages`. The message key is the order id."""
 
 from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled

@@ -22,9 +22,10 @@ class TransactionStore(Protocol):
         kind: TransactionKind = TransactionKind.ORDER,
         witness: Witness | None = None,
     ) -> TransactionState:
-        """Returns the state of the transaction: COMMITTED or ROLLED_BACK, which are final, or PENDING.
+        """Returns the final state COMMITTED or ROLLED_BACK, or PENDING. Writes ROLLED_BACK first if the transaction has no row.
 
-        Returns ROLLED_BACK if the transaction belongs to another order. `witness` is from the half message.
+        Returns ROLLED_BACK also if the transaction belongs to another order than `order_id`. `witness` is the one in the half
+        message, which shows whether the database may be an old copy.
         """
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:

@@ -33,7 +33,7 @@ class OrderPlacing:
     store: OrderStore
     sender: TransactionalSender
     payment_deadline_ms: int
-    """The time allowed for the payment of an order to be paid later."""
+    """The time in milliseconds that is allowed for the payment of an order that is paid later."""
     now_ms: Callable[[], int]
     new_uuid: Callable[[], UUID]
 

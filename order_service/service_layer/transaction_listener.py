@@ -1,4 +1,4 @@
-"""The TransactionListeners of the order service: they run local transactions and answer check-backs.
+"""The TransactionListeners of the order service, which run local transactions and answer check-backs.
 
 One producer sends two kinds of transactional messages, orders and cancellations. Each kind has its topic and its listener.
 """
@@ -22,9 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class DatabaseTransactionListener:
-    """Decides the transactions of one kind by the order database.
+    """Decides the transactions of one kind from their rows in the order database.
 
-    All instances of the order service share that database. So each instance can answer check-backs for half messages of another.
+    All instances of the order service share that database, so each instance can answer check-backs for half messages of the
+    others.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class DatabaseTransactionListener:
         return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers a check-back by the transaction's row (checkLocalTransaction). COMMIT and ROLLBACK are final.
+        """Answers a check-back from the transaction's row (checkLocalTransaction). COMMIT and ROLLBACK are final.
 
         Returns UNKNOWN, so that the broker checks again, while the order awaits its payment within the deadline, while the
         database is unavailable, and while the database lacks the half message's witness and may therefore be an old copy.
@@ -94,7 +95,7 @@ class CancellationTransactionListener(DatabaseTransactionListener):
     """The listener for messages of cancellations."""
 
     def __init__(self, store: OrderStore, *, now_ms: Callable[[], int]) -> None:
-        """`store` holds the orders."""
+        """`store` is the order database."""
         super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), now_ms=now_ms)
 
 
