@@ -19,7 +19,7 @@ class CountedCrediting:
     """Wraps a `BatchCrediting` and counts its outcomes."""
 
     def __init__(self, crediting: BatchCrediting, registry: CollectorRegistry) -> None:
-        """`crediting` writes the entries."""
+        """Wraps `crediting`, and registers the counter in `registry`."""
         self._crediting = crediting
         self._entries = Counter("credit_entries", "Entries, by outcome.", ["kind", "outcome"], registry=registry)
 

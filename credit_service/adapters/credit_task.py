@@ -15,21 +15,24 @@ from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 
 WriteEntries = Callable[[list[WireCredit]], list[str]]
-"""Writes entries, and answers with an outcome for each."""
+"""A function that writes entries and returns an outcome for each."""
 
 
 class EndingRequest(Request):
-    """A worker's task that gives up its place even if Redis cannot be told of its end: Celery would keep the place for ever."""
+    """A task request that frees its place in the worker even if Redis is unavailable when the task fails.
+
+    Celery's own request would occupy the place for ever.
+    """
 
     def on_failure(self, *args: Any, **options: Any) -> None:
-        """Stores the failure, and frees the place. Raises the errors of the connection to Redis."""
+        """Stores the failure and frees the place. Raises Redis's connection errors."""
         try:
             super().on_failure(*args, **options)
         finally:
             self.acknowledge()
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """Stores the time-out, and frees the place. Raises the errors of the connection to Redis."""
+        """Stores the time-out and frees the place. Raises Redis's connection errors."""
         try:
             super().on_timeout(soft, timeout)
         finally:
@@ -38,7 +41,10 @@ class EndingRequest(Request):
 
 
 def writing_to(ledger: Ledger) -> WriteEntries:
-    """Returns what both tasks do. It raises LedgerUnavailable, CreditNotStored and UnreadableCredit."""
+    """Returns the function that both tasks call to write to the ledger.
+
+    The function raises LedgerUnavailable, CreditNotStored and UnreadableCredit.
+    """
 
     def write_to_ledger(credits: list[WireCredit]) -> list[str]:
         return [outcome.value for outcome in ledger.credit([from_wire(credit) for credit in credits])]
@@ -53,9 +59,9 @@ def register_credit_task(
     on_open: Callable[[Engine], None] = lambda _: None,
     wrapped: Callable[[WriteEntries], WriteEntries] = lambda write: write,
 ) -> None:
-    """Adds both tasks to the application. Each worker process opens the database at its first task, and calls `on_open`.
+    """Adds both tasks to the application. Each worker process opens the database at its first task.
 
-    `wrapped` decorates the function that writes to the ledger.
+    `on_open` is called with the engine of the opened database. `wrapped` decorates the function that writes to the ledger.
     """
 
     @cache

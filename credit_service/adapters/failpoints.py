@@ -1,13 +1,13 @@
 """Failpoints that a demo arms in the running credit service and its worker (`service_runtime.failing.armed_failpoints`).
 
-Off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the steps:
+They are off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the protocol's steps:
 
     lose-delivery                  the broker's answer to a pull does not arrive; the consumer pulls again
-    exit-at-delivery               the credit service ends, as by kill -9, with the message in its hands
+    exit-at-delivery               the credit service exits, as with kill -9, before it processes the message
     lose-task                      the task does not reach Redis; the credit service waits for its answer, and sends it again
-    exit-before-credit-commit      a process of the worker ends, as by kill -9, before it stores the credit
-    exit-after-credit-commit       a process of the worker ends, as by kill -9, after it has stored the credit
-    exit-before-acknowledgement    the credit service ends, as by kill -9, before the broker has its offset
+    exit-before-credit-commit      a process of the worker exits, as with kill -9, before it stores the credit
+    exit-after-credit-commit       a process of the worker exits, as with kill -9, after it has stored the credit
+    exit-before-acknowledgement    the credit service exits, as with kill -9, before it sends its offset to the broker
 """
 
 import json
@@ -33,29 +33,29 @@ EXIT_BEFORE_ACKNOWLEDGEMENT: Final = "exit-before-acknowledgement"
 
 @dataclass(frozen=True, slots=True)
 class FailingDelivery:
-    """An RPC hook that loses answers to pulls (`rocketmq_broker.client.RpcHook`)."""
+    """An RPC hook that drops the broker's responses to pulls (`rocketmq_broker.client.RpcHook`)."""
 
     failpoints: ArmedFailpoints
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Lets each request pass."""
+        """Does nothing: requests are not dropped."""
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Stops an answer to a pull with the message."""
+        """Drops a response to a pull, by raising an error, if it contains the message of the armed failpoint."""
         if request.code == RequestCode.PULL_MESSAGE and self.failpoints.is_hit(LOSE_DELIVERY, response.body):
             raise FailedOnPurpose(LOSE_DELIVERY)
 
 
 @dataclass(frozen=True, slots=True)
 class FailingOrderListener:
-    """The order listener, in a process that may end before or after it."""
+    """Wraps the order listener, and ends the process before or after it at an armed failpoint."""
 
     listener: CreditingListener
     failpoints: ArmedFailpoints
     end_process: Callable[[], None] = exit_at_once
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Runs the listener between the two failpoints."""
+        """Runs the listener. Ends the process before or after it if a failpoint is hit."""
         self._end_if_hit(EXIT_AT_DELIVERY, messages)
         status = self.listener(messages, context)
         self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)
@@ -68,31 +68,31 @@ class FailingOrderListener:
 
 @dataclass(frozen=True, slots=True)
 class FailingTasks:
-    """Tasks (`CreditTasks`), of which one may be lost on its way to Redis."""
+    """Wraps `CreditTasks`, and drops a task before it reaches Redis at an armed failpoint."""
 
     tasks: CreditTasks
     failpoints: ArmedFailpoints
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """Sends the task, or loses it; a lost task is never answered."""
+        """Sends the task, or drops it at an armed failpoint. A dropped task is never answered."""
         is_lost = any(_is_hit(self.failpoints, LOSE_TASK, credit) for credit in credits)
         return self.tasks.expect(task_id) if is_lost else self.tasks.send(task_id, credits)
 
     def expect(self, task_id: str) -> Task:
-        """Returns the task that was sent before."""
+        """Returns the handle of a task that was sent earlier."""
         return self.tasks.expect(task_id)
 
     def waiting(self) -> int:
-        """Returns how many tasks wait for a worker."""
+        """Returns the number of tasks that wait for a worker."""
         return self.tasks.waiting()
 
     def is_waiting(self, task_id: str) -> bool:
-        """Returns whether a task with this id waits for a worker."""
+        """Returns True if a task with this id waits for a worker."""
         return self.tasks.is_waiting(task_id)
 
 
 def failing(write: WriteEntries, failpoints: ArmedFailpoints, end_process: Callable[[], None] = exit_at_once) -> WriteEntries:
-    """Returns a function that writes entries, in a process that may end before or after it."""
+    """Wraps `write` in a function that ends the process before or after it at an armed failpoint."""
 
     def end_if_hit(failpoint: str, credits: Sequence[WireCredit]) -> None:
         if any(_is_hit(failpoints, failpoint, credit) for credit in credits):

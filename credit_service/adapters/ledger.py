@@ -94,7 +94,7 @@ class Ledger:
         adding = self._sessions.insert(_BALANCES)
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
-        """Built once: building it and its SQLAlchemy cache key took longer than executing it."""
+        """The statement that adds points to balances. It is built once, because building it takes longer than executing it."""
         self.positions = Positions[EntryKey](self._sessions, POSITIONS, has_all=_has_all_entries)
         """The positions of the consumer group in this database."""
 

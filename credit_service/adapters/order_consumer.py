@@ -25,8 +25,8 @@ def order_consumer(
     """Returns a consumer of orders and cancellations that starts at the first message of each queue and runs on `loop`.
 
     It calls `listener` with up to `batch_size` messages on one of `threads` threads. `rpc_hook` is called for each pull.
-    `results` are the positions of the ledger. With `grpc_endpoints` it uses Apache's client, which ignores `rpc_hook`, `loop` and
-    `results`.
+    `results` are the group's positions in the credit database. With `grpc_endpoints` it uses Apache's client, which ignores
+    `rpc_hook`, `loop` and `results`.
     """
     return service_consumer(
         listener,

@@ -1,7 +1,7 @@
-"""Celery's transport to Redis for a worker that never loses a place: kombu keeps a task's place until Redis confirms its end.
+"""A Redis transport for Celery that frees a worker's place even if Redis does not confirm the end of its task.
 
-A worker takes as many tasks as it has places. kombu frees a place after Redis has confirmed the acknowledgement, and forgets an
-acknowledgement that failed: that place would be lost for good, and a worker without places would take no task again.
+A worker takes as many tasks as it has places. kombu frees a place only after Redis has confirmed the acknowledgement, and forgets
+an acknowledgement that failed. That place would be lost for good, and a worker without places would take no more tasks.
 """
 
 import logging
@@ -12,36 +12,36 @@ from kombu.transport import redis, virtual
 from rocketmq_broker.world import current_world
 
 MAX_OWED: Final = 1000
-"""The most acknowledgements kept for another try. Redis does not learn of further ones, and gives their tasks out again."""
+"""The maximum number of acknowledgements kept for another attempt. Others are dropped, so Redis delivers their tasks again."""
 
 logger = logging.getLogger(__name__)
 
 
 class ReturningQoS(redis.QoS):
-    """The places of one worker. Each is freed when its task ends, or when Redis gives the task to another worker."""
+    """The places of one worker. A place is freed when its task ends, or when Redis delivers the task to another worker."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes kombu's arguments."""
+        """Passes the arguments to kombu's class."""
         super().__init__(*args, **kwargs)
         self._now_s = current_world().steady_s
         self._taken_s: dict[str, float] = {}
         self._owed: dict[str, None] = {}
-        """The acknowledgements that Redis lacks, oldest first."""
+        """The ids of the acknowledgements that Redis has not confirmed, oldest first."""
 
     def can_consume(self) -> bool:
-        """Returns whether a place is free."""
+        """Returns True if a place is free."""
         self._give_back_what_redis_takes_back()
         return super().can_consume()
 
     def append(self, message: Any, delivery_tag: str) -> None:
-        """Takes a place. Takes none if the connection to Redis raises its error."""
+        """Takes a place for the task, unless the connection to Redis fails with an error."""
         super().append(message, delivery_tag)
-        # Redis may give out a task again if it has not been told of its end.
+        # Redis may deliver a task again if it has not received the acknowledgement.
         self._owed.pop(delivery_tag, None)
         self._taken_s[delivery_tag] = self._now_s()
 
     def ack(self, delivery_tag: str) -> None:
-        """Frees the place, and tells Redis now or with a later acknowledgement. Raises nothing."""
+        """Frees the place, and sends the acknowledgement to Redis, now or together with a later one. Raises nothing."""
         self._give_back(delivery_tag)
         self._owed[delivery_tag] = None
         try:
@@ -55,7 +55,10 @@ class ReturningQoS(redis.QoS):
             self._owed.clear()
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """Frees the place; with `requeue` Redis gives the task out again, at once if it can be told. Raises nothing."""
+        """Frees the place. Raises nothing.
+
+        With `requeue` Redis delivers the task again, immediately if Redis is available.
+        """
         if not requeue:
             self.ack(delivery_tag)
             return
@@ -71,7 +74,10 @@ class ReturningQoS(redis.QoS):
             virtual.QoS.ack(self, delivery_tag)
 
     def _give_back_what_redis_takes_back(self) -> None:
-        """Frees the places of tasks without an end, such as one with an unstored time-out, when Redis gives them out again."""
+        """Frees the places of tasks that never ended, once Redis delivers them again.
+
+        An example is a task with a time-out that could not be stored.
+        """
         overdue_s = self._now_s() - self.visibility_timeout
         while self._taken_s and (oldest := next(iter(self._taken_s.items())))[1] < overdue_s:
             logger.warning("a task has not ended after %d s; its place is free again", self.visibility_timeout)
@@ -79,15 +85,15 @@ class ReturningQoS(redis.QoS):
 
 
 class Channel(redis.Channel):
-    """kombu's channel with `ReturningQoS`, and with one client of Redis where kombu makes one for each command."""
+    """kombu's channel with `ReturningQoS` and a single Redis client, because kombu would create one for each command."""
 
     QoS = ReturningQoS
     _kept: Any = None
 
     def _create_client(self, asynchronous: bool = False) -> Any:
-        """Returns the client of the channel's pool, which lends each command a connection; kombu calls this for each command.
+        """Returns the Redis client of the channel's connection pool. kombu calls this for each command.
 
-        The asynchronous client, which waits for tasks, has a connection of its own: that one is new, as kombu wants it.
+        The asynchronous client, which waits for tasks, is a new one with a separate connection, as kombu requires.
         """
         if asynchronous:
             return super()._create_client(asynchronous=True)  # type: ignore[misc]

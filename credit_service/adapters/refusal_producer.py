@@ -20,7 +20,7 @@ class RefusalProducer:
     sender: SenderThread
 
     def report(self, order_id: str, reason: str) -> None:
-        """Sends the message, which is stored on return. Raises RefusalNotReported."""
+        """Sends a message that reports the refusal. The broker has stored it on return. Raises RefusalNotReported."""
         body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
         message = Message.of(
             credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried_properties()

@@ -89,7 +89,7 @@ class Repairs:
         return Repaired(customer, before, points, is_new)
 
     def _creditor(self, order_id: str, amount_cents: int) -> tuple[str, int | None]:
-        """Returns the customer of the credit, and the current balance."""
+        """Returns the customer of the order's credit, and the current balance. Raises NothingToRepair and RepairRefused."""
         of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
         with self._sessions.reading() as session:
             row = session.exec(of_order).first()

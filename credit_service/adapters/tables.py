@@ -47,4 +47,4 @@ class BalanceRow(CreditDatabase, table=True):
 
 
 POSITIONS: Final = PositionTables.of(CreditDatabase.metadata)
-"""The tables of the consumer group's positions: the offsets up to which the ledger contains the messages."""
+"""The tables of the consumer group's positions, which are the offsets before which all messages have been processed."""

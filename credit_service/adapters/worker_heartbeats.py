@@ -1,9 +1,9 @@
-"""The living workers: each leaves heartbeats in Redis, which expire if the next one does not come.
+"""Tracks living workers by their heartbeats in Redis, which expire unless they are renewed.
 
     credit_service:workers             set of the workers' keys
-    credit_service:worker:NAME:PID     what the worker says of itself, as JSON; expires
+    credit_service:worker:NAME:PID     the worker's status as JSON; expires
 
-The remaining life of a heartbeat in Redis gives its age: no two clocks are compared.
+The age of a heartbeat follows from its remaining time to live in Redis, so that no two clocks are compared.
 """
 
 from dataclasses import dataclass
@@ -16,32 +16,38 @@ from redis.retry import Retry
 
 HEARTBEAT_INTERVAL_S: Final = 5.0
 HEARTBEAT_LIFE_S: Final = 20.0
-"""A worker that misses three heartbeats counts as gone."""
+"""The time in seconds after which a heartbeat expires. A worker that misses three heartbeats counts as gone."""
 TAKES_NONE_AFTER_S: Final = 40.0
-"""A worker that has taken no task for so long, though some wait, takes none: each of its processes ends a task within 30 s."""
+"""The time in seconds after which a worker counts as stuck if it takes no task although some wait.
+
+It is longer than the 30 s that a task may take.
+"""
 _ALL: Final = "credit_service:workers"
 _ONE: Final = "credit_service:worker:"
 
 
 class Heartbeat(BaseModel):
-    """A worker's statement about itself. Ignores fields of a newer version."""
+    """The status that a worker reports. Unknown fields, which a newer worker may send, are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str
-    """CREDIT_WORKER_NAME, or the machine's."""
+    """The worker's name: CREDIT_WORKER_NAME, or the name of the machine."""
     host: str
     pid: int
     processes: int
     """The number of tasks that it can run at a time."""
     age_s: float
-    """Its running time."""
+    """The time in seconds since the worker started."""
     tasks_taken: int | None = None
-    """How many tasks it has taken from Redis; None in a heartbeat of an older version, here and below."""
+    """The number of tasks that it has taken from Redis. None, like the fields below, in a heartbeat of an older version."""
     taken_s_ago: float | None = None
-    """The time since the last one; None as well if it has taken none."""
+    """The time in seconds since it took its last task; None also if it has taken none."""
     takes_none_for_s: float | None = None
-    """For how long tasks have waited in Redis without this worker taking one; 0 if none waits, or it takes them."""
+    """The time in seconds that tasks have waited in Redis without this worker taking one.
+
+    0 if no task waits, or if the worker takes them.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +59,22 @@ class LivingWorker:
 
     @property
     def takes_tasks(self) -> bool:
-        """False if tasks wait, and it has taken none for longer than its processes can be busy."""
+        """False if tasks wait, but the worker has taken none for longer than its processes can be busy."""
         return (self.heartbeat.takes_none_for_s or 0.0) < TAKES_NONE_AFTER_S
 
 
 class WorkerHeartbeats:
-    """Writes and reads heartbeats. Each method raises RedisError if Redis is away, after `timeout_s` at most for each step."""
+    """Writes and reads heartbeats. All methods raise RedisError if Redis does not answer each command within `timeout_s`."""
 
     def __init__(self, redis_url: str, *, timeout_s: float, life_s: float = HEARTBEAT_LIFE_S) -> None:
-        """Does not connect. Raises ValueError if the URL is none of Redis's."""
+        """Does not connect yet. Raises ValueError if `redis_url` is not a Redis URL."""
         self._life_ms = int(life_s * 1000)
         self._redis = Redis.from_url(
             redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
         )
 
     def beat(self, heartbeat: Heartbeat, queue: str) -> int:
-        """Writes the worker's heartbeat, and returns how many tasks wait in `queue`."""
+        """Writes the worker's heartbeat, and returns the number of tasks that wait in `queue`."""
         key = _key(heartbeat.name, heartbeat.pid)
         with self._redis.pipeline() as pipeline:
             pipeline.set(key, heartbeat.model_dump_json(), px=self._life_ms)
@@ -77,7 +83,7 @@ class WorkerHeartbeats:
             return int(pipeline.execute()[-1])
 
     def leave(self, name: str, pid: int) -> None:
-        """Removes the heartbeat of a worker that ends, instead of letting it expire."""
+        """Removes the heartbeat of a worker that ends, so that it need not expire."""
         key = _key(name, pid)
         with self._redis.pipeline() as pipeline:
             pipeline.delete(key)

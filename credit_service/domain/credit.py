@@ -72,7 +72,7 @@ class CreditOutcome(StrEnum):
     CREDITED = "CREDITED"
     """The entry is written."""
     ALREADY_CREDITED = "ALREADY_CREDITED"
-    """A redelivery; nothing changed."""
+    """The entry had been written before, because the message was redelivered. Nothing changed."""
     CONFLICTING = "CONFLICTING"
     """The ledger has the entry with another amount or customer, which a person must resolve. Nothing changed."""
     REFUSED = "REFUSED"

@@ -20,7 +20,10 @@ from service_runtime.http.responses import json_response
 health_api = Blueprint("health", __name__)
 
 STILL_AFTER_S: Final = 120.0
-"""The time without progress after which a queue counts as stalled. After its task's time-out a batch is held, not stalled."""
+"""The time in seconds without progress after which a queue counts as stalled.
+
+It is longer than a task's time-out, after which a batch counts as held.
+"""
 
 
 class Workers(Protocol):
@@ -45,7 +48,7 @@ _OF_DATABASE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _LivingWorkers:
-    """The readiness check that a worker is alive and takes tasks."""
+    """A readiness check that fails unless a worker is alive and takes tasks."""
 
     workers: Workers
 
@@ -71,7 +74,7 @@ class HealthSources:
     dead_letters: DeadLetters
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
-    """For how many seconds the readiness is cached."""
+    """The time in seconds for which the readiness is cached."""
     results: NeedsAttention | None = None
     """Reports that the database was reset to an older state."""
 

@@ -1,4 +1,7 @@
-"""PUT /repairs/{id}, which `python -m pipelines repair --apply` calls. It requires a key, and is off without one."""
+"""Serves PUT /repairs/{id}, which `python -m pipelines repair --apply` calls.
+
+The route requires a key, and is off without one.
+"""
 
 from typing import Annotated, Final, Literal, Self
 

@@ -1,1 +1,1 @@
-"""The processing of message batches. It uses the domain's rules, and a port to the writer of credits."""
+"""Processes batches of messages with the domain's rules, and with a port to the writer of credits."""

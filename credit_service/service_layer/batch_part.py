@@ -1,4 +1,4 @@
-"""Orders of a batch that are tried together, and the evidence of their failures so far."""
+"""Parts of a batch, and the record of their failed tasks."""
 
 from dataclasses import dataclass, replace
 
@@ -7,22 +7,28 @@ from credit_service.service_layer.faults import Fault, FaultRecord
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The orders at positions `begin` to `end` (exclusive). A task passes if it writes a new entry, of any batch."""
+    """The orders at positions `begin` to `end` (exclusive) of a batch, which are credited by one task.
+
+    A task passes if it writes a new entry, also if it belongs to another batch.
+    """
 
     begin: int
     end: int
     is_unanswered: bool = False
-    """Whether its last try had no answer, so that its task may still wait."""
+    """True if the last attempt was not answered, so that its task may still be waiting."""
     tries: int = 0
     suspected_at: int | None = None
-    """The number of passed tasks when it, or its whole, came under suspicion."""
+    """The number of tasks that had passed when this part, or the part that contained it, was first suspected."""
     failed_at: int | None = None
-    """The number of passed tasks when it, or its whole, failed last."""
+    """The number of tasks that had passed when this part, or the part that contained it, last failed."""
     failures_alone: int = 0
     others_pass: bool = False
 
     def failed(self, fault: Fault, *, passed_before: int, passed: int) -> "BatchPart":
-        """Returns the part after a further failure; `passed_before` tasks had passed when that try began, `passed` at its end."""
+        """Returns the part after another failed attempt.
+
+        `passed_before` tasks had passed when the attempt began, and `passed` tasks when it ended.
+        """
         is_alone = self.failed_at is not None and passed_before > self.failed_at
         part = replace(
             self,
@@ -43,7 +49,7 @@ class BatchPart:
         )
 
     def halves(self) -> "tuple[BatchPart, BatchPart]":
-        """Returns the two parts to try in its place."""
+        """Returns the two halves, which are tried instead of this part."""
         middle = (self.begin + self.end) // 2
         half = replace(self, tries=0, is_unanswered=False)
         return replace(half, end=middle), replace(half, begin=middle)

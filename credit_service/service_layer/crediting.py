@@ -1,4 +1,4 @@
-"""The port to the writer of credits, and its two ways to fail."""
+"""The port to the writer of credits, and its two errors."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -8,30 +8,30 @@ from credit_service.domain.credit import Credit, CreditOutcome
 
 
 class CreditingUnavailable(Exception):
-    """Redis, the workers or the database are away: the credits are not to blame, and may be written or not."""
+    """Redis, the workers or the database are unavailable, not because of these credits. They may or may not have been written."""
 
 
 class CreditingFailed(Exception):
-    """The task that should write the credits failed, perhaps because of one of them."""
+    """The task that was to write the credits failed, perhaps because of one of them."""
 
 
 class Later(Enum):
-    """The reason why an order without an outcome comes again."""
+    """The reason why an order without an outcome is redelivered later."""
 
     GAVE_WAY = "GAVE_WAY"
-    """It left its thread to others, and spends no redelivery."""
+    """The order gave way to others in its thread. This does not count as a redelivery."""
 
 
 Credited = CreditOutcome | Later | None
-"""An order's outcome, or that it comes again; None for one that spends a redelivery."""
+"""The outcome of an order, or `Later` if its redelivery is not counted. None if it is redelivered and the redelivery counts."""
 
 
 class Crediting(Protocol):
-    """Writes credits, each order's once, however often it is called."""
+    """Writes credits. Repeated calls write the credit of an order only once."""
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
-        """Returns one outcome for each credit, durable on return; None for an unknown answer.
+        """Returns an outcome for each credit, or None if it is unknown. Written credits are durable on return.
 
-        `is_again` says that the last try of the same credits had no answer. `is_given_up` is called while waiting. Raises
-        CreditingUnavailable, also after giving up, and CreditingFailed.
+        `is_again` is True if the last attempt with the same credits was not answered. `is_given_up` is called while waiting, and
+        ends the wait by returning True. Raises CreditingUnavailable, also when the wait was ended, and CreditingFailed.
         """

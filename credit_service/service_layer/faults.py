@@ -1,9 +1,9 @@
-"""Classifies the failure of a task, as an outage or perhaps a bad order, and chooses the next step.
+"""Classifies the failure of a task as an outage or a possible bad order, and chooses the next step.
 
-An outage costs only time, so every possible outage is waited out. An order is blamed, and spends a redelivery, only if others are
-written while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An outage that
-meets the same orders again and again, and no others, is none. Refusals of the database are decided by
-`service_runtime.failing.refusals`.
+An outage costs only time, so every possible outage is waited out. An order is blamed, and uses up a redelivery, only if others
+are written while its own task fails. So neither a stalled database nor a bug in all tasks of a worker uses up redeliveries. A
+failure that repeatedly affects the same orders, and no others, is not treated as an outage. Rows that the database refuses are
+handled by `service_runtime.failing.refusals`.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ class Fault(Enum):
     """The possible source of a failure."""
 
     OUTAGE = auto()
-    """Only the infrastructure: the orders are innocent."""
+    """The infrastructure failed. The orders are not the cause."""
     SUSPECT = auto()
-    """An order, a mistake in the worker, or an outage in disguise."""
+    """The cause may be an order, a bug in the worker, or an outage that looks like one of these."""
 
 
 _FAULT_OF: Final = {
@@ -40,15 +40,18 @@ _FAULT_OF: Final = {
     "Terminated": Fault.OUTAGE,
     "WorkerShutdown": Fault.OUTAGE,
     "WorkerTerminate": Fault.OUTAGE,
-    # One order may do this to its worker; a machine in trouble does it to all of them.
+    # A single order may cause this in its worker; a failing machine causes it in all workers.
     "WorkerLostError": Fault.SUSPECT,
     "TimeLimitExceeded": Fault.SUSPECT,
     "SoftTimeLimitExceeded": Fault.SUSPECT,
     "MemoryError": Fault.SUSPECT,
-    # The database took a row and lacks it: it may do so with one order or with all.
+    # The database accepted a row but did not store it. This may affect one order or all of them.
     "CreditNotStored": Fault.SUSPECT,
 }
-"""By the names of classes: a task's error crosses processes as a name, and its class may be unknown here."""
+"""Maps names of error classes to faults.
+
+The error of a task reaches this process only as a name, and its class may be unknown here.
+"""
 
 
 def fault_of(error: BaseException) -> Fault:
@@ -64,13 +67,13 @@ class FaultStep(Enum):
     """The next step for orders whose task failed."""
 
     HOLD = auto()
-    """Keep them, pause, and try again."""
+    """Keep the orders, pause, and try again."""
     SPLIT = auto()
-    """Try each half alone, to find the one that is to blame."""
+    """Try each half separately, to find the order that causes the failure."""
     GIVE_BACK = auto()
-    """RECONSUME_LATER: it costs this one order a redelivery."""
+    """Answer RECONSUME_LATER, which counts as one of the order's redeliveries."""
     GIVE_WAY = auto()
-    """It comes again later, so that others can pass; no redelivery is spent."""
+    """Redeliver the order later, so that others can be processed. This does not count as a redelivery."""
 
 
 FAILURES_ALONE: Final = 20
@@ -78,21 +81,21 @@ FAILURES_ALONE: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:
-    """The facts about the orders whose task has just failed."""
+    """The facts about the orders of a failed task, from which `next_step` chooses."""
 
     orders: int
     tries: int = 0
-    """How many of their tasks failed so that they came under suspicion."""
+    """The number of failed tasks that made these orders suspect."""
     others_pass: bool = False
-    """Whether tasks of others had passed since the suspicion, before this try began."""
+    """True if tasks of other orders passed after the first suspicion and before this attempt began."""
     failures_alone: int = 0
-    """How many of their tasks failed in a row, each after tasks of others had passed since the one before."""
+    """The number of their tasks that failed in a row, with passed tasks of other orders between the failures."""
     is_in_the_way: bool = False
-    """Whether these tasks must give way to others, as `Holds.is_in_the_way` decides."""
+    """True if these tasks must give way to others, as `Holds.is_in_the_way` decides."""
 
 
 def next_step(fault: Fault, record: FaultRecord) -> FaultStep:
-    """Returns the step after a failed task."""
+    """Returns the next step after a failed task."""
     is_outage = fault is Fault.OUTAGE and record.failures_alone < FAILURES_ALONE
     if is_outage:
         return FaultStep.HOLD

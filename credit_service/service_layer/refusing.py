@@ -35,7 +35,7 @@ class RefusalReporter(Protocol):
     """Reports to the order service that an order cannot be credited."""
 
     def report(self, order_id: str, reason: str) -> None:
-        """Sends the message, which is stored on return. Raises RefusalNotReported."""
+        """Sends a message that reports the refusal. The broker has stored it on return. Raises RefusalNotReported."""
 
 
 @dataclass(frozen=True, slots=True)

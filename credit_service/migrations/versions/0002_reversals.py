@@ -1,4 +1,4 @@
-"""Adds the kind of entries, `credit` or `reversal`. The unique key becomes order and kind; it was the order alone."""
+"""Adds the kind of entries, `credit` or `reversal`. The unique key becomes order and kind instead of the order alone."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Adds the positions of the consumer group, which reveal that the ledger was reset to an older state."""
+"""Adds the consumer group's positions, which reveal that the ledger was reset to an older state."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,10 @@ _ON_THEIR_WAY_MS = 3_600_000
 
 
 def upgrade() -> None:
-    """Creates the tables. Messages since an hour before the newest entry are redelivered once: some may be unprocessed."""
+    """Creates the tables.
+
+    Messages since an hour before the newest entry are redelivered once, because some may be unprocessed.
+    """
     op.create_table(
         "consumed_positions",
         sa.Column("topic", sa.String(255), primary_key=True),
@@ -32,6 +35,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drops the tables. The brokers have the offsets too."""
+    """Drops the tables. The brokers still store the group's offsets."""
     op.drop_table("positions_origin")
     op.drop_table("consumed_positions")
