@@ -1,1 +1,1 @@
-"""A service's database: its URL, opening, migration and use, and its failures."""
+"""Parses the URL of a service's database, and opens, migrates and uses that database."""

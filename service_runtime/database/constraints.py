@@ -50,7 +50,7 @@ _NOT_ABOUT_ONE_ROW: Final = frozenset(
 )
 """Classes of SQLSTATEs about the connection, the transaction or the server, such as disks, locks or a standby."""
 _NOT_ABOUT_ONE_ROW_EITHER: Final = frozenset(["42P01", "42703"])
-"""A table or a column is missing, because the migration is incomplete."""
+"""SQLSTATEs for a missing table or column, which an incomplete migration causes."""
 _COLUMN_IN_SQLITE_MESSAGE: Final = re.compile(r"(\w+)\.(\w+)")
 _INDEX_IN_SQLITE_MESSAGE: Final = re.compile(r"index '([^']+)'")
 
@@ -62,12 +62,12 @@ class ConstraintViolation:
     kind: ConstraintKind
     table: str | None
     columns: tuple[str, ...]
-    """SQLite only."""
+    """The columns of the constraint. Only SQLite reports them; on PostgreSQL the tuple is empty."""
     constraint: str | None
-    """The name; on PostgreSQL, and on SQLite only for indexes on expressions."""
+    """The name of the constraint. On SQLite it is None, unless the constraint is an index on expressions."""
 
     def is_duplicate_of(self, column: Column[Any]) -> bool:
-        """Returns True if a row with the same value of this column exists, or of a key that contains it."""
+        """Returns True if the violated constraint is a unique key that contains this column."""
         if self.kind is not ConstraintKind.UNIQUE or self.table not in (None, column.table.name):
             return False
         if self.columns:

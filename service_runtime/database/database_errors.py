@@ -1,4 +1,7 @@
-"""The failures of a service's database: nothing was written, or the outcome is unknown. Imports no database library."""
+"""The errors of a service's database: either nothing was written, or the outcome is unknown.
+
+Does not import a database library.
+"""
 
 
 class DatabaseFailure(Exception):

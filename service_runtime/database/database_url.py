@@ -24,7 +24,7 @@ POSTGRESQL: Final = "postgresql+psycopg"
 
 _FORMS: Final = "use sqlite:///path or postgresql://user:password@host/name"
 PGBOUNCER: Final = "pgbouncer"
-"""A parameter of this project, which libpq does not have."""
+"""The parameter for a database behind PgBouncer. It belongs to this project; libpq does not have it."""
 _POSTGRESQL_NAMES: Final = ("postgresql", "postgres")
 
 

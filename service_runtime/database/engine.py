@@ -20,22 +20,28 @@ _ISOLATION: Final = "READ COMMITTED"
 """The isolation level that the services need. A stricter default would fail concurrent orders (could not serialize access)."""
 _ENCODING: Final = "UTF8"
 _MIN_POSTGRESQL: Final = 10
-"""The oldest version that psycopg supports."""
+"""The oldest version of PostgreSQL that psycopg supports."""
 MIN_SQLITE: Final = (3, 35, 0)
-"""The first version with RETURNING, which the services use."""
+"""The oldest version of SQLite with RETURNING, which the services use."""
 POOLS_TRANSACTIONS: Final = "pools_transactions"
 """An execution option of an engine whose transactions may use different sessions of the server, as behind PgBouncer."""
 
 _KEEPALIVES: Final = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
-"""With these a dead server is detected after 11 s while a statement waits for its answer; Linux's default is two hours."""
+"""TCP keepalive settings that detect a dead server after 11 s while a statement waits for its answer.
+
+Linux's default is two hours.
+"""
 
 _TRUSTED_S: Final = 1.0
-"""A connection that was used within this time is only checked by its socket, without a round trip."""
+"""The time in seconds after its last use for which a connection is checked without a round trip, by its socket only."""
 _RETURNED_S: Final = "returned_s"
 
 
 class DatabaseUnusable(Exception):
-    """The database cannot be used: an invalid URL, no answer in time, tables of another version. The text is one line."""
+    """The database cannot be used, for example because of an invalid URL, a time-out, or tables of another version.
+
+    The text is one line.
+    """
 
 
 def create_database_engine(url: str) -> Engine:
@@ -51,7 +57,8 @@ def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
     """Returns an engine with time-outs and UTF-8 connections.
 
     The time-outs are options of each connection. The URL's options override them, because libpq uses the last of two equal ones.
-    With `pools_transactions` each transaction sets them, and statements are not prepared: the next may use another session.
+    With `pools_transactions` each transaction sets them, because the next one may use another session. For the same reason
+    statements are not prepared.
     """
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000, **_KEEPALIVES}
     arguments: dict[str, Any] = {name: wait for name, wait in waits.items() if name not in url.query}
@@ -141,7 +148,7 @@ def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ..
 
 
 def _why_unfit(info: Any) -> str | None:
-    """Returns the reason why the server is unsuitable, by its start-up parameters; None if it is suitable."""
+    """Returns the reason why the server is unsuitable, from its start-up parameters; None if it is suitable."""
     version, encoding = info.server_version // 10_000, info.parameter_status("server_encoding")
     if version < _MIN_POSTGRESQL:
         return f"the server is PostgreSQL {version}, but {_MIN_POSTGRESQL} or newer is required"

@@ -22,13 +22,22 @@ from service_runtime.database.database_url import masked
 from service_runtime.database.engine import DatabaseUnusable
 
 LOCK_TIMEOUT_MS: Final = 2_000
-"""Shorter than the 5 s that the services' statements wait for locks, so that a waiting migration fails none of them."""
+"""The time-out in milliseconds for each lock of a migration.
+
+It is shorter than the 5 s that the services' statements wait for locks, so that a waiting migration fails none of them.
+"""
 
 _VERSION_TABLE_ENDING: Final = "_service_version"
 ADVISORY_LOCK: Final = 0x7472616E73
-"""The same for all services: two that use one database by mistake must not migrate it at the same time."""
+"""The key of PostgreSQL's advisory lock for migrations.
+
+All services use the same key, so that two services that share a database by mistake do not migrate it at the same time.
+"""
 _HELD_BY_OTHERS: Final = ("55P03", "40P01", "SQLITE_BUSY")
-"""PostgreSQL's lock_not_available and deadlock_detected, and SQLite's error while another process writes."""
+"""The errors for locks that others hold.
+
+These are PostgreSQL's lock_not_available and deadlock_detected, and SQLite's error while another process writes.
+"""
 
 logger = logging.getLogger(__name__)
 

@@ -48,7 +48,7 @@ def migrate_database(url: str, *, migrations: str, start_timeout_s: float, lock_
 
 
 def _patiently(work: Callable[[], T], url: str, start_timeout_s: float, lock_wait_s: float) -> T:
-    """Returns the result of the work. Retries it while the database is unavailable or other sessions hold its locks."""
+    """Runs `work` and returns its result. Retries it while the database is unavailable or other sessions hold its locks."""
     shown = masked(url)
     try:
         return _again_on(

@@ -31,7 +31,7 @@ class QueueName(NamedTuple):
 
 
 class PositionTables(NamedTuple):
-    """The tables, which a migration of each service creates."""
+    """The tables that store positions. A migration of each service creates them."""
 
     positions: Table
     origin: Table
@@ -87,7 +87,7 @@ class Positions(Generic[K]):
         self._saved.pop(queue, None)
 
     def forget_results(self) -> None:
-        """Forgets the acknowledged results, because the database lacks them. It must contain the next ones."""
+        """Forgets the acknowledged results, which the database lacks. Results that are acknowledged later must exist in it."""
         self._latest.clear()
         self._is_doubted = True
 

@@ -21,7 +21,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RowsTogether:
-    """A first row, and the rows that are written with it."""
+    """A first row, and further rows that are written together with it."""
 
     table: Table
     row: Row

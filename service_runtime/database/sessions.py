@@ -17,9 +17,12 @@ from service_runtime.database.taking_locks import Acquire
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
 
 _TURN_TIMEOUT_S: Final = 5.0
-"""The same as PostgreSQL's lock_timeout. After it SQLite waits up to 10 s for other processes."""
+"""The time in seconds that a SQLite writer waits for other writers of this process, equal to PostgreSQL's lock_timeout.
+
+Then SQLite waits up to 10 s for other processes.
+"""
 _TRIAL_WAIT_MS: Final = 1_000
-"""The time-out for each lock of a readiness check, which must answer soon."""
+"""The time-out in milliseconds for each lock of a readiness check, which must answer soon."""
 _JUST_NOW_S: Final = 1.0
 
 
@@ -37,7 +40,7 @@ class Sessions:
     ) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`. `now_s` is a monotonic clock.
 
-        `acquire` is `World.acquire`, by which writers wait for each other in a simulation without threads.
+        `acquire` is `World.acquire`, which lets writers wait for each other in a simulation without threads.
         With `reads_one_moment` all statements of a reading session see one snapshot; on SQLite they always do.
         `turn_timeout_s` bounds a writer's wait for other writers of this process on SQLite.
         """
@@ -52,7 +55,7 @@ class Sessions:
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """The dialect's INSERT, which supports ON CONFLICT."""
         self._written_s: float | None = None
-        """The time of the last database commit, by `now_s`."""
+        """The time of the last database commit in seconds, by `now_s`; None before the first one."""
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

@@ -4,7 +4,10 @@ import threading
 from collections.abc import Callable
 
 Acquire = Callable[[Callable[[], bool], float], bool]
-"""Calls a function that tries to take a lock until it returns True, for at most these seconds (`World.acquire`)."""
+"""A function that calls its first argument, which tries to take a lock, until it returns True (`World.acquire`).
+
+The second argument is the time-out in seconds.
+"""
 
 
 def is_taken(lock: threading.Lock, timeout_s: float, acquire: Acquire | None) -> bool:

@@ -50,7 +50,7 @@ class Described:
 
     answers: Mapping[int, type[BaseModel]]
     body: type[BaseModel] | None = None
-    """/docs offers the first example of its JSON schema, or an empty object."""
+    """The model of the request's body. /docs offers the first example of its JSON schema, or an empty object."""
     query: type[BaseModel] | None = None
     headers: type[BaseModel] | None = None
     problems: tuple[int, ...] = ()

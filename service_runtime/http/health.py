@@ -15,9 +15,12 @@ NOT_READY: Final = "Not ready"
 """The title of /readyz's problem response."""
 
 Word = Literal["ok", "unreachable"]
-"""unreachable: it cannot be used now, for any reason."""
+"""The status of one part. `unreachable` means that the part cannot be used now, for any reason."""
 Status = Literal["ok", "attention", "degraded"]
-"""ok: everything works; attention: a person should act, but requests are served; degraded: something is unavailable."""
+"""The status of a service.
+
+ok: everything works; attention: a person should act, but requests are served; degraded: something is unavailable.
+"""
 
 
 class LivenessResponse(BaseModel):
@@ -44,7 +47,7 @@ class NeedsAttention(Protocol):
     """A part that may need a person's attention."""
 
     def attention(self) -> list[str]:
-        """Returns what needs attention, each point in one line with what to do."""
+        """Returns a line for each point that needs attention, which says what to do."""
 
 
 @liveness_api.get("/livez")
@@ -54,12 +57,12 @@ def get_liveness() -> Response:
 
 
 def word(is_ok: bool) -> Word:
-    """Returns the status word of a part."""
+    """Returns the status of a part as a word."""
     return "ok" if is_ok else "unreachable"
 
 
 def status_of(is_whole: bool, holding: Holding | None, attention: Sequence[str]) -> Status:
-    """Returns the status of a consuming service. `is_whole` is True if nothing that it needs is unavailable."""
+    """Returns the status of a consuming service. `is_whole` is True if all its dependencies are available."""
     if not is_whole or (holding is not None and holding.is_outage):
         return "degraded"
     return "ok" if holding is None and not attention else "attention"

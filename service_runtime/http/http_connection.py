@@ -23,7 +23,7 @@ class ConnectionTurn(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """The time limits in seconds for each turn of a client. Single bytes do not extend them."""
+    """The time limits in seconds for each turn of a client. A client cannot extend them by sending or reading single bytes."""
 
     to_ask_s: float = 60.0
     to_end_request_s: float = 20.0
@@ -42,11 +42,11 @@ _FIRST_TO_GO: Final = (ConnectionTurn.TO_ASK, ConnectionTurn.TO_END_REQUEST)
 
 
 class PatientChannel(HTTPChannel):  # type: ignore[misc]
-    """A connection of waitress with bounded waits.
+    """A connection of waitress with time limits for its client.
 
-    waitress alone closes a connection after two minutes without a byte: a byte now and then keeps it open, and enough silent
-    connections lock all others out until then. Here a client has to end its request and to read its answer in time; and when
-    connections become many, each new one closes the one that has waited longest.
+    waitress alone closes a connection after two minutes without a byte. So an occasional byte keeps a connection open, and enough
+    silent connections lock out all other clients until then. Here a client must complete its request and read its response in
+    time. Above `crowd` connections, each new one closes the connection that has waited longest.
     """
 
     patience: Patience
@@ -65,12 +65,13 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
 
     def readable(self) -> bool:
-        """Returns whether to read; waitress's loop asks at least once a second. Closes a connection that took too long.
+        """Returns True if waitress should read from the connection. Closes the connection first if its time limit has passed.
 
-        The loop asks each connection whenever anything happens on any of them, so this reads no clock while it is our turn.
+        The loop of waitress calls this at least once a second, and for each connection whenever any connection is active. So the
+        clock is not read while the client waits for the server.
         """
         turn = self.turn
-        # Each request of a connection has its full time, although the loop may never see the moment between two.
+        # Each request has its full time, although the loop may never run between two requests of a connection.
         request_id = id(self.request)
         if turn is not self._turn or request_id != self._request_id:
             self._turn, self._request_id, self._since_s = turn, request_id, self.now_s()

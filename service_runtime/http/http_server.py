@@ -1,4 +1,4 @@
-"""Runs Waitress so that a stop lets requests in work finish within a time limit."""
+"""Runs Waitress, and lets running requests finish within a time limit when it stops."""
 
 import logging
 import resource
@@ -21,7 +21,7 @@ _MAX_BODY_BYTES: Final = 1024 * 1024
 _MAX_HEADER_BYTES: Final = 64 * 1024
 _MAX_CONNECTIONS: Final = 1_000
 _CROWDED: Final = 0.9
-"""The share of the connection limit above which the longest waiting connections are closed."""
+"""The share of the connection limit above which each new connection closes the longest waiting one."""
 _LOOK_EVERY_S: Final = 0.02
 _THREADS_END_WITHIN_S: Final = 1.0
 

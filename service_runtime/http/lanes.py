@@ -54,7 +54,10 @@ def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int
 
 
 def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
-    """Passes each request through the lane of its method and route, such as "GET /orders/<order_id>". Others are not limited."""
+    """Passes each request through the lane of its method and route, such as "GET /orders/<order_id>".
+
+    Requests without a lane are not limited.
+    """
 
     def enter() -> Response | None:
         lane = lane_of.get(_route())

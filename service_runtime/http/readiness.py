@@ -1,4 +1,4 @@
-"""Checks whether work is possible now. A thread runs the check of each need, at most once a second.
+"""Checks whether work is possible now. A thread checks each dependency, at most once a second.
 
 Callers wait at most two seconds, and share the result of a running check. A check that hangs is not started again, and counts as
 failed until it ends.
@@ -19,26 +19,26 @@ FOR_S: Final = 1.0
 
 
 class Needed(Protocol):
-    """A part that the work needs, such as a database or a broker."""
+    """A dependency of the service, such as a database or a broker."""
 
     def why_unready(self) -> str | None:
-        """Returns the reason why the part cannot be used now, in one line; None if it can."""
+        """Returns the reason why the dependency cannot be used now, in one line; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A part that the work needs, and the advice if it is missing."""
+    """A dependency of the service, and the advice for operators while it is unavailable."""
 
     name: str
-    """The name in the health report: database, broker."""
+    """The name in the health report, such as `database` or `broker`."""
     needed: Needed
     to_do: str
-    """A sentence of advice for operators."""
+    """A sentence that advises operators while the dependency is unavailable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A need that is missing, with the reason."""
+    """A dependency that is unavailable, the reason, and what to do about it."""
 
     name: str
     why: str
@@ -49,7 +49,7 @@ class Missing:
 
 
 class Readiness:
-    """Checks whether work is possible now. Thread-safe."""
+    """Checks whether all dependencies are available now. Thread-safe."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Readiness:
         self._steady_s = steady_s
 
     def missing(self) -> tuple[Missing, ...]:
-        """Returns the missing needs; empty if work is possible."""
+        """Returns the unavailable dependencies; empty if work is possible."""
         for question in self._questions:
             question.ask()
         end_s = self._steady_s() + self._within_s
@@ -74,13 +74,13 @@ class Readiness:
 
 
 def not_ready(missing: Sequence[Missing]) -> Response:
-    """Returns the 503 response that names the missing needs, with advice."""
+    """Returns the 503 response that names the unavailable dependencies, with advice."""
     errors = [{"field": one.name, "message": one.why} for one in missing]
     return problem_response(503, NOT_READY, " ".join(map(str, missing)), errors)
 
 
 def word_of(name: str, missing: Sequence[Missing]) -> Word:
-    """Returns the status word of the need in the health report."""
+    """Returns the status of the dependency with this name, for the health report."""
     return word(all(one.name != name for one in missing))
 
 

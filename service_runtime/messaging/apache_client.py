@@ -1,7 +1,7 @@
-"""Apache's own Python client of RocketMQ 5 (rocketmq-python-client, which speaks gRPC), for services that are told to use it.
+"""Uses Apache's Python client for RocketMQ 5 (rocketmq-python-client, over gRPC), in services that are configured for it.
 
-Only this module imports it, and only when it is wanted: it brings gRPC, starts a thread, and opens a log file of its own,
-`~/logs/rocketmq_python/rocketmq_client.log`, when it is imported.
+Only this module imports that client, and only when it is needed. The import loads gRPC, starts a thread, and opens a log file,
+`~/logs/rocketmq_python/rocketmq_client.log`.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from rocketmq_broker.message import properties
 
 INSTALL: Final = "pip install rocketmq-python-client==5.1.2"
 _OF_OUR_OWN: Final = frozenset({properties.TAGS, properties.KEYS, properties.UNIQUE_KEY, properties.WAIT_STORE_MSG_OK})
-"""Properties that the API of RocketMQ 5 has fields for, or no place."""
+"""Properties that are not copied, because the API of RocketMQ 5 has fields for them or does not support them."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,29 +34,30 @@ def apache_client() -> Any:
 
 
 def client_settings(endpoints: str, timeout_ms: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
-    """Returns the settings that each of its clients takes: where the broker is, and its account and TLS.
+    """Returns the settings that every client of Apache's package takes: the broker's endpoints, the account and TLS.
 
-    `endpoints` are `host:port;host:port`. Account and TLS come from the variables that all our clients read, of those of TLS
-    ROCKETMQ_TLS_ENABLE alone: this client takes trusted certificates from gRPC's GRPC_DEFAULT_SSL_ROOTS_FILE_PATH.
-    Its time-outs are whole seconds, so `timeout_ms` is rounded up. Raises IllegalConfiguration.
+    `endpoints` has the form `host:port;host:port`. Account and TLS come from the environment variables that this project's
+    clients use too. Of the TLS variables only ROCKETMQ_TLS_ENABLE applies, because Apache's client reads trusted certificates
+    from the file in gRPC's GRPC_DEFAULT_SSL_ROOTS_FILE_PATH. The client's time-outs are whole seconds, so `timeout_ms` is rounded
+    up. Raises IllegalConfiguration.
     """
     apache, account = apache_client(), credentials_of(environment)
     credentials = apache.Credentials(account.access_key, account.secret_key) if account is not None else apache.Credentials()
     try:
         configuration = apache.ClientConfiguration(endpoints, credentials, request_timeout=-(-timeout_ms // 1000))
-    except Exception as error:  # its errors have no base of their own
+    except Exception as error:  # the client's errors have no common base class
         raise IllegalConfiguration(f"Apache's Python client does not take the endpoints {endpoints!r}: {error}") from None
     return {"client_configuration": configuration, "tls_enable": tls_of(environment) is not None}
 
 
 def to_apache(message: Message) -> Any:
-    """Returns the message in Apache's form; its id is given when it is sent."""
+    """Converts a message to Apache's class. Apache's client generates the message id when it sends the message."""
     made = apache_client().Message()
     made.topic, made.body = message.topic, message.body
     if message.tags:
         made.tag = message.tags
     for key in message.keys:
-        made.keys = key  # each assignment adds one
+        made.keys = key  # each assignment adds a key
     for name, value in message.properties.items():
         if name not in _OF_OUR_OWN:
             made.add_property(name, value)
@@ -64,9 +65,10 @@ def to_apache(message: Message) -> Any:
 
 
 def of_apache(message: Any) -> MessageExt:
-    """Returns a received message, or the half message of a check-back, in our form.
+    """Converts a received message, or the half message of a check-back, to this project's class.
 
-    The API tells no place in the log and not what the broker counts: these are 0 or empty. `reconsume_times` is told.
+    The API returns neither positions in the log nor the broker's counters, so these fields are 0 or empty. Only `reconsume_times`
+    is returned.
     """
     named = {**message.properties, properties.UNIQUE_KEY: message.message_id}
     if message.tag:
@@ -95,7 +97,7 @@ def of_apache(message: Any) -> MessageExt:
 
 
 def open_client(kind: str, **arguments: Any) -> Any:
-    """Returns a started client of that kind, `Producer` for example. Raises ClientError."""
+    """Creates a client of Apache's class `kind`, such as `Producer`, and starts it. Raises ClientError."""
     try:
         client = getattr(apache_client(), kind)(**arguments)
         _open_telemetry_from_any_thread(client.rpc_client)
@@ -108,10 +110,10 @@ def open_client(kind: str, **arguments: Any) -> Any:
 
 
 def _open_telemetry_from_any_thread(rpc_client: Any) -> None:
-    """Lets a thread without an event loop open the client's telemetry, over which check-backs come.
+    """Allows a thread without an event loop to open the client's telemetry stream, which carries check-backs.
 
-    Apache's client 5.1.2 opens it in the thread that noticed its end; gRPC refuses that without a loop ("There is no current
-    event loop in thread"), and the client hears no check-back for five minutes or more.
+    Apache's client 5.1.2 reopens the stream in the thread that noticed its end. gRPC refuses that in a thread without an event
+    loop ("There is no current event loop in thread"). The client then receives no check-backs for five minutes or more.
     """
     open_stream = rpc_client.telemetry_stream
 
@@ -126,9 +128,10 @@ def _open_telemetry_from_any_thread(rpc_client: Any) -> None:
 
 
 def stopped(name: str, client: Any) -> None:
-    """Shuts one of its clients down; a failure is logged.
+    """Shuts down one of Apache's clients. Logs a failure.
 
-    Its metrics are turned off first: the client leaves them on, and the process would wait for a broker that is gone as it exits.
+    Turns off the client's metrics first. The client leaves them on, so that the process would wait for an unavailable broker when
+    it exits.
     """
     try:
         client.reset_metric(import_module("rocketmq.grpc_protocol").Metric(on=False))
@@ -138,21 +141,21 @@ def stopped(name: str, client: Any) -> None:
 
 
 class ApacheRoute:
-    """Asks the broker for the route of a topic, which the client itself asks for every 30 s alone.
+    """Requests the route of a topic from the broker. Apache's client requests routes only every 30 s.
 
-    It also opens the telemetry again after the broker was away: check-backs come over it. Apache's client 5.1.2 opens it with a
-    topic's first route, and looks every five minutes whether it still stands.
+    When the broker is available again, it also reopens the telemetry stream, which carries check-backs. Apache's client 5.1.2
+    opens the stream with the first route of a topic, and checks it only every five minutes.
     """
 
     def __init__(self, client: Any, topics: Sequence[str], timeout_ms: int) -> None:
-        """`client` is started, for these `topics`. An answer may take `timeout_ms`."""
+        """`client` must have been started for these `topics`. `timeout_ms` is the time-out of each request."""
         self._client = client
         self._topics = topics
         self._timeout_s = timeout_ms / 1000
         self._was_away = False
 
     def why_missing(self, topic: str) -> str | None:
-        """Returns why the broker gives no route for the topic now, in one line; None if it does."""
+        """Returns the reason why the broker returns no route for the topic now, in one line; None if it returns one."""
         why = self._ask(topic)
         was_away, self._was_away = self._was_away, why is not None
         if why is None and was_away:
@@ -179,6 +182,6 @@ class ApacheRoute:
 
 
 def in_a_line(error: Exception) -> str:
-    """Returns the sentence of an error; gRPC's own texts are a page."""
+    """Returns the message of an error in one line. gRPC's own error texts are a page long."""
     details = getattr(error, "details", None)
     return str(details() if callable(details) else error)

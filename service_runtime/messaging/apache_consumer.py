@@ -1,8 +1,8 @@
-"""A consumer by Apache's own Python client of RocketMQ 5: its simple consumer, in threads of this module.
+"""A consumer that uses the simple consumer of Apache's Python client for RocketMQ 5, in threads of this module.
 
-The listener and its answers are those of `consumer_thread`. What differs is the client's own: the broker hides a message for a
-time, and takes its end by a receipt handle. So this module renews the time of what a listener has in hand, and ends each message
-after the listener's answer: acknowledged, hidden for a pause, or a dead letter.
+Listeners and their results are the same as for `consumer_thread`. But here the broker hides a received message for a limited
+time, and identifies it by a receipt handle. So this module renews that time while a listener processes the message. After the
+listener's result it acknowledges the message, hides it for a pause, or moves it to the dead letters.
 """
 
 import logging
@@ -27,12 +27,15 @@ from service_runtime.messaging.apache_client import (
 )
 
 MAX_RECONSUME_TIMES: Final = 16
-"""The broker's own limit for a group, unless an operator changed it (retryMaxTimes)."""
+"""The broker's default maximum of redeliveries for a group. An operator can change it with retryMaxTimes."""
 _TIMEOUT_MS: Final = 3000
 _POLL_S: Final = 1
-"""How long a poll waits. The client asks its topics in turn: a longer poll of a quiet topic would keep a busy one waiting."""
+"""The time in seconds that a poll waits.
+
+The client polls its topics in turn, so a longer poll of a quiet topic would delay the messages of a busy one.
+"""
 _INVISIBLE_S: Final = 60
-"""So late the messages of a dead process come again."""
+"""The time in seconds for which a received message is hidden. The messages of a dead process are redelivered after it."""
 _RENEW_EVERY_S: Final = 20.0
 _LOOK_AGAIN_S: Final = 1.0
 _FAREWELL_S: Final = 2.0
@@ -43,26 +46,32 @@ logger = logging.getLogger(__name__)
 
 
 def pause_before(redelivery: int, *, gives_way: bool) -> int:
-    """Returns the seconds before a message comes again; `redelivery` is 1 for the first. They double, up to two hours."""
+    """Returns the pause before a redelivery in seconds. `redelivery` is 1 for the first one.
+
+    The pause doubles with each redelivery, up to two hours. Messages that give way to others have another first pause.
+    """
     first_s = ASIDE_S if gives_way else _FIRST_PAUSE_S
     return round(min(first_s * 2.0 ** min(redelivery - 1, 10), _MAX_PAUSE_S))
 
 
 @dataclass(eq=False, slots=True)
 class _BatchInHand:
-    """The messages of one poll while a listener has them. `lock` guards their receipt handles, which a renewal changes."""
+    """The messages of one poll while a listener processes them.
+
+    `lock` guards their receipt handles, which each renewal changes.
+    """
 
     messages: Sequence[Any]
     lock: Lock = field(default_factory=Lock)
 
     def take(self) -> None:
-        """Ends the renewal: after it the handles stay as they are."""
+        """Ends the renewal, so that the receipt handles no longer change."""
         with self.lock:
             self.messages = ()
 
 
 class ApacheConsumer:
-    """Starts and stops a consumer, and reports on it, from any thread (`consumer_thread.ConsumerThread`)."""
+    """Starts, stops and monitors Apache's simple consumer, like `consumer_thread.ConsumerThread`. Thread-safe."""
 
     def __init__(
         self,
@@ -75,10 +84,12 @@ class ApacheConsumer:
         batch_size: int = 1,
         max_reconsume_times: int = MAX_RECONSUME_TIMES,
     ) -> None:
-        """Calls `listener`, a plain function, in `threads` threads with messages that have a tag of these topics.
+        """Calls the synchronous function `listener` on `threads` threads.
 
-        A message that fails after `max_reconsume_times` redeliveries becomes a dead letter; the broker's limit counts too.
-        A delay level above 0 means the usual pause: the broker does not tell its levels.
+        `tags` has the tag of the messages to consume, by topic.
+
+        A message that fails after `max_reconsume_times` redeliveries becomes a dead letter. The broker's limit applies too. A
+        delay level above 0 means the usual pause, because the broker does not report its delay levels.
         """
         self._listener = listener
         self._tags = dict(tags)
@@ -102,7 +113,10 @@ class ApacheConsumer:
         return self._group
 
     def start(self) -> None:
-        """Opens the client, and starts consuming. Raises ClientError without Apache's client; it needs no broker."""
+        """Starts the client, and starts consuming. Succeeds without a running broker.
+
+        Raises ClientError if Apache's client is not installed.
+        """
         expressions = {topic: apache_client().FilterExpression(tag) for topic, tag in self._tags.items()}
         self._client = open_client(
             "SimpleConsumer",
@@ -118,7 +132,10 @@ class ApacheConsumer:
         Thread(target=self._renew_all, name=f"{self._group}-renewal", daemon=True).start()
 
     def stop(self, timeout_s: float) -> None:
-        """Leaves the group, after up to `timeout_s` for messages in work. Held messages come again when their time is over."""
+        """Leaves the group, after waiting up to `timeout_s` for messages that are being processed.
+
+        Held messages are redelivered when the time for which they are hidden ends.
+        """
         self._stopping.set()
         with self._changed:
             if not self._changed.wait_for(lambda: self._running == 0, timeout_s + _POLL_S + _FAREWELL_S):
@@ -128,15 +145,21 @@ class ApacheConsumer:
             stopped("consumer", self._client)
 
     def why_unready(self) -> str | None:
-        """Returns why no message can come now, in one line; None if the broker has a route and takes polls."""
+        """Returns the reason why no message can arrive now, in one line.
+
+        Returns None if the broker returns a route and accepts polls.
+        """
         return "it is not started" if self._route is None else self._why_missing(self._route) or self._why_refused
 
     def progress(self) -> list[QueueProgress] | None:
-        """Returns None: with RocketMQ 5's API a consumer has no queues. `rocketmq-admin groups` shows what it has in hand."""
+        """Returns None, because consumers of RocketMQ 5's API have no queues.
+
+        `rocketmq-admin groups` shows the messages in process.
+        """
         return None
 
     def count_dead_letters(self) -> int | None:
-        """Returns None: RocketMQ 5's API has no question for it. `rocketmq-admin dead-letters` answers it."""
+        """Returns None, because RocketMQ 5's API has no request for this. `rocketmq-admin dead-letters` lists them."""
         return None
 
     def _why_missing(self, route: ApacheRoute) -> str | None:
@@ -153,10 +176,13 @@ class ApacheConsumer:
                 self._changed.notify_all()
 
     def _receive(self, route: ApacheRoute) -> Sequence[Any]:
-        """Returns messages of one topic; none after a poll without any, or after a failure, once the broker has a route again."""
+        """Returns the messages of one poll, which have the same topic; empty if there were none.
+
+        After a failure it waits until the broker has a route for the topic again, and returns an empty sequence.
+        """
         try:
             received: Sequence[Any] = self._client.receive(self._batch_size, _INVISIBLE_S)
-        except Exception as error:  # the client's errors have no base of their own
+        except Exception as error:  # the client's errors have no common base class
             why = in_a_line(error)
             if why != self._why_refused:
                 logger.warning("no message can be received: %s", why)
@@ -172,7 +198,7 @@ class ApacheConsumer:
         with self._changed:
             self._batches.add(batch)
         try:
-            # The API tells no queue and no offset: the place in the batch names a message to the listener's context.
+            # The API returns neither queue nor offset, so the context identifies a message by its index in the batch.
             messages = [replace(of_apache(theirs), queue_offset=place) for place, theirs in enumerate(received)]
             context = ConsumeContext(MessageQueue(messages[0].topic, "", 0), withdrawn=self._stopping)
             whole = [message for message in messages if not received[message.queue_offset].corrupted]
@@ -187,7 +213,7 @@ class ApacheConsumer:
             self._end(theirs, message, status, context)
 
     def _answer(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus | None:
-        """Returns the listener's answer; None if it had to let go of the messages, because the consumer stops."""
+        """Calls the listener and returns its result; None if it gave up the messages because the consumer stops."""
         try:
             status = self._listener(messages, context)
         except MessagesWithdrawn:
@@ -199,7 +225,10 @@ class ApacheConsumer:
         return ConsumeStatus.CONSUME_SUCCESS if status is ConsumeStatus.CONSUME_SUCCESS else ConsumeStatus.RECONSUME_LATER
 
     def _end(self, theirs: Any, message: MessageExt, status: ConsumeStatus, context: ConsumeContext) -> None:
-        """Ends the message at the broker. One whose end does not reach the broker comes again when its time is over."""
+        """Acknowledges the message, hides it for a pause, or moves it to the dead letters.
+
+        If the request does not reach the broker, the message is redelivered when the time for which it is hidden ends.
+        """
         place, again = message.queue_offset, message.reconsume_times
         level = context.postponed.get(place)
         level = context.delay_level_when_next_consume if level is None else level
@@ -231,12 +260,12 @@ class ApacheConsumer:
         try:
             self._client.change_invisible_duration(theirs, _INVISIBLE_S)
         except Exception as error:
-            theirs.receipt_handle = handle  # the client takes the handle of a refusal, which is empty
+            theirs.receipt_handle = handle  # the client copies the handle from a refusal, where it is empty
             logger.warning("the time of message %s was not renewed: %s", theirs.message_id, in_a_line(error))
 
 
 def _to_dead_letters(client: Any, message: Any) -> None:
-    """Makes a message a dead letter of its group; the client's simple consumer has no method for it."""
+    """Moves a message to the dead letters of its group. The client's simple consumer has no method for that."""
     protocol = import_module("rocketmq.grpc_protocol")
     request = protocol.ForwardMessageToDeadLetterQueueRequest(
         group=protocol.Resource(name=client.consumer_group),

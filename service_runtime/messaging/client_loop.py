@@ -1,4 +1,4 @@
-"""The interface of the event loop on which a client runs, and by which threads wait for its coroutines."""
+"""The interface of the event loop that runs a client and lets other threads wait for the client's coroutines."""
 
 from collections.abc import Coroutine
 from typing import Any, Protocol, TypeVar

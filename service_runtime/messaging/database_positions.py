@@ -60,7 +60,7 @@ class DatabasePositions(Generic[K]):
         self.positions.forget_results()
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
-        """Logs, counts and stores the queues whose messages are redelivered."""
+        """Logs and counts the messages that are redelivered, and stores the setbacks for `attention`."""
         for setback in setbacks:
             logger.error(
                 "%s was reset to an older state: it lacks %d messages of %s, redelivered from offset %d; %d of them have expired",

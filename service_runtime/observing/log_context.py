@@ -20,7 +20,7 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("ids of log lines", default=_NO
 
 
 class Identified(Protocol):
-    """A message, from which the ids are taken."""
+    """The interface of a message that provides the ids."""
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ _MAX_BYTES = 4096
 
 
 class SecretUnusable(ValueError):
-    """The password cannot be read or inserted into the URL. The text contains neither of them."""
+    """The password cannot be read or inserted into the URL. The error's text contains neither the password nor the URL."""
 
     def __init__(self, text: str) -> None:
         # A path may contain bytes that are not UTF-8, and pydantic requires error texts that can be encoded.
