@@ -38,15 +38,15 @@ class TopicCount:
 
 @dataclass(frozen=True, slots=True)
 class LoggedTransactions:
-    """The outcomes of a topic's transactions, by the commit log."""
+    """The numbers of a topic's transactions by outcome, according to the commit log."""
 
     transactions: int
     delivered: int
     doubled: int
     pending: int
-    """Undecided, and older than the grace period."""
+    """The number of undecided transactions that are older than the grace period."""
     in_flight: int
-    """Undecided, and younger than the grace period."""
+    """The number of undecided transactions that are younger than the grace period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,11 @@ def count_records(records: DataFrame) -> DataFrame:
 
 @contextmanager
 def _replaced(output: str) -> Iterator[str]:
-    """Yields the path for the transactions. A local one replaces the last run's once it is complete."""
+    """Yields the path to which the transactions are written.
+
+    For a local `output` this is a new folder, which replaces the last run's transactions after the block. Otherwise it is
+    `output`/transactions. Raises UnwritableOutput.
+    """
     folder = local_folder(output)
     if folder is None:
         yield f"{output}/transactions"

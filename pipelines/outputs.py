@@ -1,7 +1,7 @@
 """Writes findings and summary as Parquet. They are replaced together: an interrupted run keeps the files of the last good run.
 
-Each is a directory with one file. The metadata of its schema contains the run's `as_of_ms`. Object stores show a file once it is
-complete, but cannot replace two atomically: there the summary is written after the findings.
+Each is a directory with one file. The metadata of its schema contains the run's `as_of_ms`. An object store cannot replace two
+files atomically, so there the summary is written after the findings.
 """
 
 from __future__ import annotations

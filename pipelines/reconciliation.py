@@ -52,7 +52,7 @@ class Books:
     stores: tuple[Path, ...] = ()
     route: Route = field(default_factory=Route)
     brokers: tuple[str, ...] = ()
-    """The brokers, as HOST:PORT, whose messages are pulled."""
+    """The addresses, HOST:PORT, of the brokers to pull messages from."""
     read_repairs: Callable[[], KnownRepairs] | None = None
     """Reads the accepted repairs for each run; None accepts all repairs."""
 

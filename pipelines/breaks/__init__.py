@@ -1,1 +1,1 @@
-"""Breaks with a life: the findings of reconciliations, from their first appearance until they are closed."""
+"""Tracks breaks, which are findings of reconciliations, from their first appearance until they are closed."""

@@ -1,4 +1,4 @@
-"""The table of breaks, a SQLite file. Each run updates it in one transaction, and people edit it between runs.
+"""The table of breaks, in a SQLite file. Each run updates it in one transaction, and people edit it between runs.
 
 A break is about an order, a customer's balance, or a record without an order. An open break keeps its number, even if its class
 changes. A run that no longer finds it closes it. A break that was closed manually stays closed while it is unchanged. If its
@@ -63,7 +63,7 @@ class FoundBreak:
         return cls(_subject(row), row["finding"], row["cause"], row["currency"], int(row["at_stake_cents"] or 0))
 
     def is_as_in(self, known: Break) -> bool:
-        """Returns True if class, cause and money are unchanged."""
+        """Returns True if class, cause and money at stake are the same as in `known`."""
         was = (known.finding, known.cause, known.currency, known.at_stake_cents)
         return was == (self.finding, self.cause, self.currency, self.at_stake_cents)
 
@@ -81,11 +81,14 @@ class BreakTable:
     """The table of breaks in a file. Each method is one transaction. All raise BreaksUnusable if the file cannot be used."""
 
     def __init__(self, path: Path) -> None:
-        """Does not open the file. The first run creates it."""
+        """Does not open the file yet. The first run creates it."""
         self._path = path
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:
-        """Opens, updates and closes breaks by a run's findings. Raises BreaksUnusable if a later run was applied before."""
+        """Opens, updates and closes breaks according to a run's findings.
+
+        Raises BreaksUnusable if a later run was applied before.
+        """
         found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [FoundBreak.of(row)]}
         with self._transaction() as connection:
             latest = connection.execute("SELECT MAX(last_seen_ms) FROM breaks").fetchone()[0]
@@ -102,7 +105,7 @@ class BreakTable:
         return Changes(still_open - len(before & found.keys()), still_open, len(gone))
 
     def list(self, *, with_closed: bool = False, owner: str | None = None, finding: str | None = None) -> list[Break]:
-        """Returns the breaks by money at stake, highest first. Closed ones are included only on request."""
+        """Returns the breaks, sorted by money at stake, highest first. Closed ones are included only with `with_closed`."""
         with self._transaction() as connection:
             breaks = _select(connection, "" if with_closed else "WHERE closed_at_ms IS NULL")
         chosen = [one for one in breaks if owner in (None, one.owner) and finding in (None, one.finding)]

@@ -60,7 +60,7 @@ class BooksOptions:
     consumer_group: Annotated[str, typer.Option(help="the group that writes the credits")] = "credit_service"
 
     def books(self, audits: Sequence[Path] | None = None) -> Books:
-        """Returns the books with the databases' addresses. Only repairs in `audits` are accepted, or all without a file.
+        """Returns the books with the databases' addresses. With `audits` only the repairs in these files are accepted.
 
         Raises UnusableDatabaseUrl.
         """

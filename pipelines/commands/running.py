@@ -1,4 +1,4 @@
-"""Runs a reconciliation for a command: starts Spark with settings for the size of the books, compares them, and measures time."""
+"""Runs a reconciliation for a command: starts Spark with settings for the size of the books, and measures the time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TimedOutcome:
 
 
 Judge = Callable[[CutOff], TimedOutcome]
-"""Compares the current books as of a cut-off."""
+"""A function that compares the current books as of a cut-off."""
 
 
 @contextmanager

@@ -31,7 +31,10 @@ def exit_with(judge: Callable[[], bool], console: Console) -> None:
 
 
 def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
-    """Returns the verdict of `judge`. If it fails, prints the reason in one line and returns COULD_NOT_TELL."""
+    """Returns CONSISTENT or INCONSISTENT as `judge` decides.
+
+    If `judge` fails, prints the reason in one line and returns COULD_NOT_TELL.
+    """
     try:
         return Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
     except COULD_NOT_TELL as error:

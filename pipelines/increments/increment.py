@@ -37,7 +37,7 @@ from pipelines.sources.reading import Reading
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
-"""Recomputed in each run, from the carried records."""
+"""Columns that each run computes again from the carried records."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
@@ -63,7 +63,7 @@ def reconcile_new(
 
 
 def names_of(books: Books) -> dict[str, str]:
-    """Returns the sources of a state."""
+    """Returns the names of the books' sources, which tell whether a state belongs to these books."""
     return {
         "orders": books.order_database.name,
         "credits": books.credit_database.name,

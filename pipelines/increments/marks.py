@@ -24,7 +24,7 @@ _HIGHEST_ID: Final = 2**63 - 1
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """The marks: ids of rows, times of transaction rows, and offsets of records.
+    """The marks of all sources: ids of rows, times of transaction rows, and offsets of records.
 
     The end of an order changes a row below the mark. So ended orders, like transactions, are read by time.
     """

@@ -1,4 +1,4 @@
-"""Reads the new events of each source: the ones that are kept, and the ones that the next run reads again."""
+"""Reads the new events of each source, separated into those that are kept and those that the next run reads again."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Manifest(msgspec.Struct, frozen=True):
     marks: Marks
     log_begins_ms: int | None
     windows: dict[str, str] = {}
-    """The folder of the run that last wrote a window, by window."""
+    """Maps each window to the folder of the run that last wrote it."""
     customers: list[str] = []
     """The customers with a wrong balance."""
     version: int = VERSION
@@ -49,7 +49,7 @@ class IncrementState:
     """The state's folder, which one run at a time can use."""
 
     def __init__(self, folder: Path, window_ms: int = DAY_MS) -> None:
-        """`window_ms` is the length of the windows of settled histories."""
+        """`window_ms` is the length in milliseconds of the windows of settled histories."""
         self.folder = folder
         self.window_ms = window_ms
 

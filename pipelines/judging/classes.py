@@ -94,7 +94,7 @@ MEANINGS: Final = {
 }
 
 CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED, Finding.IN_FLIGHT})
-"""The classes of healthy systems."""
+"""The classes that occur in a healthy system."""
 
 NEEDS_STORE: Final = frozenset(
     {

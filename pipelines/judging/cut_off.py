@@ -9,7 +9,7 @@ Rows are only added to the tables, and the tables are read one after the other, 
   belong to an order that was placed after the orders were read.
 - Rows that exist can be judged at any age: two credits for one order, or a wrong amount, do not go away.
 
-Without a commit log the grace period must be longer than the longest healthy time from order to credit. That is after a lost
+Without a commit log the grace period must be longer than the longest healthy time from order to credit. That time follows a lost
 COMMIT, which a check-back resolves after transactionTimeOut (6 s) and up to one transactionCheckInterval (60 s), if the order
 service is available. It must also cover the difference between the clocks of the two services and of this machine.
 
@@ -33,12 +33,16 @@ AHEAD_SECONDS = 30 * 60
 LEAP_SECONDS = 25 * 60 * 60
 """A time up to this much after `as_of` can be explained by a wrong clock: a wrong day, or a wrong time zone."""
 MAX_AGE_SECONDS = 30 * 365 * 24 * 60 * 60
-"""Thirty years, which is longer than the software exists."""
+"""The maximum plausible age of a time: thirty years, which is longer than the software has existed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
-    """The moment of a reconciliation, and its limits. `as_of_ms` is in milliseconds since the epoch."""
+    """The time as of which a reconciliation judges, and the periods in which incomplete orders are not reported.
+
+    `as_of_ms` is in milliseconds since the epoch. Orders younger than `grace_seconds` are not reported as incomplete, and orders
+    that are on their way only after `overdue_seconds`.
+    """
 
     as_of_ms: int
     grace_seconds: int = GRACE_SECONDS
@@ -46,12 +50,12 @@ class CutOff:
 
     @property
     def judged_until_ms(self) -> int:
-        """The latest creation time that is judged. Later rows are in flight."""
+        """The latest creation time, in milliseconds since the epoch, that is judged. Later rows count as in flight."""
         return self.as_of_ms - self.grace_seconds * 1000
 
     @property
     def overdue_until_ms(self) -> int:
-        """The latest start time of an order that counts as overdue while it is on its way."""
+        """The latest start time of an order that is on its way and counts as overdue."""
         return self.as_of_ms - self.overdue_seconds * 1000
 
     @property

@@ -14,7 +14,7 @@ KEY: Final = {
     "order_id": "string",
     "unnamed": "string",
 }
-"""The subject of an event: an order, or a record without an order."""
+"""The key columns of an event, which identify an order, or a record without an order."""
 
 COUNTS: Final = (
     "order_rows",
@@ -47,10 +47,10 @@ COUNTS: Final = (
     "cancel_unreadable",
     "unconsumed_cancellations",
 )
-"""Summed as counts; 0 if no event has a value."""
+"""The columns that are summed as counts; 0 if no event has a value."""
 
 SUMS: Final = ("item_cents", "item_mark", "credit_cents", "reversal_cents")
-"""Summed; NULL if no event has a value. They are decimals, so that the sum cannot overflow."""
+"""The columns that are summed; NULL if no event has a value. They are decimals, so that the sum cannot overflow."""
 
 FIRST: Final = {
     "customer": "string",
@@ -90,8 +90,9 @@ FIRST: Final = {
     "cancel_message_id": "string",
     "cancel_born_at_ms": "bigint",
 }
-"""The minimum of the events' values. For `order_state` it is the last state in the sequence of `OrderState`, because an
-incremental run may read an order twice.
+"""The columns for which a history has the minimum of the events' values.
+
+For `order_state` it is the last state in the sequence of `OrderState`, because an incremental run may read an order twice.
 """
 
 LAST: Final = {
@@ -125,7 +126,10 @@ LAST: Final = {
     "retried_at_ms": "bigint",
     "dead_at_ms": "bigint",
 }
-"""The maximum of the events' values. `latest_at_ms` is the maximum of all times of events."""
+"""The columns for which a history has the maximum of the events' values.
+
+`latest_at_ms` is the maximum of all times of events.
+"""
 
 EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, "decimal(38,0)") | FIRST | LAST
 

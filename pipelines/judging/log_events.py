@@ -1,4 +1,4 @@
-"""Builds the events of commit logs: the role of each record for its order.
+"""Builds events from the records of commit logs, and determines each record's role for its order.
 
 A record belongs to the order in its body, because the record's checksum covers the body but not the properties. The message's key
 is used only if the body has no order id.
@@ -58,7 +58,7 @@ class Route:
 
 
 Progress = Mapping[str, Mapping[int, int] | None]
-"""The group's next offset in each queue, by topic; None if unknown."""
+"""Maps each topic to the consumer group's next offset in each queue, or to None if the offsets are unknown."""
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
@@ -219,17 +219,20 @@ def events_of(records: DataFrame) -> DataFrame:
 
 
 def _of(role: str, value: str, condition: str = "TRUE") -> str:
-    """Returns the SQL of a value of records with this role."""
+    """Returns SQL that is `value` for records with this role that meet the condition, otherwise NULL."""
     return if_true(f"role = '{role}' AND {condition}", value)
 
 
 def _new(role: str, value: str) -> str:
-    """Returns the SQL of a value of records with this role that were not carried."""
+    """Returns SQL that is `value` for records with this role that were not carried over from an earlier run, otherwise NULL."""
     return _of(role, value, "NOT is_carried")
 
 
 def _count(role: str, condition: str = "TRUE") -> str:
-    """Returns the SQL that is 1 for records with this role that were not carried and meet the condition."""
+    """Returns SQL that is 1 for new records with this role that meet the condition, otherwise NULL.
+
+    Records that were carried over from an earlier run are not new.
+    """
     return _of(role, "1", f"NOT is_carried AND {condition}")
 
 

@@ -25,11 +25,14 @@ _SAYS_NOTHING: Final = {
     Finding.IN_FLIGHT: (Cause.PENDING,),
     Finding.OVERDUE: (Cause.PENDING,),
 }
-"""The findings that result from a record that the log lacks."""
+"""Maps classes of findings to the causes with which a record that is missing from the log may explain them."""
 _BESIDE_DELIVERY: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH, Finding.MESSAGE_MISMATCH)
-"""The findings that result from a missing record other than the order's delivered message."""
+"""The classes of findings that a missing record other than the order's delivered message may explain."""
 _WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
-"""The contradictions within the databases. They are reported anyway, but their cause may result from a missing record."""
+"""The classes that are contradictions within the databases.
+
+They are reported in any case, but their cause may result from a missing record.
+"""
 _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
 
@@ -40,11 +43,11 @@ class LogGap:
     begins: int
     ends: int
     whole_again_ms: int | None
-    """The store time of the first record after it; None if there is none."""
+    """The store time in milliseconds of the first record after the gap; None if there is none."""
     is_missing: bool
     """True if the bytes are missing, False if they are damaged."""
     lost: str = ""
-    """The queue whose end is missing, in words; "" for a part between known offsets."""
+    """The queue that lost its end, as text; empty for a gap between known offsets."""
 
     @property
     def text(self) -> str:
@@ -55,7 +58,7 @@ class LogGap:
 
 
 def name_of_stretch() -> str:
-    """Returns the SQL of the name of a record of kind `gap` or `damage` without an order."""
+    """Returns SQL for the name of a `gap` or `damage` record without an order."""
     again = "COALESCE(concat('at ', stored_at_ms, ' ms'), 'later')"
     return f"concat('from ', commit_log_offset, ' to ', commit_log_offset + size, ', whole again ', {again})"
 
@@ -97,7 +100,7 @@ def gap_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
-    """Returns the row as `not_judged` if its finding results from a missing record that may have been in a gap."""
+    """Returns the row as `not_judged`, or with an unknown cause, if a record missing in a gap may explain its finding."""
     finding = Finding(row["finding"])
     times = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
     began_ms = next((int(at) for at in times if at is not None), until_ms)

@@ -1,4 +1,4 @@
-"""The rules: named conditions on a history, and the class and cause that follow from them.
+"""Defines named conditions on a history, and rules that derive the class and the cause from them.
 
 The SQL works in both Spark and SQLite. It is applied in three steps, each to the columns of the earlier steps: facts, then stage
 and class, then cause and money at stake. A history also has the columns `markers` and `cancel_markers`: the numbers of
@@ -24,9 +24,9 @@ class KnownRepairs:
     """The repairs in audit files."""
 
     reversals: frozenset[tuple[str, str]] = frozenset()
-    """The id of each step that reversed a credit, and its order."""
+    """Pairs of the id of a step that reversed a credit, and the id of the order."""
     published: frozenset[str] = frozenset()
-    """The orders whose message a step published."""
+    """The ids of the orders with a message that a step published."""
 
 
 def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | None = None) -> dict[str, str]:
@@ -42,11 +42,14 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
         return "FALSE" if log_begins_ms is None else f"NOT COALESCE({time} < {log_begins_ms}, FALSE)"
 
     def is_before(time: str, other: str) -> str:
-        """Allows for clocks that differ by less than the grace period."""
+        """Returns the SQL condition that `time` is before `other` by more than the grace period, because clocks may differ."""
         return f"{time} < {_wide(other)} - {cut_off.grace_seconds * 1000}"
 
     def has_half_logged(time: str) -> str:
-        """A half message is sent at most the grace period before its transaction is written at `time`."""
+        """Returns the SQL condition that the log has the half message of a transaction that was written at `time`.
+
+        A half message is sent at most the grace period before its transaction is written.
+        """
         if not log_begins_ms:
             return "FALSE" if log_begins_ms is None else "TRUE"
         return f"COALESCE({time} > {log_begins_ms + cut_off.grace_seconds * 1000}, FALSE)"
@@ -135,7 +138,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
 
 
 def _wide(number: str) -> str:
-    """Widens a number so that no sum or difference overflows: one absurd row must not fail the run."""
+    """Returns SQL that widens a number, so that no sum or difference overflows. One absurd row must not fail the run."""
     return f"CAST({number} AS DECIMAL(38, 0))"
 
 
@@ -145,7 +148,7 @@ def _begins_with(text: str, beginning: str) -> str:
 
 _NAMES_REPAIR: Final = _begins_with("reversal_message_id", BY_REPAIR)
 _SENT_BY_REPAIR: Final = "deliveries > commits OR cancel_deliveries > cancel_commits"
-"""A message was sent without a transaction. In this shop only repairs do that, and they do not send cancellations."""
+"""The SQL condition that a message was sent without a transaction. Only repairs do that, and never with cancellations."""
 
 
 def _unaudited_reversal(repairs: KnownRepairs | None) -> str:
@@ -161,19 +164,22 @@ def _unaudited_message(repairs: KnownRepairs | None) -> str:
 
 
 def _is_none_of(text: str, known: Iterable[str]) -> str:
-    """Returns the SQL condition that the text is none of these. In hex, because Spark and SQLite parse quotes differently."""
+    """Returns the SQL condition that `text` is none of the `known` strings.
+
+    The strings are compared in hex, because Spark and SQLite parse quotes differently.
+    """
     listed = ", ".join(f"'{one.encode().hex().upper()}'" for one in sorted(known))
     return f"NOT COALESCE(HEX({text}) IN ({listed}), FALSE)" if listed else "TRUE"
 
 
 _TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
-"""The time from which the order's message may be sent and its credit be written."""
+"""SQL for the time after which the order's message may be sent and its credit may be written."""
 
 MARKED: Final = {
     "markers": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id)",
     "cancel_markers": "cancellation_transaction_id",
 }
-"""The columns that count markers, with the SQL of their transaction. The id in a COMMITTED row takes precedence."""
+"""Maps each column that counts markers to the SQL of its transaction id. The id in a COMMITTED row takes precedence."""
 
 _FOLLOWS: Final = (
     ("credited_at_ms", _TOLD_AT),
@@ -187,13 +193,13 @@ _FOLLOWS: Final = (
     ("reversed_at_ms", _TOLD_AT),
     ("cancel_delivered_at_ms", "cancelled_at_ms"),
 )
-"""The times of an order, each with an earlier time that it follows."""
+"""Pairs of times of an order. The first time must not be before the second one."""
 
 _ANNULLED: Final = (
     "credit_rows = 1 AND reversal_rows = 1 AND credit_cents = 0 AND reversal_cents = 0 "
     f"AND {_begins_with('credit_message_id', BY_REFUSAL)} AND {_begins_with('reversal_message_id', BY_REFUSAL)}"
 )
-"""The credit service has refused the order, with a credit and a reversal of zero."""
+"""The SQL condition that the credit service has refused the order, with a credit and a reversal of zero."""
 
 _MOVES: Final = "(is_pending OR is_redelivering OR (unconsumed > 0 AND NOT is_dead_letter))"
 _LACKS_CREDIT_YET: Final = f"has_order AND NOT has_credit AND {_MOVES}"
@@ -205,7 +211,7 @@ _TAKEN_BACK: Final = (
     f"AND {_wide('reversal_points')} = -{_wide('points')} "
     "AND credited_customer = last_credited_customer"
 )
-"""The reversal has the same amount and customer as the credit."""
+"""The SQL condition that the reversal has the same amount and customer as the credit."""
 
 _NAMES_CANCELLATION: Final = (
     "is_cancelled AND reversal_transaction_id = cancellation_transaction_id AND reversal_message_id = cancellation_transaction_id"
@@ -214,7 +220,7 @@ _ASKED_FOR: Final = (
     f"is_by_repair OR is_annulled OR ({_NAMES_CANCELLATION} "
     "AND (cancel_deliveries > 0 OR damaged > 0 OR is_taking_back OR NOT is_cancellation_logged))"
 )
-"""The origin of the reversal: a repair, the refusal of the order, or a published cancellation."""
+"""The SQL condition that the reversal results from a repair, from the refusal of the order, or from a published cancellation."""
 
 _GOES_WITH: Final = {
     OrderState.PLACED: """cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
@@ -232,7 +238,10 @@ _GOES_WITH: Final = {
     OrderState.EXPIRED: """committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
         AND cancel_deliveries = 0 AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
 }
-"""The conditions that hold in each state of an order. A separate rule checks that an active order has its COMMITTED row."""
+"""Maps each state of an order to the SQL condition that its rows and messages must meet.
+
+A separate rule checks that an active order has its COMMITTED row.
+"""
 
 _STATE: Final = "\n    ".join(
     ("CASE order_state", *(f"WHEN '{state}' THEN {_GOES_WITH[state]}" for state in OrderState), "ELSE FALSE END")
@@ -250,7 +259,7 @@ STAGE: Final = """CASE
     WHEN halves > 0 THEN 'rolled_back'
     WHEN has_order THEN 'ordered'
     ELSE 'unknown' END"""
-"""The stage of an order."""
+"""SQL for the stage of an order."""
 
 _ENDED: Final = (
     "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
@@ -273,7 +282,10 @@ def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
 
 
 def _both(said_in_message: str, said_in_order: str) -> str:
-    """Returns the condition that all delivered messages agree with the order, by their minimum and their maximum."""
+    """Returns the condition that all delivered messages agree with the order.
+
+    It compares the minimum and the maximum of the messages' values with the order's value.
+    """
     return f"{said_in_message} = {said_in_order} AND last_{said_in_message} = {said_in_order}"
 
 
@@ -292,7 +304,7 @@ _MESSAGE_OF_ORDER: Final = {
     Cause.TIME: _both("message_placed_at_ms", "ordered_at_ms"),
     Cause.TRANSACTION: f"(committed_rows = 0 OR ({_both('message_transaction_id', 'transaction_id')}))",
 }
-"""The conditions on each delivered message of an order, by the cause if one does not hold."""
+"""Maps each cause to the condition on an order's delivered messages that is not met in its case."""
 _MESSAGE_OF_CANCELLATION: Final = {
     Cause.AMOUNT: _both("cancel_cents", "order_cents"),
     Cause.CUSTOMER: _both("cancel_customer", "customer"),
@@ -300,12 +312,18 @@ _MESSAGE_OF_CANCELLATION: Final = {
     Cause.TIME: f"(NOT is_cancelled OR ({_both('cancel_ended_at_ms', 'ended_at_ms')}))",
     Cause.TRANSACTION: f"(NOT is_cancelled OR ({_both('cancel_message_id', 'cancellation_transaction_id')}))",
 }
-"""The conditions on messages of its cancellation, which may be written after the tables are read and before the log is."""
+"""Maps each cause to the condition on the messages of an order's cancellation that is not met in its case.
+
+An order may be cancelled after the tables are read and before the log is read.
+"""
 _UNSENT: Final = (
     "damaged = 0 AND ((has_half_logged AND halves = 0 AND commits > 0) "
     "OR (has_cancel_half_logged AND cancel_halves = 0 AND cancel_commits > 0))"
 )
-"""A message was committed without a half message in the log. Repairs send neither half messages nor committed ones."""
+"""The SQL condition that a message was committed without a half message in the log.
+
+Repairs send neither half messages nor committed ones.
+"""
 
 CONTENT: Final[_Conditions] = (
     _agree(Finding.AMOUNT_MISMATCH, _CREDITED_ORDER, "credit_cents = order_cents"),
@@ -335,7 +353,7 @@ CONTENT: Final[_Conditions] = (
     (Finding.DOUBLED_DELIVERY, "was_doubled"),
     (Finding.UNKNOWN_ROW, "unwritten > 0"),
 )
-"""The conditions on existing rows and messages of an order. They apply even while something is still missing."""
+"""The classes and conditions for an order's existing rows and messages. They apply even while something is still missing."""
 
 CLASSES: Final[_Conditions] = (
     (Finding.LOG_GAP, "gaps > 0"),
@@ -380,8 +398,11 @@ CLASSES: Final[_Conditions] = (
         "AND (item_cents = order_cents OR NOT is_old)",
     ),
 )
-"""The first condition that holds determines the class. Items without an order are in flight: they may be read before or after the
-order, have no time, and the foreign key prevents that an order with items is deleted."""
+"""The classes with their conditions, of which the first that holds determines the class.
+
+Items without an order are in flight: they may be read before or after the order, have no time, and the foreign key prevents that
+an order with items is deleted.
+"""
 
 _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDER_WITHOUT_MESSAGE}')"
 _FOUND_TOO_MUCH: Final = (
@@ -407,7 +428,7 @@ def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: s
 
 
 def _differs(in_message: str, in_cancellation: str) -> str:
-    """Returns the condition that a message of the order or of its cancellation does not meet its condition."""
+    """Returns the condition that a message of the order, or of its cancellation, violates the condition given for it."""
     return (
         f"((is_delivered AND NOT COALESCE({in_message}, FALSE)) "
         f"OR (cancel_deliveries > 0 AND NOT COALESCE({in_cancellation}, FALSE)))"
@@ -471,7 +492,7 @@ CAUSES: Final = (
     (Cause.REPAIRED, f"finding IN ('{Finding.MATCHED}', '{Finding.REVERSED}') AND (is_by_repair OR is_sent_by_repair)"),
     (Cause.DAMAGE, f"finding = '{Finding.DAMAGED_MESSAGE}'"),
 )
-"""The first condition that holds determines the cause."""
+"""The causes with their conditions. The first condition that holds determines the cause."""
 
 _WITHOUT_CAUSE: Final = (
     Finding.MATCHED,
@@ -511,7 +532,7 @@ AT_STAKE: Final = f"""CASE
             WHEN cancel_cents < order_cents THEN {_wide("order_cents")} - {_wide("cancel_cents")}
             WHEN last_cancel_cents > order_cents THEN {_wide("last_cancel_cents")} - {_wide("order_cents")}
             ELSE 0 END END"""
-"""The cents that are wrong, as far as the class shows."""
+"""SQL for the cents that are wrong, as far as the class shows."""
 
 
 def claim_of() -> str:
@@ -520,7 +541,10 @@ def claim_of() -> str:
 
 
 def finding_of() -> str:
-    """Returns the SQL of a history's class, from the column `claim`. CONTENT also applies to ended orders and those in flight."""
+    """Returns the SQL of a history's class, from the column `claim`.
+
+    CONTENT is also applied to ended orders and to orders in flight.
+    """
     excused = ", ".join(f"'{finding}'" for finding in (Finding.ENDED, Finding.IN_FLIGHT))
     return f"CASE WHEN claim IN ({excused}) THEN {_first(CONTENT, 'claim')} ELSE claim END"
 

@@ -1,4 +1,4 @@
-"""The audit of repairs: a line for each attempt, which is on disk before the next step begins."""
+"""The audit file of repairs. It has a line for each attempt, which is on disk before the next step begins."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message.text.printable import visible_name
 
 AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
-"""The actions of brokers. The credit service executes the others."""
+"""The actions that brokers execute. The credit service executes the others."""
 
 
 class AsyncSteps(Protocol):
-    """The interface of the executor of brokers' steps."""
+    """The interface of the object that executes the brokers' steps."""
 
     async def carry_out(self, step: RepairStep) -> StepOutcome:
         """Executes the step if it is not done yet."""

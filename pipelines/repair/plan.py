@@ -46,7 +46,7 @@ class RepairStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """A step of a plan."""
 
     id: str
-    """A unique id, by which the step is executed only once."""
+    """A unique id, which ensures that the step is executed only once."""
     action: Action
     subject: str
     """The order id, or the customer for a balance."""

@@ -1,4 +1,4 @@
-"""Chooses the repair for each finding, by its class and cause."""
+"""Chooses the repair for each finding from its class and cause."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.BALANCE_MISMATCH, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
     (Finding.MISSING_BALANCE, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
 }
-"""The action for a class and a cause. A person must resolve other findings."""
+"""Maps a class and a cause to the action that repairs it. A person must resolve other findings."""
 
 _ORDER: Final = (Action.RESUME, Action.RETRY, Action.PUBLISH, Action.REVERSE, Action.REBUILD_BALANCE)
 """The sequence of execution. Balances come last, because reversals change them."""

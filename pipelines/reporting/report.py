@@ -51,7 +51,7 @@ def _amounts(found: Sequence[FindingTotal], whose: Literal["order", "credit"]) -
 
 
 def _amounts_of(total: FindingTotal, whose: Literal["order", "credit"]) -> list[str]:
-    """Returns the amount for each currency; at least one amount."""
+    """Returns the amount of the orders or of the credits for each currency. The list has at least one amount."""
     shown = [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
     return [amount(money.order_cents if whose == "order" else money.credit_cents, money.currency) for money in shown]
 

@@ -62,10 +62,10 @@ _FOR_SMALL_BOOKS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
-"""Optimizing compilation costs more than it saves for a few thousand rows."""
+"""JVM options for small books. Optimizing compilation costs more than it saves for a few thousand rows."""
 
 _JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto")
-"""Optimized for throughput, because pauses do not matter."""
+"""JVM options for large books. They are optimized for throughput, because pauses do not matter."""
 
 
 MAX_BEGINNING: Final = 256 * 1024

@@ -1,6 +1,6 @@
 """Helps to build SQL for `selectExpr`, `where` and `expr`.
 
-An SQL text takes one call to the JVM; a Column takes one for each of its functions.
+An SQL string requires one call to the JVM. A Column requires one call for each of its functions.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 
 
 def quoted(text: str) -> str:
-    """Returns the text as a literal of Spark's SQL."""
+    """Returns the string as a literal of Spark's SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Returns the texts as the list for IN."""
+    """Returns the strings as a list for SQL's IN."""
     return f"({', '.join(map(quoted, values))})"
 
 

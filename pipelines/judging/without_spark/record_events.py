@@ -42,7 +42,7 @@ def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: P
 
 
 def events_of_rows(records: Iterable[Row], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields the events of records that are rows."""
+    """Yields the events of records that are in the form of rows."""
     rows = [{**row, "role": role} for row in records if (role := _role(row, route)) is not None]
     decided = {offset for row in rows if row["role"] == "op" for offset in _numbers(row["decided_queue_offsets"])}
     for row in rows:

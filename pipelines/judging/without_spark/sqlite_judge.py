@@ -33,7 +33,7 @@ def judge(
 
 
 def group(events: Iterable[Event]) -> list[dict[str, Any]]:
-    """Returns the events of each order as one event."""
+    """Groups the events of each order into one event, and returns these events."""
     return _rows(_GROUPED, events, ())
 
 

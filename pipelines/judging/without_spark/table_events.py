@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 """A row of a table by column name."""
 _CURRENCY: Final = re.compile(f"[A-Z]{{{CURRENCY_LETTERS}}}")
 _MARK_BYTES: Final = 5
-"""The sum of the hashes of millions of items does not overflow."""
+"""The number of bytes of an item's hash. It is small enough that the sum of millions of hashes does not overflow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The data of the HTML report: counts over time, latencies, ages, causes with money, and each break with its timeline."""
+"""Collects the data of the HTML report: counts over time, latencies, ages, causes, and each break with its timeline."""
 
 from __future__ import annotations
 

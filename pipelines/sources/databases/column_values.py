@@ -59,7 +59,7 @@ def shown(driver: Driver, name: str) -> str:
 
 
 def texts(columns: Mapping[str, str]) -> Sequence[str]:
-    """Returns the names of the text columns."""
+    """Returns the names of the columns that contain text."""
     return [name for name, kind in columns.items() if kind != NUMBER]
 
 

@@ -28,7 +28,7 @@ from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
 
 MANY_RANGES: Final = 10
-"""With more ranges than this the rows are counted first."""
+"""The number of ranges above which the rows are counted first."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Converts database URLs, in the services' format, into addresses for ADBC's drivers.
 
 sqlite:///data/orders.db             -> file:/current/directory/data/orders.db?mode=ro
-postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10&client_encoding=UTF8   (the secret apart)
+postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10&client_encoding=UTF8   (without secret)
 """
 
 from __future__ import annotations

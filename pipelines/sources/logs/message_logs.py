@@ -1,4 +1,7 @@
-"""The interface of a broker's messages, and its implementation for the files of a store. `pulled_log` has the other one."""
+"""The interface of a broker's messages, and its implementation for the files of a store.
+
+`pulled_log` has the implementation that pulls messages.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class BrokerLog:
     """The messages in the queues of a broker."""
 
     address: str
-    """HOST:PORT"""
+    """The address of the broker, HOST:PORT."""
 
     def check(self) -> None:
         """Raises UnreadableStore if the broker does not list its queues."""

@@ -17,7 +17,7 @@ from rocketmq_commitlog.errors import UnreadableStore
 
 RANGE_MESSAGES: Final = 100_000
 _PULL_MESSAGES: Final = 1024
-"""The maximum of a request. A broker may return fewer messages, depending on its settings."""
+"""The maximum number of messages of a pull request. A broker may return fewer, depending on its settings."""
 
 T = TypeVar("T")
 
