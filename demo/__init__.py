@@ -1,1 +1,1 @@
-"""The demo: orders become credits while processes are killed, and Spark checks the result."""
+"""Runs the demo: orders become credits while processes are killed, and Spark checks the result."""

@@ -41,15 +41,15 @@ class BookedCredit:
 
 
 class ShopBooks:
-    """The order database and the credit database. Methods raise DemoError if one of them cannot be read."""
+    """Reads the order database and the credit database. Methods raise DemoError if a database cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
-        """The URLs include passwords. Raises DemoError if a URL is invalid."""
+        """Does not connect yet. The URLs include passwords. Raises DemoError if a URL is invalid."""
         self._orders = database(ORDER_DATABASE, order_database_url)
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
     def __enter__(self) -> Self:
-        """Returns itself."""
+        """Returns this object. The connections are closed after the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

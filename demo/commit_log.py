@@ -1,4 +1,4 @@
-"""Reads transactions from the broker's commit log: half message, op message, committed message."""
+"""Reads transactions with their half, op and committed messages from the broker's commit log."""
 
 from __future__ import annotations
 

@@ -100,7 +100,10 @@ def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) 
 
 
 def loss_of(trace: Trace, kills: Kills) -> Loss:
-    """Returns the first kill between the half message and the committed message. That kill lost the COMMIT."""
+    """Returns the reason why the COMMIT was lost.
+
+    It is the first kill between the half message and the committed message, or UNEXPLAINED if there was none.
+    """
     begun_ms, ended_ms = trace.half.store_timestamp, trace.committed[0].store_timestamp
     times = [(at_ms, Loss.ORDER_SERVICE_DIED) for at_ms in kills.order_service_ms]
     times += [(at_ms, Loss.BROKER_KILLED) for at_ms in kills.broker_ms]

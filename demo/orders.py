@@ -27,7 +27,7 @@ class PlacingOutcome(Enum):
 
     PLACED = auto()
     REFUSED = auto()
-    """Its local transaction failed."""
+    """The order's local transaction failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class OrderAnswer:
     order_id: str | None
     attempts: int
     answered_at_s: float
-    """The time by the monotonic clock."""
+    """The time of the answer in seconds, by the monotonic clock."""
 
 
 class UnexpectedAnswer(DemoError):
@@ -92,7 +92,7 @@ class OrderClient:
         self._first_wait_s = first_wait_s
 
     def __enter__(self) -> Self:
-        """Returns itself."""
+        """Returns this client. Its connections are closed after the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

@@ -8,12 +8,18 @@ from itertools import islice
 from typing import Final
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
-"""Below the ephemeral range, so that no outgoing connection takes the port of a server that is down."""
+"""The ports to choose from.
+
+They are below the ephemeral range, so that no outgoing connection takes the port of a server that is down.
+"""
 _PORTS_EACH = 200
-"""Each process searches its own part of the range, so that two processes do not choose the same port."""
+"""The number of ports in the range's part that each process searches, so that two processes do not choose the same port."""
 _APART = 4
 _TAKEN_TOGETHER = (-2, 0, 1)
-"""A broker also uses listenPort - 2, and Apache's listenPort + 1, so these neighbours must be free too."""
+"""The offsets of the neighbours of a port that must be free too.
+
+A broker also uses listenPort - 2, and Apache's broker listenPort + 1.
+"""
 
 
 _given: Final[dict[int, list[int]]] = {}
@@ -74,7 +80,9 @@ def _is_free(port: int) -> bool:
 def is_taken(port: int) -> bool:
     """Returns True if a program listens on the port of the loopback address."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: just ended connections do not matter
+        probe.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
+        )  # like servers, so that recently closed connections do not matter
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:

@@ -251,12 +251,12 @@ class Processes:
 
 
 def prints(text: str) -> Callable[[Process], bool]:
-    """Returns a readiness check: the process has printed this text."""
+    """Returns a readiness check that passes once the process has printed this text."""
     return lambda process: text in process.output()
 
 
 def answers(url: str) -> Callable[[Process], bool]:
-    """Returns a readiness check: a GET of the URL is answered with 200."""
+    """Returns a readiness check that passes once a GET of the URL is answered with 200."""
 
     def is_ready(process: Process) -> bool:
         try:
@@ -268,7 +268,7 @@ def answers(url: str) -> Callable[[Process], bool]:
 
 
 def accepts_connections(port: int) -> Callable[[Process], bool]:
-    """Returns a readiness check: a program listens on the port of the loopback address."""
+    """Returns a readiness check that passes once a program listens on the port of the loopback address."""
 
     def is_ready(process: Process) -> bool:
         try:

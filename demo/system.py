@@ -132,7 +132,7 @@ class System:
         write_broker_conf(self.home / "broker", {**self._broker_settings, **settings})
 
     def kill_a_broker(self) -> str:
-        """Kills the broker with SIGKILL and restarts it. Of a cluster kills one broker, which the supervisor restarts.
+        """Kills the broker with SIGKILL and restarts it. In a cluster, kills one broker, which the supervisor restarts.
 
         Returns the name and process id of the killed process. Raises DemoError if the broker of the cluster does not run.
         """

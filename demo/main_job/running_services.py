@@ -76,7 +76,7 @@ def _api_key(path: str) -> str:
 
 
 def _stores(path: str | None) -> tuple[Path, ...]:
-    """Returns the store at the path, or the stores in the folder of a cluster."""
+    """Returns the store at the path, or the stores of all brokers if the path is the folder of a cluster."""
     if not path:
         return ()
     if _is_store(Path(path)):

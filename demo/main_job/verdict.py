@@ -15,7 +15,7 @@ from demo.orders import OrderAnswer, PlacingOutcome
 from demo.processes import Processes
 
 RECONCILE_SECONDS = 1800
-"""Spark needs about a minute, but much longer on a busy machine."""
+"""The time-out of the Spark job. Spark needs about a minute, but much longer on a busy machine."""
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Console) -> bool:

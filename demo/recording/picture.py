@@ -9,13 +9,16 @@ from xml.sax.saxutils import escape
 from demo.recording.cast import Cast, Line
 
 ROWS: Final = 30
-"""The number of visible lines."""
+"""The maximum number of visible lines."""
 MAX_PAUSE_S: Final = 1.5
-"""Longer pauses are shortened to this."""
+"""The maximum pause in seconds. Longer pauses are shortened to this."""
 MIN_PAUSE_S: Final = 0.15
-"""The minimum time between lines, so that the eye can follow."""
+"""The minimum time in seconds between lines, so that viewers can follow."""
 LAST_PICTURE_S: Final = 8.0
-"""The duration of the last screen. The animation begins with it, so that the result is visible at once."""
+"""The duration of the last screen in seconds.
+
+The animation begins with it, so that the result is visible at once.
+"""
 
 _CHARACTER: Final = 7.8
 _ROW: Final = 17
@@ -92,5 +95,8 @@ def _scrolling(times: list[float], length_s: float) -> str:
 
 
 def _percent(at_s: float, length_s: float) -> str:
-    """Returns the animation time of what was printed at `at_s`. The run begins after the last screen."""
+    """Returns the position of the recording's time `at_s` as a percentage of the animation, which is `length_s` seconds long.
+
+    The recording begins after the last screen, which the animation shows first.
+    """
     return f"{100 * (LAST_PICTURE_S + at_s) / length_s:.3f}%"

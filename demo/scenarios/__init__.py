@@ -1,1 +1,1 @@
-"""Scenarios: faults that a button causes, with the proof that no order and no credit is lost or doubled."""
+"""Runs scenarios: each causes a fault at the click of a button, and proves that no order or credit is lost or doubled."""

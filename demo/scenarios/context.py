@@ -35,11 +35,11 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6
-"""The payment deadline of orders that are paid later, which leaves time for two check-backs."""
+"""The payment deadline in seconds of orders that are paid later. It leaves time for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _OTHERS_S: Final = 20.0
-"""The time-out for the end of other transactions; longer than the payment deadline."""
+"""The time-out in seconds for the end of other transactions. It is longer than the payment deadline."""
 _CONSUMER_GROUP: Final = "credit_service"
 CARELESS: Final = "careless_service"
 """The producer group of a program that sends an invalid message."""
@@ -363,7 +363,7 @@ async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
 
 
 def _at(name: str, label: str) -> Arrow:
-    """Returns an arrow for an event of a process or a database: a loop at its life line."""
+    """Returns an arrow for an event of a process or a database, drawn as a loop at its lifeline."""
     return Arrow(name, name, label)
 
 

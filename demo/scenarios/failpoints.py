@@ -187,7 +187,7 @@ class FailpointFolder:
                 self.disarm(name)
 
     def armed(self) -> dict[str, str]:
-        """Returns the armed failpoints: the customer by name."""
+        """Returns the customer of each armed failpoint, keyed by the failpoint's name."""
         armed = {}
         for failpoint in FAILPOINTS:
             try:

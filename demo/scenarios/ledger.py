@@ -42,7 +42,7 @@ class LedgerTotals(NamedTuple):
 
 
 class Ledgers:
-    """Reads the order database and the credit database. Methods raise DemoError if one of them cannot be read."""
+    """Reads the order database and the credit database. Methods raise DemoError if a database cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
         self._orders = database(ORDER_DATABASE, order_database_url)

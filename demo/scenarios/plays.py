@@ -1,4 +1,4 @@
-"""The scenarios."""
+"""Defines the scenarios of the demo."""
 
 from __future__ import annotations
 

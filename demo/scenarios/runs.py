@@ -17,7 +17,7 @@ from rocketmq_broker.admin.timeline.event import Event
 
 _END_WITHIN_S = 10
 _BEFORE_VERDICT_S = 1.0
-"""A redelivery that doubles something comes by then."""
+"""The pause in seconds before the verdict. A redelivery that doubles something would arrive within it."""
 MAX_RUNS = 50
 """The maximum number of runs that are kept."""
 

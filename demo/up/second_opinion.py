@@ -1,4 +1,4 @@
-"""Spark's verdict on all orders, in addition to the verdict by SQL: runs the reconciliation in a separate process.
+"""Runs the reconciliation in a separate process, for Spark's verdict on all orders in addition to the verdict by SQL.
 
 The first comparison starts the process and Spark. Then the process waits for the next one.
 """
@@ -17,7 +17,7 @@ from demo.processes import PROJECT_ROOT, Process, Processes, ProcessFailed
 from demo.system import System
 
 YOUNG_S: Final = 10
-"""The grace period: younger orders are not reported as incomplete."""
+"""The grace period in seconds. Younger orders are not reported as incomplete."""
 _LAST_LINES: Final = 40
 
 _ANSWERS: Final = ("{", "could not tell: ")

@@ -37,7 +37,7 @@ DELIVERED: Final = "delivered"
 CREDITED: Final = "credited"
 _ROLLED_BACK: Final = "ROLLED_BACK"
 _BROKER_S: Final = 1.0
-"""The time-out for the broker. After it the rows of the databases are shown without the broker's states."""
+"""The time-out in seconds for the broker. After it the rows of the databases are shown without the broker's states."""
 _REQUEST_S: Final = 20.0
 
 

@@ -12,14 +12,14 @@ from deploy.scripts.build_wheels import CHECKOUT, run
 from deploy.scripts.release_notes import CannotRelease
 
 MAX_BYTES: Final = 80_000_000
-"""How much larger than its base the image may be."""
+"""The maximum number of bytes that the image may add to its base image."""
 
 _DOCKER: Final = "docker"
 _VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
 
 
 def has_engine() -> bool:
-    """Returns whether the Docker CLI is installed and a Docker engine answers."""
+    """Returns True if the Docker CLI is installed and a Docker engine answers."""
     return bool(shutil.which(_DOCKER)) and subprocess.run([_DOCKER, "info"], capture_output=True, timeout=60).returncode == 0
 
 
@@ -54,7 +54,7 @@ def base_of_images() -> str:
 
 
 def added_bytes(tag: str) -> int:
-    """Returns how many bytes the unpacked image is larger than its base. Pulls the base if the engine does not have it."""
+    """Returns the number of bytes that the unpacked image adds to its base. Pulls the base if the engine does not have it."""
     base = base_of_images()
     if not run(_DOCKER, "image", "ls", "--quiet", base, cwd=CHECKOUT).strip():
         run(_DOCKER, "pull", "--quiet", base, cwd=CHECKOUT)

@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 UNIT = PurePosixPath("tests/unit")
 ALWAYS = (UNIT / "test_architecture.py", UNIT / "test_one_world.py")
 DISTRIBUTIONS = ("broker/rocketmq_broker", "deploy", "lab")
-"""Folders whose contents tests/unit mirrors without the folders' names."""
+"""The folders that tests/unit mirrors without their names."""
 PACKAGES = PurePosixPath("packages")
 """The parent folder of packages that have their own `tests` folder."""
 

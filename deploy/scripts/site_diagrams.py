@@ -38,7 +38,7 @@ class Diagram:
 
     @property
     def origin(self) -> str:
-        """The first line of its drawings."""
+        """The first line of its drawings, which has a hash of the Mermaid text."""
         return f"drawn by make diagrams from Mermaid {hashlib.sha256(self.mermaid.encode()).hexdigest()[:16]}"
 
     def drawing(self, scheme: str) -> Path:
@@ -47,7 +47,7 @@ class Diagram:
 
     @property
     def is_drawn(self) -> bool:
-        """True if both drawings exist, and match the present text."""
+        """True if both drawings exist and match the present Mermaid text."""
         files = [self.drawing(scheme) for scheme in SCHEMES]
         return all(file.exists() and self.origin in file.read_text().partition("\n")[0] for file in files)
 
