@@ -1,4 +1,4 @@
-"""The errors of the client: one base class, and one class for each way a program may react."""
+"""Exceptions of the client: a base class, and one class for each case that a program may handle differently."""
 
 from rocketmq_broker.message import IllegalMessage
 
@@ -8,11 +8,14 @@ class ClientError(Exception):
 
 
 class NotRunning(ClientError):
-    """The client is not running: called before `start()`, after `shutdown()` or on another event loop, or started twice."""
+    """The client is not running, because it was called before `start()`, after `shutdown()` or on another event loop.
+
+    Also raised if the client is started twice.
+    """
 
 
 class IllegalConfiguration(ClientError):
-    """A setting is invalid: no listener, no subscription, an invalid group name, or a number out of range."""
+    """A setting is missing or invalid, such as the listener, the subscription, the group name, or a number out of range."""
 
 
 class MessageRefused(ClientError, IllegalMessage):
@@ -55,12 +58,15 @@ class TransactionNotFound(ClientError):
 
 
 class MessagesWithdrawn(ClientError):
-    """The listener must stop handling its messages, because the consumer shuts down or a rebalance took their queue.
+    """The listener must stop handling its messages, because the consumer shuts down or another consumer gets the queue.
 
-    Listeners must not catch it. The messages count as not consumed: they are delivered again, here or to the queue's next
-    owner. Their redelivery count does not change.
+    Listeners must not catch this exception. The messages count as not consumed. They are delivered again, to this consumer
+    or to the queue's next owner, with an unchanged redelivery count.
     """
 
 
 class SendFailed(ClientError):
-    """All attempts to send failed; the last failure is the cause. The message may or may not be stored."""
+    """All attempts to send the message failed. The exception's cause is the last failure.
+
+    The message may or may not be stored.
+    """

@@ -1,4 +1,4 @@
-"""An event loop in a thread, for programs without one of their own (Flask threads, scripts)."""
+"""Runs an event loop in a thread, for programs that have no event loop, such as Flask applications and scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ C = TypeVar("C")
 
 
 class CallNotMade(NotRunning):
-    """The call was not made, because its caller or its client had stopped."""
+    """A call was not made, because the thread that should have made it stopped waiting, or the client was shut down."""
 
 
 class WaitingThread:
@@ -37,9 +37,10 @@ class WaitingThread:
         self._is_waiting = True
 
     def offer(self, call: Callable[[], Any], on_return: OnReturn) -> bool:
-        """Queues a call for the thread, which then calls `on_return(result, error)`. Returns False if it no longer waits.
+        """Queues a call for the thread. After the call, the thread calls `on_return(result, error)`.
 
-        The error is CallNotMade if the thread stopped waiting before it made the call.
+        Returns False if the thread no longer waits. The error is CallNotMade if the thread stopped waiting before it made
+        the call.
         """
         with self._lock:
             if self._is_waiting:
@@ -99,9 +100,10 @@ class EventLoopThread:
         self._clients = ExitStack()
 
     def start(self) -> None:
-        """Starts the thread, and returns when its loop runs. In a world without threads, `run` uses the world's loop.
+        """Starts the thread, and returns once its event loop runs.
 
-        The thread ends by `stop` or when the program exits. It does not survive a fork: start it in the process that uses it.
+        In a simulated world, no thread starts, and `run` uses the world's loop. The thread ends when `stop` is called or
+        the program exits. It does not survive a fork, so start it in the process that uses it.
         """
         if (run_in_world := current_world().run_coroutine) is not None:
             self._run_in_world = run_in_world
@@ -122,7 +124,10 @@ class EventLoopThread:
         atexit.register(self.stop)
 
     def enter(self, client: AbstractAsyncContextManager[C]) -> C:
-        """Starts a producer or consumer, and returns it. `stop` shuts it down. Raises as `run` does."""
+        """Starts `client`, a producer or consumer, and returns it. A later call of `stop` shuts the client down.
+
+        Raises the errors of starting the client, and NotRunning if this thread is not running.
+        """
         return self._clients.enter_context(self.running(client))
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
@@ -166,7 +171,10 @@ class EventLoopThread:
 
     @contextmanager
     def running(self, client: AbstractAsyncContextManager[C]) -> Iterator[C]:
-        """Starts a producer or consumer, and shuts it down after the block. Raises as `run` does."""
+        """Starts `client`, a producer or consumer, and shuts it down after the block.
+
+        Raises the errors of starting the client, and NotRunning if this thread is not running.
+        """
         entered = self.run(_enter(client))
         try:
             yield entered
@@ -174,9 +182,10 @@ class EventLoopThread:
             self.run(_leave(client))
 
     def stop(self, timeout_s: float = 3.0) -> None:
-        """Shuts down the clients that `enter` started, cancels running tasks and awaits them, and ends the loop.
+        """Shuts down the clients that `enter` started, cancels and awaits running tasks, and ends the event loop.
 
-        Shut other clients down first. Does nothing in a forked process, because the clients belong to its parent.
+        Waits at most `timeout_s` for the end of the loop. Shut down all other clients first. Does nothing in a forked
+        process, because the clients belong to its parent process.
         """
         if self._is_forked():
             return

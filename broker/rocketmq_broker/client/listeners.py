@@ -47,7 +47,10 @@ class ConsumeStatus(Enum):
 
     CONSUME_SUCCESS = "CONSUME_SUCCESS"
     RECONSUME_LATER = "RECONSUME_LATER"
-    """Not consumed. Concurrent consumers: redelivered after a delay, up to max_reconsume_times. Orderly: the queue pauses."""
+    """The messages were not consumed.
+
+    A concurrent consumer gets them again after a delay, up to max_reconsume_times. An orderly consumer pauses the queue.
+    """
 
 
 @dataclass(slots=True)
@@ -56,11 +59,11 @@ class ConsumeContext:
 
     message_queue: MessageQueue
     delay_level_when_next_consume: int = 0
-    """For RECONSUME_LATER: -1 for the dead letters, 0 for the broker's choice (3 + attempts), above 0 that delay level."""
+    """The delay level for RECONSUME_LATER. -1 means the dead letters, and 0 means that the broker chooses (3 + attempts)."""
     suspend_current_queue_time_ms: int = 1000
-    """For RECONSUME_LATER of an orderly consumer: the pause of the queue (10 ms to 30 s)."""
+    """The pause of the queue in milliseconds (10 to 30,000) for RECONSUME_LATER in an orderly consumer."""
     postponed: dict[int, int | None] = field(default_factory=dict)
-    """The delay levels of messages passed to `reconsume_later`, by queue offset."""
+    """The delay levels of messages passed to `reconsume_later`, keyed by queue offset."""
     given_way: set[int] = field(default_factory=set)
     """The queue offsets of messages whose redelivery count does not increase."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal, repr=False)
@@ -72,7 +75,7 @@ class ConsumeContext:
         return self.withdrawn.is_set()
 
     def hold(self, seconds: float) -> None:
-        """Waits in the listener's thread while a resource that the listener needs is unavailable, and keeps the messages.
+        """Waits in the listener's thread and keeps the messages. Use it while a required resource is unavailable.
 
         A listener may hold its messages for any time: RocketMQ's consumeTimeout does not exist here. Meanwhile the consumer
         stays in its group, sends heartbeats, keeps its locks, and pulls at most `pull_threshold_for_queue` messages ahead.
@@ -84,7 +87,7 @@ class ConsumeContext:
             raise self._were_withdrawn()
 
     async def hold_async(self, seconds: float) -> None:
-        """Waits in an async listener, and keeps the messages. Raises MessagesWithdrawn as `hold` does."""
+        """Waits in an async listener, and keeps the messages. Raises MessagesWithdrawn when the listener must stop."""
         if await self.withdrawn.wait_async(seconds):
             raise self._were_withdrawn()
 
@@ -99,8 +102,9 @@ class ConsumeContext:
     def give_way(self, message: MessageExt, delay_level: int) -> None:
         """Marks one message of a batch for redelivery after this delay, without increasing its redelivery count.
 
-        Use it for a message that waits for an unavailable resource while others wait for its thread. The message goes to the
-        group's retry topic. In an orderly consumer, it is delivered again in its place, as with `reconsume_later`.
+        Use it for a message that waits for an unavailable resource while other messages wait for the thread. The message is
+        sent to the group's retry topic. In an orderly consumer, it is delivered again in its place, as with
+        `reconsume_later`.
         """
         self.postponed[message.queue_offset] = delay_level
         self.given_way.add(message.queue_offset)

@@ -26,11 +26,11 @@ class Lifecycle(Generic[Running]):
 
     @property
     def is_started(self) -> bool:
-        """Returns whether the client was started, even if it is shut down now."""
+        """Returns True if the client has been started, even if it has been shut down since."""
         return self._loop is not None
 
     def require_new(self) -> None:
-        """Raises NotRunning if the client was started or shut down before."""
+        """Raises NotRunning if the client has already been started or shut down."""
         if self._is_stopped:
             raise NotRunning(f"{self._who} was shut down and cannot be started again: create a new one")
         if self._loop is not None:
@@ -63,7 +63,7 @@ class Lifecycle(Generic[Running]):
     def stop(self) -> Running | None:
         """Marks the client as shut down, and returns the parts to stop; None if it was not running.
 
-        All later starts and sends raise NotRunning. Raises NotRunning on another event loop.
+        Later starts and sends raise NotRunning. This method itself raises NotRunning on another event loop.
         """
         if self._loop is not None and not self._is_on_its_loop():
             raise NotRunning(self._elsewhere())
@@ -72,9 +72,10 @@ class Lifecycle(Generic[Running]):
         return running
 
     def change(self, change: Callable[[], None]) -> None:
-        """Calls `change`, which modifies what the background tasks read.
+        """Calls `change`, a function that modifies data that background tasks read.
 
-        Calls it at once, or on the client's event loop if that runs in another thread. Raises NotRunning after the shutdown.
+        The call is made immediately, or on the client's event loop if that runs in another thread. Raises NotRunning after
+        the shutdown.
         """
         if self._is_stopped:
             raise NotRunning(f"{self._who} was shut down and can no longer be changed")

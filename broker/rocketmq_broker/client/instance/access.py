@@ -23,10 +23,10 @@ def open_remoting(
     environment: Mapping[str, str],
     rpc_hook: RpcHook | None = None,
 ) -> RemotingClient:
-    """Returns the connections of a client.
+    """Creates the RemotingClient that holds a client's connections.
 
     Credentials and TLS settings that are None are read from `environment`; `tls=False` disables TLS in any environment.
-    `rpc_hook`, if given, gets all requests and answers. Raises IllegalConfiguration.
+    `rpc_hook`, if given, is called with all requests and answers. Raises IllegalConfiguration if a setting is invalid.
     """
     if tls is None:
         tls = tls_of(environment)
@@ -76,7 +76,10 @@ def tls_of(environment: Mapping[str, str]) -> ClientTls | None:
 
 
 def _secret(environment: Mapping[str, str], name: str) -> str:
-    """Returns the variable NAME, or the content of the file that NAME_FILE names. Containers pass secrets in files."""
+    """Returns the variable `name`, or else the content of the file whose path is in the variable `name` with the suffix _FILE.
+
+    Container platforms provide secrets as files.
+    """
     given, path = environment.get(name, ""), environment.get(f"{name}_FILE", "")
     if given and path:
         raise IllegalConfiguration(f"{name} and {name}_FILE are both set: set only one")

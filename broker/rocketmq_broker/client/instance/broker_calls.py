@@ -1,4 +1,4 @@
-"""Requests to brokers, by broker name or by address."""
+"""Sends requests to brokers, which are given by name or by address."""
 
 from __future__ import annotations
 

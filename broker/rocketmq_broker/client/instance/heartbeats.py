@@ -1,4 +1,4 @@
-"""Heartbeats with this client's groups (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
+"""Sends heartbeats that contain this client's groups (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ RETRY_IN_OUTAGES_S = 10.0
 
 
 class Heartbeats:
-    """Sends heartbeats to every broker in the client's routes: every 30 s, on request, and with back-off after a failure.
+    """Sends heartbeats to every broker in the client's routes, every 30 s and on request. Retries with back-off after a failure.
 
-    A restarted broker thus soon has the client registered again, and can send check-backs and notifications.
+    A restarted broker therefore soon has the client registered again, and can send check-backs and notifications.
     """
 
     def __init__(self, remoting: RemotingClient, routes: Routes, membership: Callable[[], HeartbeatData]) -> None:
@@ -43,7 +43,10 @@ class Heartbeats:
         self._wake = asyncio.Event()
         self._unreachable: set[str] = set()
         self._remarks: dict[str, str | None] = {}
-        """The remark of each broker's last answer. This project's broker reports differing subscriptions of a group there."""
+        """The remark in each broker's last answer.
+
+        This project's broker uses it to report that a group's subscriptions differ.
+        """
 
     def start(self) -> None:
         """Starts sending heartbeats."""
@@ -54,7 +57,7 @@ class Heartbeats:
         await self._tasks.stop()
 
     def send_soon(self) -> None:
-        """Schedules a heartbeat. Call it when the groups changed or a connection broke."""
+        """Schedules a heartbeat. Call it after the groups have changed or a connection has broken."""
         self._wake.set()
 
     async def send(self) -> bool:
@@ -79,7 +82,7 @@ class Heartbeats:
         return await asyncio.gather(*(self._send_to(address, body) for address in addresses))
 
     async def unregister(self) -> None:
-        """Unregisters the groups of this client at all reachable brokers. The others remove the client after a timeout."""
+        """Unregisters this client's groups at all reachable brokers. Unreachable brokers remove the client after a timeout."""
         data = self._membership()
         headers = [
             UnregisterClientRequestHeader(client_id=data.client_id, producer_group=producer.group_name)

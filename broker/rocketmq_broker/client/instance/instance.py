@@ -1,4 +1,4 @@
-"""What every client has: an id, connections, routes and heartbeats (RocketMQ's MQClientInstance)."""
+"""The parts that every client has: an id, connections, routes and heartbeats (RocketMQ's MQClientInstance)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def new_client_id(world: World, address: str, instance_name: str | None = None) 
 logger = logging.getLogger(__name__)
 
 RequestHandlers = Mapping[int, Handler]
-"""Handlers of brokers' requests, by request code. They run on the event loop and return the answer's frame or None."""
+"""Handlers of requests from brokers, keyed by request code. They run on the event loop and return an encoded answer or None."""
 
 
 class ClientInstance:
@@ -44,9 +44,10 @@ class ClientInstance:
         rpc_hook: RpcHook | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
-        """`membership(client_id)` returns the groups of this client. `rpc_hook` gets all requests and answers.
+        """`membership(client_id)` returns the groups of this client. `rpc_hook` is called with all requests and answers.
 
-        `namesrv_addr`, `credentials` and `tls` are read from the environment if they are None. Raises IllegalConfiguration.
+        `namesrv_addr`, `credentials` and `tls` are read from the environment if they are None. Raises IllegalConfiguration
+        if one of them is invalid.
         """
         addresses = name_server_addresses(namesrv_addr)
         self.world = world
@@ -62,16 +63,16 @@ class ClientInstance:
         self._is_stopping = False
 
     def answer(self, handlers: RequestHandlers) -> None:
-        """Adds handlers of brokers' requests."""
+        """Adds handlers of requests from brokers."""
         self._dispatcher.add(handlers)
 
     def start(self) -> None:
-        """Starts the background tasks. Returns before any connection is made: brokers may be unreachable."""
+        """Starts the background tasks. Does not wait for connections, because brokers may be unreachable."""
         self.routes.start()
         self.heartbeats.start()
 
     async def stop(self) -> None:
-        """Unregisters at the brokers, and closes all connections."""
+        """Unregisters the client at the brokers, and closes all connections."""
         self._is_stopping = True
         await self.heartbeats.stop()
         await self.heartbeats.unregister()

@@ -1,4 +1,4 @@
-"""Requests to the name servers, which are tried in order until one answers (RocketMQ's MQClientAPIImpl)."""
+"""Sends requests to the name servers, in order, until one of them answers (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
 FAILOVER_TIMEOUT_MS = 1000
-"""Timeout for each name server but the last. A send times out after 3 s, so one that hangs must not take all of it."""
+"""Timeout for each name server except the last. A name server that hangs must not use up the whole send timeout of 3 s."""
 
 _EXPECTED = "expected host:port, or several joined by ';'"
 _HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
@@ -49,7 +49,7 @@ def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
 
 
 def _what_is_wrong(address: str) -> str | None:
-    """Returns what is wrong with an address, or None if it is valid."""
+    """Returns a description of the mistake in an address, or None if the address is valid."""
     parts = _HOST_AND_PORT.fullmatch(address)
     if parts is not None:
         return None if 1 <= int(parts["port"]) <= _HIGHEST_PORT else f"has a port that is not between 1 and {_HIGHEST_PORT}"
@@ -88,7 +88,10 @@ class NameServers:
         return None if answer is None else ClusterInfo.decode(answer.body)
 
     async def _ask(self, code: RequestCode, header: CommandHeader | None) -> RemotingCommand | None:
-        """Returns the first successful answer, or None if no answering server has the data (it may have just started)."""
+        """Returns the first successful answer.
+
+        Returns None if no name server that answers has the data, for example after its start.
+        """
         failure: Exception | None = None
         someone_answered = False
         for step in range(len(self.addresses)):

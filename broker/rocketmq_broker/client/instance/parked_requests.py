@@ -1,4 +1,4 @@
-"""Requests for the numbers of parked messages: discarded half messages and dead letters."""
+"""Asks brokers for the numbers of parked messages, which are discarded half messages and dead letters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.headers import (
 )
 
 TIMEOUT_MS: Final = 1000
-"""Short, because a status request must not block."""
+"""Timeout of a request in milliseconds. It is short, because a status request must not block."""
 
 
 class ParkedRequests:
@@ -32,15 +32,18 @@ class ParkedRequests:
         self._calls = calls
 
     async def discarded(self, address: str, producer_group: str) -> int:
-        """Returns the number of the group's discarded messages that were not resumed.
+        """Returns the number of the group's discarded messages that have not been resumed.
 
-        Apache's brokers record neither groups nor resumptions: the number of all messages in TRANS_CHECK_MAX_TIME_TOPIC
-        is returned for them.
+        Apache's brokers record neither groups nor resumptions. For them, this is the number of all messages in
+        TRANS_CHECK_MAX_TIME_TOPIC.
         """
         return await self._counted(address, lambda counts: counts.discarded.get(producer_group, 0), topics.CHECK_MAX_TIME_TOPIC)
 
     async def dead_letters(self, address: str, consumer_group: str) -> int:
-        """Returns the number of the group's dead letters that were not handled; for Apache's brokers, of all dead letters."""
+        """Returns the number of the group's dead letters that have not been handled.
+
+        For Apache's brokers, counts all its dead letters.
+        """
         topic = topics.dead_letter_topic(consumer_group)
         return await self._counted(address, lambda counts: counts.dead_letters.get(consumer_group, 0), topic)
 

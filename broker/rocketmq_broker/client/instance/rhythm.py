@@ -10,9 +10,9 @@ _EARLY_S: Final = 0.1
 
 
 class Rhythm:
-    """A beat at fixed intervals. Work between two beats does not shift the beat.
+    """Schedules a beat at fixed intervals. The duration of the work between two beats does not delay the next beat.
 
-    All tasks with an interval of 30 s thus run at the same time, and wake the machine only once.
+    Tasks with the same interval therefore run at the same time, and wake the machine only once.
     """
 
     def __init__(self, interval_s: float) -> None:

@@ -28,13 +28,14 @@ MISSING_LONG_INTERVAL_S = 10.0
 _RETRIED_EVERY_S = MISSING_INTERVAL_S, MISSING_LONG_INTERVAL_S
 _SOON_S = 0.5
 _NEW_TOPIC_TIMEOUT_S = 1.0
-"""Timeout for the route of a new topic if brokers create topics, so that most of the send timeout is left."""
+"""Timeout for the route of a topic that a broker may create. It is short, so that most of the send timeout is left."""
 
 
 class Routes:
-    """A cache of routes, read at first use and then every 30 s. Routes are kept while no name server is reachable.
+    """Caches routes, which are read at first use and then every 30 s. Keeps them while no name server is reachable.
 
-    The queues of a topic that its first message created are kept too: name servers may list it much later than its broker.
+    Also keeps the queues of a topic that was created by its first message, because the broker may register the topic with
+    the name servers much later.
     """
 
     def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS) -> None:
@@ -56,7 +57,7 @@ class Routes:
 
     @property
     def namesrv_addr(self) -> str:
-        """Returns the addresses of the name servers, in NAMESRV_ADDR's form."""
+        """Returns the addresses of the name servers, in the format of NAMESRV_ADDR."""
         return ";".join(self._name_servers.addresses)
 
     def start(self) -> None:
@@ -76,7 +77,7 @@ class Routes:
         self._watched.add(topic)
 
     def refresh_soon(self) -> None:
-        """Schedules an update of all routes. Call it when a broker became unreachable or refused a request."""
+        """Schedules an update of all routes. Call it after a broker has become unreachable or has refused a request."""
         self._is_refresh_due = True
         self._wake.set()
 
@@ -86,7 +87,7 @@ class Routes:
             self._wake.set()
 
     async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
-        """Returns the queues for sending to the topic. For a new topic, returns those that the broker will create, if it does.
+        """Returns the queues for sending to the topic. For a new topic, returns the queues that brokers will create for it.
 
         Raises NoRoute or NameServerUnreachable.
         """
@@ -119,7 +120,10 @@ class Routes:
         return queues or []
 
     def _queues_of_template(self, topic: str) -> list[MessageQueue]:
-        """Returns the queues of a topic that its first message creates. `_learn` replaces them by the registered ones."""
+        """Returns the queues that brokers will create for a new topic.
+
+        `_learn` later replaces them with the registered queues.
+        """
         template = self._routes.get(topics.AUTO_CREATE_TOPIC)
         if topic in self._routes or template is None:
             return []
@@ -158,7 +162,7 @@ class Routes:
 
     @property
     def brokers(self) -> Mapping[str, Mapping[int, str]]:
-        """Returns addresses by broker name and broker id, for all brokers that have one of the client's topics."""
+        """Returns addresses keyed by broker name and then by broker id, for all brokers that have one of the client's topics."""
         return self._brokers
 
     @property
@@ -189,7 +193,7 @@ class Routes:
             missing = await self._refresh(self._watched)
 
     async def _refresh(self, asked_for: Collection[str]) -> list[str]:
-        """Updates these routes. Returns the topics that are still unknown, and those that could not be requested."""
+        """Updates the routes of these topics. Returns the topics that are still unknown or that could not be requested."""
         missing: list[str] = []
         left = sorted(asked_for)
         for position, topic in enumerate(left):
@@ -213,7 +217,7 @@ class Routes:
         return missing
 
     async def _discover_brokers(self) -> None:
-        """Reads the list of brokers. A broker that gets this client's heartbeats notifies it of new topics."""
+        """Reads the list of brokers, so that this client sends heartbeats to them and they notify it of new topics."""
         try:
             if await self._fetch_cluster():
                 self.on_change()
@@ -238,7 +242,10 @@ class Routes:
             task.exception()  # the waiting callers get it; without any, asyncio must not log it
 
     async def _fetch_cluster(self) -> bool:
-        """Reads the list of brokers. Returns False if it is empty: no broker may have registered after a name server's start."""
+        """Reads the list of brokers.
+
+        Returns False if it is empty, because no broker has registered since the name server started.
+        """
         info = await self._name_servers.cluster_info()
         if info is None:
             return False

@@ -59,7 +59,10 @@ def _count(topic: str, part: str) -> int:
 
 
 def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
-    """Parses `broker-a:4;broker-b:4`. A topic in global order keeps these queues even while a broker is down."""
+    """Returns the queues that a string such as `broker-a:4;broker-b:4` lists.
+
+    A topic in global order keeps these queues even while a broker is down.
+    """
     queues = []
     for part in filter(None, order_topic_conf.split(";")):
         broker_name, _, count = part.rpartition(":")

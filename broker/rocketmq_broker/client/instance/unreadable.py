@@ -1,4 +1,4 @@
-"""Messages whose body cannot be decompressed, and answers that cannot be decoded."""
+"""Handles messages whose body cannot be decompressed, and answers that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class UnreadableMessage(MessageExt):
 def messages_of(records: Iterable[Record], broker_name: str, *, max_body_length: int) -> tuple[list[MessageExt], int | None]:
     """Returns the messages of one pull, and the queue offset of the first message left for the next pull, or None.
 
-    `max_body_length` limits each decompressed body, and all compressed bodies of one pull together. Many compression bombs
-    in one pull must not add up.
+    `max_body_length` limits each decompressed body, and also the total of all compressed bodies of one pull, as a
+    protection against many compression bombs in one pull.
     """
     messages: list[MessageExt] = []
     room = max_body_length

@@ -130,7 +130,7 @@ class SendSettings:
     retry_times: int = 2
     """The number of retries after the first attempt."""
     compress_over: int = COMPRESS_BODY_OVER
-    """A body of more than this many bytes is compressed (zlib)."""
+    """Bodies of more than this many bytes are compressed (zlib)."""
 
 
 class MessageSender:
@@ -159,11 +159,11 @@ class MessageSender:
     ) -> SendResult:
         """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
-        `new_id_each_attempt` gives each attempt its own message id, for messages of which only one attempt may take effect.
-        Such an attempt waits for at most half of the remaining time while another broker is untried. Without it an attempt
-        waits for all of the remaining time, as with Apache's client, because a second attempt could store a duplicate.
-        Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if
-        no broker can be reached.
+        `new_id_each_attempt` gives each attempt its own message id. Use it if only one attempt may take effect. An attempt
+        then waits for at most half of the remaining time while another broker is untried. Otherwise an attempt waits for
+        all of the remaining time, as in Apache's client, because a second attempt could store a duplicate. Raises
+        MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if no
+        broker can be reached.
         """
         check_message(message)
         check_target(queue, timeout_ms)
@@ -178,7 +178,7 @@ class MessageSender:
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Sends messages of one topic in one request. Either all are stored or none. Raises as `send` does."""
+        """Sends messages of one topic in one request. Either all are stored or none. Raises the same errors as `send`."""
         check_target(queue, timeout_ms)
         batch = self._ready_batch(messages)
         deadline = _Deadline(self._settings.timeout_ms if timeout_ms is None else timeout_ms)
@@ -267,7 +267,7 @@ def _now_s() -> float:
 
 class _Deadline:
     def __init__(self, timeout_ms: int, *, shares: bool = False) -> None:
-        """With `shares`, an attempt leaves half of the remaining time for the next one."""
+        """With `shares`, an attempt may use only half of the remaining time. The next attempt gets the other half."""
         self._shares = shares
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + timeout_ms / 1000

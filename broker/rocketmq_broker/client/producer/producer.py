@@ -46,7 +46,7 @@ class RunningProducer:
 
 
 class Producer(RunsWithin):
-    """Sends messages. It can start before any broker. A ClientError states why a message could not be sent.
+    """Sends messages. A producer can start before any broker does. A ClientError states why a message could not be sent.
 
     async with Producer("order-producers") as producer:
         await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
@@ -93,7 +93,7 @@ class Producer(RunsWithin):
         self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
-        """Starts the producer. Brokers may be unreachable: it registers with each one as soon as it is up."""
+        """Starts the producer. Brokers may be unreachable; the producer registers with each of them as soon as it is up."""
         self._lifecycle.require_new()
         world = current_world()
         instance = ClientInstance(
@@ -128,15 +128,15 @@ class Producer(RunsWithin):
     async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
         """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
-        Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if
-        no broker can be reached; the message may be stored in spite of SendFailed.
+        Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed
+        if no broker can be reached. After SendFailed, the message may nevertheless be stored.
         """
         return await self._lifecycle.running().sender.send(message, queue, timeout_ms=timeout_ms)
 
     async def request(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> MessageExt:
         """Sends a request message, and returns the consumer's reply.
 
-        `timeout_ms` limits the send and the wait together (default: send_timeout_ms). Raises as `send` does, and
+        `timeout_ms` limits the send and the wait together (default: send_timeout_ms). Raises the same errors as `send`, and
         RequestTimedOut if no reply arrives in time; the request may have been consumed.
         """
         running = self._lifecycle.running()
@@ -169,7 +169,7 @@ class Producer(RunsWithin):
     ) -> SendResult:
         """Sends messages of one topic in one request. Either all are stored, one after another, or none.
 
-        Raises as `send` does.
+        Raises the same errors as `send`.
         """
         return await self._lifecycle.running().sender.send_batch(messages, queue, timeout_ms=timeout_ms)
 
@@ -188,8 +188,9 @@ class Producer(RunsWithin):
     async def why_unsendable(self, topic: str) -> str | None:
         """Returns why no broker would store a message to the topic now; None if at least one would.
 
-        Stores nothing. A message stored within the last second means None. Three refused messages in a row mean their reason.
-        Otherwise each broker of the topic is asked, with a timeout of 1 s. This also works with Apache's brokers.
+        Stores no message. Returns None if a message was stored within the last second, and the reason if the last three
+        messages were refused. Otherwise asks each broker of the topic, with a timeout of 1 s. This also works with Apache's
+        brokers.
         """
         check_topic(topic)
         running = self._lifecycle.running()
@@ -238,5 +239,5 @@ class Producer(RunsWithin):
         return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
 
     def _handlers(self) -> RequestHandlers:
-        """Returns the handlers of brokers' requests to this producer, by request code."""
+        """Returns the handlers of requests from brokers to this producer, keyed by request code."""
         return self._replies.handlers

@@ -13,7 +13,10 @@ class QueueSelector:
     """Selects queues round robin. It avoids a failed broker for 30 s if there is another one."""
 
     def __init__(self, start: int = 0) -> None:
-        """`start` is the first turn. It should be random, so that clients do not all start with the same queue."""
+        """`start` is the position in the round robin.
+
+        It should be random, so that clients do not all start with the same queue.
+        """
         self._turn = start
         self._avoided_until_ms: dict[str, int] = {}
 

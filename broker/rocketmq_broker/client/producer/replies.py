@@ -51,7 +51,7 @@ class PendingReplies:
         return correlation_id, request
 
     async def reply(self, correlation_id: str, topic: str, timeout_ms: int) -> MessageExt:
-        """Waits for the reply and returns it. Raises RequestTimedOut."""
+        """Waits for the reply and returns it. Raises RequestTimedOut if none arrives within `timeout_ms`."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self._waiting[correlation_id]
@@ -118,7 +118,7 @@ def _reply(header: ReplyMessageRequestHeader, body: bytes) -> MessageExt:
 
 
 def _host(address: str) -> bytes:
-    """Encodes HOST:PORT or Java's `/HOST:PORT` as in a record; other texts as 0.0.0.0:0."""
+    """Encodes `HOST:PORT` or Java's `/HOST:PORT` as in a record. Encodes any other text as 0.0.0.0:0."""
     host, _, port = address.rpartition("/")[2].rpartition(":")
     host = host.strip("[]")
     try:

@@ -1,4 +1,4 @@
-"""Checks whether a message could be sent now, by the results of the latest sends and by the brokers' runtime information."""
+"""Checks whether a message could be sent now, using the results of the latest sends and the brokers' runtime information."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.java_properties import parse_properties
 
 TIMEOUT_MS: Final = 1000
-"""Short, because a status request must not block."""
+"""Timeout of a request in milliseconds. It is short, because a status request must not block."""
 _JUST_NOW_S: Final = 1.0
 _LATELY_S: Final = 10.0
 _MIN_FAILURES: Final = 3
 _WARNING_PERCENT: Final = 90
-"""Default of diskSpaceWarningLevelRatio. Apache's brokers do not report it: there it is a property of the Java process."""
+"""Default of diskSpaceWarningLevelRatio in percent. Apache's brokers do not report it, because it is a Java system property."""
 
 
 class LatestSends:
@@ -40,13 +40,13 @@ class LatestSends:
         self._failures += 1
 
     def is_stored_just_now(self, now_s: float) -> bool:
-        """Returns True if a message was stored within the last second. No broker needs to be asked then."""
+        """Returns True if a message was stored within the last second. In that case, no broker has to be asked."""
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
-        """Returns the reason of the latest refusal after at least three in a row, if the last is less than 10 s old.
+        """Returns the reason of the latest refusal if the last three or more sends were refused, the last less than 10 s ago.
 
-        Brokers do not report every reason why they refuse messages, for example a disk that hangs.
+        Returns None otherwise. Brokers do not report every reason why they refuse messages, for example a disk that hangs.
         """
         is_lately = self._failures >= _MIN_FAILURES and now_s - self._failed_s < _LATELY_S
         return self._reason if is_lately else None
@@ -74,7 +74,10 @@ class Sendability:
         return None if None in reasons else "; ".join(filter(None, reasons))
 
     async def refusing_brokers(self, topic: str) -> list[str]:
-        """Returns one reason for each broker of the topic that would not store a message. Raises ClientError without a route."""
+        """Returns one reason for each broker of the topic that would not store a message.
+
+        Raises ClientError if there is no route.
+        """
         return [reason for reason in await self._reasons(topic) if reason is not None]
 
     async def _reasons(self, topic: str) -> list[str | None]:
@@ -108,7 +111,7 @@ class Sendability:
 
 
 def _number(text: str | None) -> float:
-    """Returns the number in the text, or 0 if it is not a number."""
+    """Returns the number in the string, or 0 if it is not a number."""
     try:
         return float(text or 0)
     except ValueError:

@@ -83,7 +83,7 @@ def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> Wir
 
 
 def to_wire_batch(messages: Sequence[Message]) -> WireMessage:
-    """Returns messages that have ids as one request (RocketMQ's MessageBatch).
+    """Encodes messages, which must have ids, as one request (RocketMQ's MessageBatch).
 
         TOTALSIZE 4 | 0 4 | 0 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
 

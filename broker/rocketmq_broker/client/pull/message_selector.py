@@ -24,11 +24,11 @@ class MessageSelector:
     def by_sql(cls, expression: str) -> Self:
         """Selects messages by their properties, for example `amount > 100 AND region IN ('north', 'south')`.
 
-        Brokers evaluate the expression, which needs enablePropertyFilter=true. The tag is the property TAGS.
+        Brokers evaluate the expression, which requires enablePropertyFilter=true. The tag is the property TAGS.
         """
         return cls(expression, EXPRESSION_SQL92)
 
     @classmethod
     def of(cls, selector: MessageSelector | str | None) -> MessageSelector:
-        """Returns the selector itself, or a tag selector for a str or None."""
+        """Converts a str or None to a tag selector. Returns a MessageSelector unchanged."""
         return selector if isinstance(selector, MessageSelector) else cls(selector or SUBSCRIBE_ALL)

@@ -26,7 +26,7 @@ RESEND_INTERVAL_S = 30.0
 
 
 class OffsetStore(Protocol):
-    """Keeps offsets in memory and stores them."""
+    """Keeps consumer offsets in memory, and stores them when `persist` is called."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Sets the offset in memory. `persist` stores it."""
@@ -55,7 +55,7 @@ class BrokerOffsetStore:
         self._sent: dict[MessageQueue, tuple[int, float]] = {}
         """The offset last sent for each queue, and the event loop's time of sending."""
         self._held: dict[MessageQueue, int] = {}
-        """The offset that each queue's broker has confirmed, while this member makes no progress."""
+        """The offset that each queue's broker has confirmed. The entry is removed when this member makes progress."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Sets the offset in memory."""

@@ -31,7 +31,7 @@ class ProcessQueue:
         self.next_offset = begin_offset
         """The offset of the next pull. All messages before it were pulled or filtered out."""
         self.is_dropped = False
-        """True if this consumer no longer owns the queue. Results of its messages are ignored then."""
+        """True if this consumer no longer owns the queue. The results of its messages are then ignored."""
         self.withdrawn = Withdrawal(world.watch)
         """Set when listeners must stop handling the queue's messages. Their results count until the queue is dropped."""
         self.message_bytes = 0

@@ -31,7 +31,7 @@ _SUBSCRIPTION_UNKNOWN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSettings:
-    """The batch size of pulls, and the limits of pulling ahead of the listeners, for each queue."""
+    """The batch size of pulls, and the limits on messages of one queue that are pulled but not yet consumed."""
 
     batch_size: int = 32
     max_count: int = 1000
@@ -50,9 +50,12 @@ class PullEvents:
     on_progress: Callable[[ProcessQueue], None]
     """Called when the committable offset may have changed."""
     on_illegal_offset: Callable[[ProcessQueue, int], None]
-    """Called with the next valid offset when the broker does not have the requested one. The loop ends; restart it there."""
+    """Called with the next valid offset if the broker does not have the requested one.
+
+    The loop then ends. Restart it at the given offset.
+    """
     on_subscription_unknown: Callable[[], None]
-    """Called when the broker may not have the group's subscription. It needs a heartbeat."""
+    """Called when the broker may not have the group's subscription. Send the broker a heartbeat."""
     on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
     """Called after a pull with the topic, the number of messages and the duration in seconds."""
 

@@ -61,7 +61,7 @@ class QueueRequests:
         self._calls = calls
         self._max_body_length = max_body_length
         self._first_commits: dict[tuple[str, str], asyncio.Lock] = {}
-        """Locks by broker name and topic, held while a topic's first offset is committed."""
+        """Locks keyed by broker name and topic. A lock is held while the first offset of a topic is committed."""
 
     @understood
     async def pull(

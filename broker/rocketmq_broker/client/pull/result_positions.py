@@ -1,4 +1,4 @@
-"""Consumer offsets of a group that stores its results in a database: saved there first, committed at the brokers afterwards.
+"""Consumer offsets of a group that stores its results in a database. Each offset is saved there before it is committed.
 
     listener returns ─> result is in the database ─> position in the database ─> offset at the broker
 
@@ -33,12 +33,12 @@ T = TypeVar("T")
 
 
 class PositionsUnavailable(ClientError):
-    """The database with the positions does not answer. No offset is committed until it does."""
+    """The database that stores the positions does not answer. No offset is committed until it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setback:
-    """A queue some of whose results are missing in the database. Its messages after `position` are delivered again."""
+    """A queue for which the database has lost results. Its messages after `position` are delivered again."""
 
     queue: MessageQueue
     position: int
@@ -84,7 +84,7 @@ class ResultPositions(Protocol):
         """Removes the in-memory state of results that the database has lost."""
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
-        """Called with the queues whose messages are delivered again."""
+        """Called with the queues in which messages are delivered again, because the database lost their results."""
 
 
 class _InThread:

@@ -12,13 +12,13 @@ from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere
 
 @dataclass(frozen=True, slots=True)
 class StartingOffset:
-    """Where a group without an offset in a queue starts."""
+    """Finds the offset at which a group starts to consume a queue in which it has no offset."""
 
     from_where: ConsumeFromWhere
     timestamp_ms: int
 
     async def find(self, queue: MessageQueue, store: OffsetStore, requests: QueueRequests) -> int:
-        """Returns the first offset to consume. Raises ClientError if it cannot be read; the queue must not be consumed then.
+        """Returns the first offset to consume. Raises ClientError if it cannot be read; do not consume the queue in that case.
 
         A retry topic is always consumed from its first message, because this group returned the messages.
         """

@@ -77,7 +77,7 @@ class Subscription:
     def matching(self, messages: Iterable[MessageExt]) -> list[MessageExt]:
         """Returns the messages whose tag matches. Brokers compare only hash codes, which two tags may share.
 
-        SQL92 expressions need no second check.
+        Returns all messages for an SQL92 expression, which the broker has evaluated.
         """
         if not self.tags:
             return list(messages)

@@ -12,7 +12,7 @@ class Withdrawal(threading.Event):
     """An event on which listeners wait in threads or in coroutines. Set it on the consumer's event loop."""
 
     def __init__(self, watch: Watch | None = None) -> None:
-        """The event starts unset. `watch` makes threads wait by the event loop's clock."""
+        """The event starts unset. With `watch`, threads measure their waits with the event loop's clock."""
         super().__init__()
         self._watch = watch
         self._coroutines: set[asyncio.Future[None]] = set()
@@ -25,7 +25,7 @@ class Withdrawal(threading.Event):
                 waiting.set_result(None)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits in a thread, by the event loop's clock. Returns True if the event is set."""
+        """Waits in a thread for up to `timeout` seconds of the event loop's clock. Returns True if the event is set."""
         return super().wait(timeout) if self._watch is None else self._watch.pause(super().wait, timeout)
 
     async def wait_async(self, seconds: float) -> bool:

@@ -24,11 +24,11 @@ LOCAL_RETRY_S = 5.0
 _GIVING_BACK_AT_ONCE = 4
 
 _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
-"""Process queue, message, delay level, and True if the redelivery is counted."""
+"""Process queue, message, delay level, and True if the redelivery increases the message's redelivery count."""
 
 
 class ConcurrentConsumption:
-    """Passes the waiting messages of a queue to the next free thread. Returns a failed message before acknowledging it."""
+    """Passes the waiting messages of a queue to the next free thread. A failed message is returned before it is acknowledged."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class ConcurrentConsumption:
                 self._tasks.start(f"client-message-return-{number}", self._give_back(message_return))
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Returns True."""
+        """Returns True, because concurrent consumption does not lock queues."""
         return True
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
@@ -70,7 +70,7 @@ class ConcurrentConsumption:
         self._waiting.pop(process_queue, None)
 
     async def release(self, process_queue: ProcessQueue) -> None:
-        """Does nothing."""
+        """Does nothing, because concurrent consumption does not lock queues."""
 
     async def stop(self, timeout_s: float) -> None:
         """Waits for running listeners, and then until their failed messages are returned."""

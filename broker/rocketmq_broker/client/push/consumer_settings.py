@@ -59,7 +59,10 @@ class ConsumerSettings:
     max_body_size: int = MAX_BODY_LENGTH
     """Maximum size of a decompressed body in bytes. A message with a longer body is moved to the dead letters."""
     max_reconsume_times: int | None = None
-    """Maximum number of redeliveries before a message is moved to the dead letters. None: 16, or no limit if orderly."""
+    """Maximum number of redeliveries before a message is moved to the dead letters.
+
+    None means 16, or no limit for an orderly consumer.
+    """
     instance_name: str = "DEFAULT"
     """Distinguishes the offset files of broadcasting consumers of one group on one machine."""
     local_offset_directory: Path = field(default_factory=_local_offset_directory)

@@ -20,7 +20,7 @@ TO_THE_DEAD_LETTERS: Final = -1
 
 
 class ListenerCall:
-    """One call of the listener with messages of a queue. The runner calls `run`; use the rest on the event loop."""
+    """One call of the listener with messages of a queue. `run` is called by the runner, everything else on the event loop."""
 
     __slots__ = ("_began_s", "_is_orderly", "_listener", "context", "messages", "process_queue")
 
@@ -47,7 +47,7 @@ class ListenerCall:
         return self.process_queue.now_s() - self._began_s
 
     def take_and_run(self, take: Callable[[], list[MessageExt]]) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
-        """Takes the waiting messages, and calls the listener with them. Raises as `run` does."""
+        """Takes the waiting messages, and calls the listener with them. Raises the same errors as `run`."""
         self.messages = take()
         return self.run()
 
@@ -78,12 +78,12 @@ class ListenerCall:
         return readable
 
     def is_abandoned(self, error: BaseException | None) -> bool:
-        """Returns True if the messages neither succeeded nor failed: the listener did not run, or had to stop."""
+        """Returns True if the messages neither succeeded nor failed, because the listener did not run or had to stop."""
         is_withdrawn = isinstance(error, MessagesWithdrawn) and self.process_queue.withdrawn.is_set()
         return is_withdrawn or isinstance(error, ListenerNotRun | ListenerCancelled)
 
     def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:
-        """Returns the consumed messages, and those to deliver again."""
+        """Returns two lists: the consumed messages, and the messages to deliver again."""
         if error is not None:
             logger.warning("the listener failed on %s", self._what(), exc_info=error)
         elif status not in (ConsumeStatus.CONSUME_SUCCESS, ConsumeStatus.RECONSUME_LATER):

@@ -12,7 +12,7 @@ from rocketmq_broker.message import Message, MessageExt, properties, topics
 logger = logging.getLogger(__name__)
 
 _FIRST_DELAY_LEVEL = 3
-"""10 s by default."""
+"""The delay level of the first redelivery, 10 s by default."""
 _TO_THE_DEAD_LETTERS = -1
 _NOT_COPIED = (
     properties.TRANSACTION_PREPARED,
@@ -35,7 +35,7 @@ class MessageReturn:
     async def give_back(self, message: MessageExt, delay_level: int) -> bool:
         """Returns the message to the broker. The result is False if no broker accepted it.
 
-        Delay level -1 moves it to the dead letters; 0 leaves the delay to the broker.
+        Delay level -1 moves the message to the dead letters. With 0, the broker chooses the delay.
         """
         if await self._take_back(message, delay_level, "sending it to the retry topic"):
             return True
@@ -81,8 +81,8 @@ def retry_message(
 ) -> Message:
     """Returns the message for the group's retry topic.
 
-    The broker moves it to the dead letters if `reconsume_times` exceeds `max_reconsume_times`. Without a delay level the delay
-    grows with each redelivery.
+    The broker moves it to the dead letters if `reconsume_times` exceeds `max_reconsume_times`. If `delay_level` is None,
+    the delay grows with each redelivery.
     """
     carried = {name: value for name, value in message.properties.items() if name not in _NOT_COPIED}
     carried.setdefault(properties.ORIGIN_MESSAGE_ID, message.message_id)

@@ -11,14 +11,14 @@ from rocketmq_broker.message import MessageExt
 
 
 class OrderlyQueue:
-    """The messages of one queue in order, at most one batch of which is being consumed (RocketMQ's ProcessQueue)."""
+    """Keeps the messages of one queue in order. At most one batch is being consumed (RocketMQ's ProcessQueue)."""
 
     def __init__(self) -> None:
         """The queue starts empty."""
         self.is_busy = False
         """True while the listener consumes a batch or the queue is suspended."""
         self.idle = asyncio.Event()
-        """Set while the listener consumes no batch of this queue."""
+        """Set while the listener is not consuming a batch of this queue."""
         self.idle.set()
         self._waiting: deque[MessageExt] = deque()
 

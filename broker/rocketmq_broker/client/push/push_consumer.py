@@ -72,10 +72,11 @@ class PushConsumer(RunsWithin):
         results: ResultPositions | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`settings` are the fields of ConsumerSettings. `namesrv_addr`, `credentials`, `tls` and `rpc_hook`: see Producer.
+        """`settings` are the fields of ConsumerSettings.
 
-        `results` saves the group's offsets in the database of the listener's results before they are committed at the brokers.
-        If that database loses results, their messages are delivered again. Raises IllegalConfiguration.
+        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` have the same meaning as for a Producer. `results` saves the
+        group's offsets in the database of the listener's results before they are committed at the brokers. If that database
+        loses results, their messages are delivered again. Raises IllegalConfiguration.
         """
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
@@ -99,8 +100,8 @@ class PushConsumer(RunsWithin):
     def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
         """Subscribes to the topic's messages that match a tag expression such as `*` or `a || b`, or a MessageSelector.
 
-        May be called from any thread while the consumer runs. A broker that does not support the filter is only logged then.
-        Raises IllegalConfiguration, and NotRunning after the shutdown.
+        May be called from any thread while the consumer runs. In that case, a broker that does not support the filter only
+        causes a log message. Raises IllegalConfiguration, and NotRunning after the shutdown.
         """
         check_topic(topic)
         subscription = Subscription.parse(topic, expression, current_world().wall_ms())
@@ -140,8 +141,8 @@ class PushConsumer(RunsWithin):
     def consumes(self, topic: str, expression: MessageSelector | str = "*", *, orderly: bool = False) -> Callable[[L], L]:
         """Decorates a function, async or not, as the listener of the topic's messages, and subscribes to the topic.
 
-        One function may have several of these decorators, one for each topic. Raises IllegalConfiguration and NotRunning as
-        `subscribe` and `register_message_listener` do, and IllegalConfiguration for a second function.
+        One function may have several of these decorators, one for each topic. Raises the errors of `subscribe` and
+        `register_message_listener`, and IllegalConfiguration for a second function.
         """
 
         def register(listener: L) -> L:
@@ -174,7 +175,7 @@ class PushConsumer(RunsWithin):
         return await self._is_connected(Heartbeats.send)
 
     async def is_connected_to_any(self) -> bool:
-        """Returns True if at least one broker in the consumer's routes answers a heartbeat now. Raises as `is_connected` does."""
+        """Returns True if at least one broker in the consumer's routes answers a heartbeat now. Raises NameServerUnreachable."""
         return await self._is_connected(Heartbeats.send_to_any)
 
     async def is_heard(self) -> bool:
@@ -198,9 +199,9 @@ class PushConsumer(RunsWithin):
         return info is not None and bool(info.broker_addr_table)
 
     async def count_dead_letters(self) -> int:
-        """Returns the number of this group's dead letters that were not handled; for Apache's brokers, of all its dead letters.
+        """Returns the number of this group's dead letters that have not been handled.
 
-        Raises ClientError if a broker does not answer.
+        For Apache's brokers, counts all dead letters of the group. Raises ClientError if a broker does not answer.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
@@ -209,8 +210,8 @@ class PushConsumer(RunsWithin):
     async def start(self) -> None:
         """Starts consuming. Brokers may be unreachable.
 
-        Raises IllegalConfiguration without a listener or subscription, or if a broker does not support a subscription's filter.
-        After that error, the subscription can be corrected and the consumer started again.
+        Raises IllegalConfiguration if there is no listener or subscription, or if a broker does not support a
+        subscription's filter. After that error, the subscription can be corrected and the consumer started again.
         """
         self._lifecycle.require_new()
         if self._listener is None:
@@ -254,7 +255,7 @@ class PushConsumer(RunsWithin):
             await self._end(running, timeout_s)
 
     async def _end(self, running: _RunningPushConsumer, timeout_s: float) -> None:
-        """Stops the parts in an order in which no message is lost. Each step relies on the previous ones."""
+        """Stops the parts in an order that loses no message. Each step relies on the previous ones."""
         parts = running.parts
         await self._tasks.stop()  # no rebalance changes the queues after this
         await parts.assignment.stop_pulling()  # before the listeners, which new messages would keep busy

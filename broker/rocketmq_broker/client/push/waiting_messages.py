@@ -10,10 +10,10 @@ from rocketmq_broker.message import MessageExt
 
 
 class WaitingMessages:
-    """Forms a batch when a call starts: the call takes all messages that arrived while it waited for its thread.
+    """Forms a batch when a call starts. The call takes all messages that arrived while it waited for its thread.
 
-    Batches thus grow while listeners are busy, and no message waits for a batch to fill. The event loop adds messages; the
-    listeners' threads take them.
+    Batches therefore grow while listeners are busy, and no message waits for a batch to fill. The event loop adds messages;
+    the listeners' threads take them.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -23,7 +23,7 @@ class WaitingMessages:
         self._messages: deque[MessageExt] = deque()
 
     def add(self, messages: Sequence[MessageExt]) -> int:
-        """Adds messages. Returns the number of additional calls that they need after filling the waiting calls."""
+        """Adds messages. Returns the number of additional calls that are required after the waiting calls have been filled."""
         with self._lock:
             before = self._calls()
             self._messages.extend(messages)

@@ -24,7 +24,7 @@ class Consumption(Protocol):
     """
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Returns True if consumption of the queue may start now. In order, this requires the queue's lock."""
+        """Returns True if consumption of the queue may start now. Orderly consumption requires the queue's lock."""
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         """Called with the new messages of each pull."""
@@ -103,7 +103,11 @@ class Assignment:
         return True
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Stops consuming the queue, and stores its offset. Later results are ignored, except for a locked queue."""
+        """Stops consuming the queue, and stores its offset.
+
+        In concurrent consumption, later results are ignored. In orderly consumption, the result of the running listener
+        still counts.
+        """
         if queue in self._table:
             logger.info("no longer consuming %s", queue)
             self._leave_in_background(queue, None)

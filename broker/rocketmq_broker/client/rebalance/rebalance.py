@@ -39,7 +39,7 @@ class Rebalance:
     ) -> None:
         """If `requests` is None (broadcasting), this client takes every queue.
 
-        `on_unknown_here` is called when a broker does not list this client and needs a heartbeat.
+        `on_unknown_here` is called when a broker does not list this client and must get a heartbeat.
         """
         self._group = group
         self._client_id = client_id
@@ -52,7 +52,7 @@ class Rebalance:
         self._wake = asyncio.Event()
 
     def trigger(self) -> None:
-        """Starts the next rebalance at once. Call it when routes or members changed."""
+        """Starts the next rebalance at once. Call it after routes or members have changed."""
         self._wake.set()
 
     async def run(self) -> None:

@@ -30,10 +30,10 @@ class _CheckQuestion(NamedTuple):
 
 
 class CheckAnswers:
-    """Calls the topic's listener for check-backs, a limited number at a time, and answers on the check's connection.
+    """Calls the topic's listener for check-backs, a limited number at a time. Answers on the connection of the check-back.
 
-    Checks beyond the limit are dropped, because the broker repeats them. A second check of a transaction replaces the first one
-    while the listener runs, so that the listener is called once and a restarted broker gets the answer.
+    Check-backs beyond the limit are dropped, because the broker repeats them. A second check-back of a transaction replaces
+    the first one while the listener runs, so that the listener is called once and a restarted broker gets the answer.
     """
 
     def __init__(self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int) -> None:

@@ -1,4 +1,4 @@
-"""Finds the half message of a transaction by the transaction id."""
+"""Finds the half message that has a given transaction id."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_COPIES: Final = 64
 _FOREVER_MS: Final = 1 << 50
 _TRIES: Final = 10
 _BETWEEN_TRIES_S: Final = 0.2
-"""The index of a broker lags slightly behind its commit log."""
+"""Pause between two searches in seconds. The index of a broker lags slightly behind its commit log."""
 
 
 class HalfSearch:

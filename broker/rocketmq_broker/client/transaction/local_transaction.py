@@ -33,7 +33,7 @@ class LocalTransaction:
 
 
 def local_transaction(execute: Execute) -> LocalTransaction:
-    """Makes a transaction listener of a function, async or not, with the parameters `message` and `arg`.
+    """Converts a function, async or not, with the parameters `message` and `arg` to a transaction listener.
 
     @local_transaction
     def pay(message, arg): ...

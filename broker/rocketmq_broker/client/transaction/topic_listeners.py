@@ -14,7 +14,7 @@ ANY_TOPIC = "*"
 
 
 class TopicListeners:
-    """The transaction listeners of one producer, by topic."""
+    """The transaction listeners of one producer, keyed by topic."""
 
     def __init__(self, producer: str, given: TransactionListeners) -> None:
         """`producer` begins each error message. A mapping is copied."""

@@ -12,7 +12,7 @@ from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 MAX_FAILURE_LENGTH: Final = 300
-"""Maximum number of characters of a failure that are sent to the broker."""
+"""Maximum number of characters of an error text that are sent to the broker."""
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +34,10 @@ def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
 def decision_and_failure(
     answer: object, error: BaseException | None, transaction_id: str | None
 ) -> tuple[LocalTransactionState, str | None]:
-    """Returns the listener's decision, and its failure in one line or None.
+    """Returns the listener's decision, and its error in one line or None.
 
-    The decision is UNKNOWN if the listener raised an exception or returned another type, so that the broker checks back. The
-    failure is sent as the remark of the request, as with Apache's client. The traceback is logged.
+    The decision is UNKNOWN if the listener raised an exception or returned another type, so that the broker checks back.
+    The error is sent as the remark of the request, as in Apache's client. The traceback is logged.
     """
     if error is not None:
         logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
@@ -57,7 +57,7 @@ def decision_and_failure(
 
 
 def _text_of(error: BaseException) -> str:
-    """Returns the first line of the error's text. An application's error may itself raise in `__str__`."""
+    """Returns the first line of the error's text. Does not raise if the error's own `__str__` raises."""
     try:
         return next(iter(str(error).splitlines()), "")
     except Exception as failed:
@@ -65,7 +65,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransactionState) -> EndTransactionRequestHeader:
-    """Returns the request after the local transaction, with the half message's offsets from the send response."""
+    """Returns the END_TRANSACTION request after the local transaction, with the half message's offsets from the send response."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=sent.queue_offset,
@@ -81,7 +81,10 @@ def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransa
 def end_after_check(
     group: str, check: CheckTransactionStateRequestHeader, message: MessageExt, state: LocalTransactionState
 ) -> EndTransactionRequestHeader:
-    """Returns the request that answers a check-back, with its offsets, because the half message may have been rewritten."""
+    """Returns the END_TRANSACTION request that answers a check-back.
+
+    It contains the offsets from the check-back, because the half message may have been rewritten since it was sent.
+    """
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=check.tran_state_table_offset,
@@ -95,7 +98,7 @@ def end_after_check(
 
 
 def end_from_outside(group: str, half: Record, transaction_id: str, state: LocalTransactionState) -> EndTransactionRequestHeader:
-    """Returns the request that ends the transaction of a half message found by `HalfSearch`."""
+    """Returns the END_TRANSACTION request for a half message that `HalfSearch` found."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=half.queue_offset,

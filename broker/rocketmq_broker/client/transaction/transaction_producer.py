@@ -64,9 +64,9 @@ class TransactionProducer(Producer):
     ) -> None:
         """`listener` is a listener for all topics, or a dict of listeners by topic.
 
-        At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
-        At most `check_request_hold_max` checks wait; further ones are dropped, and the broker repeats them.
-        Raises IllegalConfiguration as `Producer` does.
+        At most `transaction_threads` local transactions and `check_threads` check-backs run at a time, async ones as tasks.
+        At most `check_request_hold_max` check-backs wait. Further ones are dropped, and the broker repeats them. Raises
+        IllegalConfiguration if a setting is invalid.
         """
         refuse_unknown(self, unknown)
         check_whole_number("transaction_threads", transaction_threads, minimum=1)
@@ -91,13 +91,16 @@ class TransactionProducer(Producer):
         self._transactions = Tasks()
 
     async def start(self) -> None:
-        """Starts the producer, which then answers check-backs. Raises IllegalConfiguration without a valid listener."""
+        """Starts the producer, which then answers check-backs. Raises IllegalConfiguration if there is no valid listener."""
         self._lifecycle.require_new()
         self._listeners.check()
         await super().start()
 
     async def _stop(self, running: RunningProducer) -> None:
-        """Waits up to 1.8 s for running local transactions, and stops the parts. The broker checks back for the rest."""
+        """Waits up to 1.8 s for running local transactions, and stops the parts.
+
+        The broker checks back for unfinished transactions.
+        """
         await self._transactions.settle(_LOCAL_TRANSACTION_GRACE_S)
         for runners in (self._executing, self._checking):
             await runners.stop(0.2)
@@ -105,9 +108,9 @@ class TransactionProducer(Producer):
         await super()._stop(running)
 
     async def count_discarded(self) -> int:
-        """Returns the number of this group's discarded messages that were not resumed; for Apache's brokers, of all groups.
+        """Returns the number of this group's discarded messages that have not been resumed.
 
-        Raises ClientError if a broker does not answer.
+        For Apache's brokers, counts the discarded messages of all groups. Raises ClientError if a broker does not answer.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
@@ -116,11 +119,12 @@ class TransactionProducer(Producer):
     async def end_transaction(self, transaction_id: str, state: LocalTransactionState) -> None:
         """Ends a transaction of this group without its listener. The decision is durable on return.
 
-        It is meant for coordinators such as Seata, whose listener returns UNKNOWN until the global transaction ends.
-        `transaction_id` is `TransactionSendResult.transaction_id`. Any producer of the group may call this, in any process.
-        Call it once for a transaction: this project's broker refuses a second decision, and Apache's broker delivers the
-        message again after a second COMMIT. Raises ValueError for UNKNOWN, TransactionNotFound, BrokerError if the broker
-        refuses, and BrokerUnreachable if it is unknown whether the broker got the decision; a check-back follows if not.
+        It is meant for coordinators such as Seata, with a listener that returns UNKNOWN until the global transaction ends.
+        `transaction_id` is `TransactionSendResult.transaction_id`. Any producer of the group may call this method, in any
+        process. Call it once for a transaction: this project's broker refuses a second decision, and Apache's broker
+        delivers the message again after a second COMMIT. Raises ValueError for UNKNOWN, TransactionNotFound, and
+        BrokerError if the broker refuses the decision. Raises BrokerUnreachable if it is unknown whether the broker got the
+        decision. If the broker did not get it, it sends a check-back.
         """
         if state is LocalTransactionState.UNKNOWN:
             raise ValueError("state must be COMMIT_MESSAGE or ROLLBACK_MESSAGE, not UNKNOWN")
@@ -166,7 +170,7 @@ class TransactionProducer(Producer):
         )
 
     async def _execute(self, message: Message, arg: object) -> tuple[LocalTransactionState, str | None]:
-        """Runs the local transaction. Returns the listener's decision, and its failure in one line or None."""
+        """Runs the local transaction. Returns the listener's decision, and its error in one line or None."""
         execute = self._listeners.wanted(message.topic).execute_local_transaction
         try:
             answer = await self._executing.run_as_caller(execute, lambda: execute(message, arg))

@@ -1,4 +1,4 @@
-"""The consumption rates of a consumer, by topic (RocketMQ's ConsumerStatsManager)."""
+"""The consumption rates of a consumer for each topic (RocketMQ's ConsumerStatsManager)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Span:
 
 
 class ConsumerStatistics:
-    """Counts of the last hour. Use it on the event loop only."""
+    """Keeps the counts of the last hour. Use it on the event loop only."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         """`now_s` is a monotonic clock."""
