@@ -1,6 +1,7 @@
 """Allocates a topic's queues to the consumers of a group (RocketMQ's AllocateMessageQueueStrategy).
 
-Every member of a group, or the broker for it, computes the result from the same two sets, so no queue has two owners.
+Every member of a group, or the broker on its behalf, computes the result from the same two sets, so no queue has two
+owners.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Final
 from rocketmq_broker.message import MessageQueue
 
 Strategy = Callable[[Iterable[MessageQueue], Iterable[str], str], list[MessageQueue]]
-"""A function of all queues, the client ids of all members, and one client id. It returns that client's queues."""
+"""A function that takes all queues, the client ids of all members, and one client id. It returns that client's queues."""
 
 
 def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
@@ -39,4 +40,4 @@ def allocate_by_circle(queues: Iterable[MessageQueue], client_ids: Iterable[str]
 
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {"AVG": allocate_averagely, "AVG_BY_CIRCLE": allocate_by_circle}
-"""The strategies that a broker supports, by the names that clients send."""
+"""The strategies that a broker supports, keyed by the names that clients send."""

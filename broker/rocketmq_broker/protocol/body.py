@@ -30,7 +30,10 @@ class Body(BodyPart):
     """Base class of the bodies."""
 
     constants: ClassVar[Mapping[str, type[Enum]]] = {}
-    """The enums of fields with constants, by field name on the wire. As in fastjson, ordinals are accepted when decoding."""
+    """The enum of each field that has constants, keyed by the field's name on the wire.
+
+    As in fastjson, ordinals are accepted when a body is decoded.
+    """
     lenient_limit: ClassVar[int | None] = _LENIENT_LIMIT
     """Maximum length in bytes of a body in non-standard JSON; None means no limit."""
 
@@ -41,7 +44,7 @@ class Body(BodyPart):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Decodes a body in standard JSON or fastjson's form. Raises BodyError."""
+        """Decodes a body in standard JSON or in fastjson's format. Raises BodyError."""
         return decode_body(cls, data)
 
 

@@ -40,7 +40,7 @@ _LANGUAGE_JSON = b'"PYTHON"'
 
 
 class Answerable(Protocol):
-    """The values of a request that its response needs. RemotingCommand and ReplyTo provide them."""
+    """The values of a request that are required to encode its response. RemotingCommand and ReplyTo provide them."""
 
     @property
     def opaque(self) -> int:
@@ -52,7 +52,7 @@ class Answerable(Protocol):
 
 
 class ReplyTo(NamedTuple):
-    """The two values of a request that are needed for its response."""
+    """The two values of a request that are required to encode its response."""
 
     opaque: int
     serialize_type: SerializeType
@@ -75,7 +75,7 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     serialize_type: SerializeType = msgspec.field(name="(type)", default=_JSON)
     body: bytes = msgspec.field(name="(body)", default=b"")
     decoded: object = msgspec.field(name="(decoded)", default=None)
-    """The typed header after its first use, or None."""
+    """The typed header, which `decode_header` caches at its first call; None before."""
 
     @property
     def is_response(self) -> bool:
@@ -154,7 +154,7 @@ def encode_response(
 def encode_response_in_parts(
     request: Answerable, code: int, header: CommandHeader, parts: Sequence[bytes], remark: str | None = None
 ) -> bytes:
-    """Encodes a response as `encode_response` does. The body is given in parts, each of which is copied once."""
+    """Encodes a response like `encode_response`, from a body in several parts. Each part is copied only once."""
     length = sum(map(len, parts))
     head = _head(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, length)
     return b"".join((head, *parts))
@@ -163,7 +163,7 @@ def encode_response_in_parts(
 def encode_answer(
     serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
 ) -> bytes:
-    """Encodes a response as `encode_response` does, from the two values of its request."""
+    """Encodes a response like `encode_response`, from the serializer and the opaque of its request."""
     return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
 
 

@@ -19,7 +19,7 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
     """Base class of the typed headers. On the wire every value is a string, and fields that are None are omitted."""
 
     def ext_fields(self) -> dict[str, str]:
-        """Returns the fields by their names on the wire, without those that are None."""
+        """Returns the fields keyed by their names on the wire, except fields that are None."""
         fields = {}
         for name, wire_name in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             value = getattr(self, name)
@@ -33,11 +33,11 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
         return fields
 
     def encode_json(self) -> bytes:
-        """Encodes the fields as a JSON object of strings; empty bytes without fields."""
+        """Encodes the fields as a JSON object of strings. Returns empty bytes if there are no fields."""
         return ext_fields.encode_json(self.ext_fields())
 
     def encode_binary(self) -> bytes:
-        """Encodes the fields in the form of the ROCKETMQ serializer."""
+        """Encodes the fields in the format of the ROCKETMQ serializer."""
         return ext_fields.encode_binary(self.ext_fields())
 
     @classmethod
@@ -66,7 +66,7 @@ def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> 
 
 
 def header_error(error: msgspec.ValidationError) -> HeaderError:
-    """Converts msgspec's error to a HeaderError, with RocketMQ's text for a missing field."""
+    """Converts msgspec's error to a HeaderError, with RocketMQ's error message for a missing field."""
     text = str(error)
     if missing := _MISSING.search(text):
         field = missing["field"]

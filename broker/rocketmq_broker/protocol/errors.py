@@ -1,4 +1,4 @@
-"""The errors of decoding."""
+"""Exceptions that are raised when bytes cannot be decoded."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ class OtherProtocol(FrameError):
 class HeaderError(ProtocolError):
     """A field of the header is missing or invalid.
 
-    The connection can continue. Answer the request with this text.
+    The connection remains usable. Answer the request with the text of this error.
     """
 
     def __init__(self, field: str, text: str) -> None:
@@ -41,5 +41,5 @@ class HeaderError(ProtocolError):
 class BodyError(ProtocolError):
     """The body is not valid for the request or response code.
 
-    The connection can continue. Answer the request with this text.
+    The connection remains usable. Answer the request with the text of this error.
     """

@@ -19,7 +19,7 @@ from rocketmq_broker.protocol.errors import UNREADABLE_JSON, HeaderError
 
 
 def encode_json(fields: Mapping[str, str]) -> bytes:
-    """Encodes the fields as a JSON object; empty bytes without fields."""
+    """Encodes the fields as a JSON object. Returns empty bytes if there are no fields."""
     return msgspec.json.encode(fields) if fields else b""
 
 
@@ -52,7 +52,7 @@ def write_field(writer: BytesWriter, key: bytes, value: bytes) -> None:
 
 @functools.lru_cache(maxsize=1024)
 def encode_key(name: str) -> bytes:
-    """Encodes a field's name with its length. Cached, because there are only some hundred names."""
+    """Encodes a field's name with its length. The result is cached, because there are only a few hundred names."""
     key = name.encode()
     return len(key).to_bytes(2, "big") + key
 
@@ -60,7 +60,7 @@ def encode_key(name: str) -> bytes:
 def decode_binary(data: bytes) -> dict[str, str]:
     """Decodes the fields of a binary header. Skips fields with an empty value, as RocketMQ does.
 
-    Raises HeaderError if a length is invalid or a text is not UTF-8.
+    Raises HeaderError if a length is invalid, or if a key or value is not UTF-8.
     """
     fields: dict[str, str] = {}
     text = data.decode("latin-1")  # one character per byte, cheap to slice, and equal to UTF-8 for ASCII texts

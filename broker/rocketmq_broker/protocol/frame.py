@@ -17,13 +17,13 @@ class FrameDecoder:
     """Decodes the bytes of one connection. Buffers at most one incomplete frame."""
 
     def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
-        """Refuses longer frames, whose length includes the 4 bytes of LENGTH, and longer headers."""
+        """Refuses frames and headers that exceed these lengths in bytes. A frame's length includes the 4 bytes of LENGTH."""
         self._max_frame_length = max_frame_length
         self._max_header_length = max_header_length
         self._buffered = bytearray()
         self._wanted = _LENGTH_SIZE
         self.failure: FrameError | None = None
-        """The error after which no more bytes can be decoded. `feed` raises it after the commands before it are returned."""
+        """The error after which no more bytes can be decoded. `feed` raises it once the commands before it have been returned."""
 
     @property
     def buffered_length(self) -> int:
@@ -38,8 +38,8 @@ class FrameDecoder:
     def feed(self, data: bytes) -> list[RemotingCommand]:
         """Returns the commands that are complete, in order.
 
-        Raises FrameError for bytes that are not a frame. If commands precede them, returns these, sets `failure`, and raises
-        the error at the next call.
+        Raises FrameError for bytes that are not a frame. If complete commands precede these bytes, returns the commands,
+        sets `failure`, and raises the error in the next call.
         """
         if self.failure is not None:
             raise self.failure
@@ -62,7 +62,10 @@ class FrameDecoder:
         return commands
 
     def _decode(self, data: bytes, commands: list[RemotingCommand]) -> int:
-        """Adds the commands of the complete frames at the start of `data`. Returns the end of the last one."""
+        """Appends the commands of all complete frames in `data` to `commands`.
+
+        Returns the position after the last complete frame.
+        """
         position, available = 0, len(data)
         max_length = self._max_frame_length - 4
         self._wanted = _LENGTH_SIZE
@@ -86,7 +89,7 @@ class FrameDecoder:
         return position
 
     def _frame_length(self, data: bytes, position: int) -> int:
-        """Returns the length of the frame at `position`, including the 4 bytes of LENGTH."""
+        """Returns the length of the frame at `position`, including the 4 bytes of LENGTH. Raises FrameError if it is invalid."""
         length: int = read_i32_be(data, position)
         if (protocol := other_protocol(data[position : position + 4])) is not None:
             raise OtherProtocol(protocol, meaning(protocol))

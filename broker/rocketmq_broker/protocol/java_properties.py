@@ -33,7 +33,10 @@ def _utf16_units(character: str) -> list[int]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Yields lines without comments and blank lines. Joins a line that ends in an odd number of backslashes to the next."""
+    """Yields the logical lines, without comments and blank lines.
+
+    A line that ends in an odd number of backslashes is joined with the next line.
+    """
     joined = ""
     for natural_line in text.splitlines():
         line = natural_line.lstrip(_BLANKS)

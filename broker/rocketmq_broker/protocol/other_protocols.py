@@ -1,4 +1,4 @@
-"""Detects peers that use another protocol by mistake, by the first bytes of a connection."""
+"""Examines the first bytes of a connection, to detect peers that use another protocol by mistake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _MEANINGS: Final = {
 
 
 def other_protocol(beginning: bytes) -> str | None:
-    """Returns TLS or HTTP if a connection of that protocol starts with these four bytes. No valid frame does."""
+    """Returns TLS or HTTP if a connection of that protocol starts with these four bytes; otherwise None.
+
+    No valid frame starts with these bytes.
+    """
     if beginning[0] in (_TLS_ALERT, _TLS_HANDSHAKE) and beginning[1] == _TLS_VERSION_3:
         return "TLS"
     return "HTTP" if beginning in _HTTP else None

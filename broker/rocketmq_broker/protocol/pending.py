@@ -1,4 +1,4 @@
-"""The requests that wait for their responses, by opaque and with deadlines (RocketMQ's responseTable)."""
+"""The requests that wait for their responses, keyed by opaque and with deadlines (RocketMQ's responseTable)."""
 
 from typing import Final, Generic, TypeVar
 
@@ -17,7 +17,10 @@ class TooManyPending(ProtocolError):
 
 
 class PendingRequests(Generic[Waiter]):
-    """A table of waiters by opaque. A waiter is removed when its response arrives, its deadline is reached, or it is taken."""
+    """A table of waiters, keyed by opaque.
+
+    A waiter is removed when its response arrives, when its deadline is reached, or when it is taken.
+    """
 
     def __init__(self, limit: int = MAX_PENDING) -> None:
         """At most `limit` requests wait at a time."""
@@ -54,7 +57,7 @@ class PendingRequests(Generic[Waiter]):
         return entry[0] if entry is not None else None
 
     def take_expired(self, now_ms: int) -> list[Waiter]:
-        """Removes and returns all waiters whose deadlines are reached."""
+        """Removes and returns all waiters that have reached their deadlines."""
         late = [opaque for opaque, (_, deadline_ms) in self._waiting.items() if deadline_ms <= now_ms]
         return [self._waiting.pop(opaque)[0] for opaque in late]
 

@@ -1,4 +1,4 @@
-"""Accounts in operators' requests and answers."""
+"""Accounts as sent in operators' requests and their answers."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ class GetBrokerClusterAclConfigResponseBody(Body):
 
 
 def versions_as_json(versions: Mapping[str, DataVersion]) -> str:
-    """Returns the versions of account files, by path, as JSON for a header field."""
+    """Returns the versions of account files as a JSON object, keyed by path, for a header field."""
     return msgspec.json.encode(versions).decode()

@@ -9,7 +9,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class KVTable(Body):
-    """Names and values: the answers to GET_BROKER_RUNTIME_INFO and GET_KVLIST_BY_NAMESPACE."""
+    """A map of strings, which is the answer to GET_BROKER_RUNTIME_INFO and GET_KVLIST_BY_NAMESPACE."""
 
     table: dict[str, str] = {}
 

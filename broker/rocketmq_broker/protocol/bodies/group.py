@@ -1,4 +1,4 @@
-"""Consumer and producer groups: their members, subscriptions, progress, and locked queues."""
+"""Bodies about consumer and producer groups: members, subscriptions, progress, and locked queues."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
 class GetConsumerListByGroupResponseBody(Body):
-    """The client ids of a consumer group."""
+    """The answer to GET_CONSUMER_LIST_BY_GROUP, with the client ids of a consumer group."""
 
     consumer_id_list: list[str] = []
 
 
 class GroupList(Body):
-    """Names of groups: the answer to QUERY_TOPIC_CONSUME_BY_WHO."""
+    """The answer to QUERY_TOPIC_CONSUME_BY_WHO, with the names of groups."""
 
     group_list: list[str] = []
 
 
 class LockBatchRequestBody(Body):
-    """The body of LOCK_BATCH_MQ: the queues to lock for a member."""
+    """The body of LOCK_BATCH_MQ, with the queues to lock for a member."""
 
     consumer_group: str
     client_id: str
@@ -30,13 +30,13 @@ class LockBatchRequestBody(Body):
 
 
 class LockBatchResponseBody(Body):
-    """The answer to LOCK_BATCH_MQ: the queues that the member has locked."""
+    """The answer to LOCK_BATCH_MQ, with the queues that the member has locked."""
 
     lock_ok_mq_set: list[MessageQueueData] = msgspec.field(name="lockOKMQSet", default_factory=list)
 
 
 class UnlockBatchRequestBody(Body):
-    """The body of UNLOCK_BATCH_MQ: the queues to unlock."""
+    """The body of UNLOCK_BATCH_MQ, with the queues to unlock."""
 
     consumer_group: str
     client_id: str
@@ -57,12 +57,12 @@ class ConsumerConnection(Body):
 
     connection_set: list[ClientConnection] = []
     subscription_table: dict[str, SubscriptionData] = {}
-    """Subscriptions by topic."""
+    """Subscriptions keyed by topic."""
     consume_type: ConsumeType | None = None
     message_model: MessageModel | None = None
     consume_from_where: ConsumeFromWhere | None = None
     disagreement: str | None = None
-    """How the members' subscriptions differ. RocketMQ's brokers do not set it, and its tools ignore it."""
+    """Describes how the members' subscriptions differ. RocketMQ's brokers do not set this field, and its tools ignore it."""
 
 
 class ProducerConnection(Body):
@@ -86,11 +86,11 @@ class ProducerTableInfo(Body):
     """The answer to GET_ALL_PRODUCER_INFO."""
 
     data: dict[str, list[ProducerInfo]] = {}
-    """Producers by producer group."""
+    """Producers keyed by producer group."""
 
 
 class CheckClientRequestBody(Body):
-    """The body of CHECK_CLIENT_CONFIG: a subscription to check."""
+    """The body of CHECK_CLIENT_CONFIG, with a subscription to check."""
 
     client_id: str
     group: str
@@ -98,15 +98,15 @@ class CheckClientRequestBody(Body):
 
 
 class PopProgress(BodyPart):
-    """The messages of one queue that a group popped and has not acknowledged.
+    """The messages of one queue that a group has popped but not acknowledged.
 
-    RocketMQ's brokers do not send it, and its tools ignore it.
+    RocketMQ's brokers do not send this object, and its tools ignore it.
     """
 
     oldest_store_time: int | None = None
     """The store time of the first unacknowledged message, in milliseconds since the epoch, or None."""
     next_visible_time: int | None = None
-    """The earliest end of an invisible time, in milliseconds since the epoch, or None."""
+    """The earliest time at which one of the messages becomes visible again, in milliseconds since the epoch, or None."""
     attempts: int = 1
     """The highest number of deliveries among the first unacknowledged messages and the first message to be redelivered."""
 
@@ -125,7 +125,7 @@ class OffsetWrapper(BodyPart):
 
     @property
     def in_hand(self) -> int:
-        """Returns the number of delivered but unacknowledged messages, computed as by RocketMQ's tools."""
+        """Returns the number of delivered but unacknowledged messages, computed as in RocketMQ's tools."""
         return 0 if self.pull_offset is msgspec.UNSET else max(0, self.pull_offset - self.consumer_offset)
 
 
@@ -147,14 +147,14 @@ class ConsumeStatsList(Body):
 
 
 class ConsumerOffsetSerializeWrapper(Body):
-    """The answer to GET_ALL_CONSUMER_OFFSET: all offsets of all groups."""
+    """The answer to GET_ALL_CONSUMER_OFFSET, with all offsets of all groups."""
 
     offset_table: dict[str, dict[int, int]] = {}
-    """Offsets by topic@group and queue id."""
+    """Offsets keyed by `topic@group` and then by queue id."""
 
 
 class ResetOffsetBody(Body):
-    """The new offsets: the body of RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET."""
+    """New offsets, in the body of RESET_CONSUMER_CLIENT_OFFSET and in the answer to INVOKE_BROKER_TO_RESET_OFFSET."""
 
     lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
@@ -176,11 +176,11 @@ class ResetOffsetBodyForC(Body):
 
 
 class GetConsumerStatusBody(Body):
-    """The answer to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS: the offsets of members."""
+    """The answer to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS, with the offsets of members."""
 
     message_queue_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
     consumer_table: dict[str, QueueTable[int]] = {}
-    """Offsets by client id and queue."""
+    """Offsets keyed by client id and then by queue."""
 
 
 class QueryCorrectionOffsetBody(Body):

@@ -1,4 +1,4 @@
-"""The heartbeat: the groups of a client (RocketMQ's HeartbeatData).
+"""The heartbeat, which contains the groups of a client (RocketMQ's HeartbeatData).
 
 The enums list their members in Java's order, because some C++ clients write constants as ordinals.
 """
@@ -19,7 +19,7 @@ EXPRESSION_SQL92: Final = "SQL92"
 
 
 class ConsumeType(Enum):
-    """How a consumer requests messages: actively by the program, or passively by the client library."""
+    """Whether the program pulls messages itself (actively), or the client library pulls them for a listener (passively)."""
 
     CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
     CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
@@ -34,7 +34,7 @@ class MessageModel(Enum):
 
 
 class ConsumeFromWhere(Enum):
-    """Where a group without an offset starts."""
+    """The position at which a group starts to consume a queue in which it has no offset."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"

@@ -6,12 +6,12 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class ParkedCounts(Body):
-    """The answer to COUNT_PARKED_MESSAGES: the numbers of messages that were not handled."""
+    """The answer to COUNT_PARKED_MESSAGES, with the numbers of messages that have not been handled."""
 
     dead_letters: dict[str, int] = {}
-    """Dead letters by consumer group."""
+    """The number of dead letters, keyed by consumer group."""
     discarded: dict[str, int] = {}
-    """Discarded messages by producer group."""
+    """The number of discarded messages, keyed by producer group."""
 
 
 class MarkInfo(BodyPart):
@@ -19,7 +19,7 @@ class MarkInfo(BodyPart):
 
     queue_offset: int
     treatment: str
-    """`retried`, `dismissed` or `resumed`."""
+    """The action: `retried`, `dismissed` or `resumed`."""
     at_ms: int
     by: str
     """The address from which the request came."""

@@ -25,7 +25,7 @@ class MessageRequestMode(Enum):
 
 
 class BatchAck(BodyPart):
-    """The acknowledged messages of one pop and queue."""
+    """The acknowledgement of messages from one queue that were popped together."""
 
     consumer_group: str = msgspec.field(name="c")
     topic: str = msgspec.field(name="t")

@@ -12,13 +12,13 @@ MASTER_ID = 0
 
 
 class QueueData(BodyPart):
-    """The numbers of a topic's queues on one broker, and their permission."""
+    """The numbers of readable and writeable queues of a topic on one broker, and the topic's permission."""
 
     broker_name: str
     read_queue_nums: int
     write_queue_nums: int
     perm: int
-    """4 read, 2 write, 1 inherit."""
+    """The sum of 4 (read), 2 (write) and 1 (inherit)."""
     topic_sys_flag: int = 0
 
 
@@ -28,7 +28,7 @@ class BrokerData(BodyPart):
     cluster: str
     broker_name: str
     broker_addrs: dict[int, str]
-    """Addresses by broker id; the master's id is 0."""
+    """Addresses keyed by broker id. The master's id is 0."""
     enable_acting_master: bool = False
     """True in RocketMQ 5 if a slave may act as the master. Decision 0008 explains which clients need this field."""
 
@@ -71,7 +71,7 @@ class ClusterInfo(Body):
 
     broker_addr_table: dict[str, BrokerData] = {}
     cluster_addr_table: dict[str, list[str]] = {}
-    """Broker names by cluster name."""
+    """Broker names keyed by cluster name."""
 
     def encode(self) -> bytes:
         """Encodes the body with unquoted broker ids, as Apache's name server does."""

@@ -53,11 +53,11 @@ class ConsumerRunningInfo(Body):
     """The answer to GET_CONSUMER_RUNNING_INFO."""
 
     properties: dict[str, str] = {}
-    """Values by the PROP_* names, and the consumer's settings by their names."""
+    """Values keyed by the PROP_* names, and the consumer's settings keyed by their names."""
     subscription_set: list[SubscriptionData] = []
     mq_table: QueueTable[ProcessQueueInfo] = msgspec.field(default_factory=QueueTable)
     status_table: dict[str, ConsumeSpeed] = {}
-    """Rates by topic."""
+    """Rates keyed by topic."""
     jstack: str | None = None
 
 

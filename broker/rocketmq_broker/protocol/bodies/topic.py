@@ -13,7 +13,7 @@ class DataVersion(Body):
     """The version of a table: the time of its last change and the number of changes (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
-    """Milliseconds since the epoch."""
+    """The time of the last change in milliseconds since the epoch."""
     counter: int = 0
 
 
@@ -22,7 +22,7 @@ class TopicConfigAndQueueMapping(TopicConfig, Body):
 
 
 class TopicConfigSerializeWrapper(Body):
-    """The answer to GET_ALL_TOPIC_CONFIG: all topics of a broker."""
+    """The answer to GET_ALL_TOPIC_CONFIG, with all topics of a broker."""
 
     topic_config_table: dict[str, TopicConfig] = {}
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
@@ -33,7 +33,7 @@ class SubscriptionGroupBody(SubscriptionGroupConfig, Body):
 
 
 class SubscriptionGroupWrapper(Body):
-    """The answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG: all consumer groups of a broker."""
+    """The answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG, with all consumer groups of a broker."""
 
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)

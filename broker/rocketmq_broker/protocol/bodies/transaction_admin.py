@@ -49,11 +49,13 @@ class TransactionInfo(BodyPart):
     check_max: int | None = None
     """The number of checks after which the message is discarded."""
     next_check_in_ms: int | None = None
-    """The time until the next check or the discard."""
+    """The time in milliseconds until the next check, or until the message is discarded."""
     is_producer_online: bool | None = None
     answer_owed_ms: int | None = None
-    """The time since the unanswered check of an online producer. Until it answers or its time is up, it gets no further check and
-    the message is not discarded."""
+    """The time in milliseconds since an online producer got a check that it has not answered.
+
+    Until the producer answers or the check times out, it gets no further check and the message is not discarded.
+    """
 
     # Fields of a decided transaction.
     decided_ms: int | None = None
@@ -67,6 +69,6 @@ class TransactionList(Body):
 
     transactions: list[TransactionInfo] = []
     total: int = 0
-    """The number of matches on all pages."""
+    """The number of matching transactions on all pages."""
     next_after: int | None = None
-    """The start of the next page, or None."""
+    """The value that requests the next page, or None on the last page."""

@@ -13,7 +13,7 @@ class CreateAccessConfigRequestHeader(CommandHeader):
     default_topic_perm: str | None = None
     default_group_perm: str | None = None
     topic_perms: str | None = None
-    """`topicA=DENY,topicB=SUB`."""
+    """Permissions of topics, such as `topicA=DENY,topicB=SUB`."""
     group_perms: str | None = None
 
 
@@ -35,9 +35,9 @@ class GetBrokerAclConfigResponseHeader(CommandHeader):
     """The header of the answer to GET_BROKER_CLUSTER_ACL_INFO."""
 
     version: str
-    """The version of the default file: a DataVersion in JSON."""
+    """The version of the default file, as a DataVersion in JSON."""
     all_acl_file_version: str
-    """The versions by path, in JSON."""
+    """The versions of all files, as a JSON object keyed by path."""
     broker_name: str
     broker_addr: str
     cluster_name: str

@@ -21,7 +21,7 @@ class GetConsumerListByGroupRequestHeader(CommandHeader):
 
 
 class NotifyConsumerIdsChangedRequestHeader(CommandHeader):
-    """NOTIFY_CONSUMER_IDS_CHANGED, which notifies a consumer that the members of its group have changed."""
+    """The header of NOTIFY_CONSUMER_IDS_CHANGED, which notifies a consumer that the members of its group have changed."""
 
     consumer_group: str
 

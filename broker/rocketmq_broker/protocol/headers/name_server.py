@@ -24,7 +24,7 @@ class RegisterBrokerRequestHeader(CommandHeader):
 
 
 class RegisterBrokerResponseHeader(CommandHeader):
-    """The header of the answer to REGISTER_BROKER: the addresses of the master."""
+    """The header of the answer to REGISTER_BROKER, with the addresses of the master."""
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
@@ -108,7 +108,7 @@ class WipeWritePermOfBrokerRequestHeader(CommandHeader):
 
 
 class WipeWritePermOfBrokerResponseHeader(CommandHeader):
-    """The number of topics changed."""
+    """The header of the answer to WIPE_WRITE_PERM_OF_BROKER, with the number of changed topics."""
 
     wipe_topic_count: Int32
 
@@ -120,6 +120,6 @@ class AddWritePermOfBrokerRequestHeader(CommandHeader):
 
 
 class AddWritePermOfBrokerResponseHeader(CommandHeader):
-    """The number of topics changed."""
+    """The header of the answer to ADD_WRITE_PERM_OF_BROKER, with the number of changed topics."""
 
     add_topic_count: Int32

@@ -1,11 +1,14 @@
-"""Headers about parked messages (dead letters and discarded messages): this project's own requests for operators."""
+"""Headers of this project's own requests for operators about parked messages, which are dead letters and discarded messages."""
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListMarksRequestHeader(CommandHeader):
-    """LIST_MARKS, which lists the last action on each message in part of a queue, or all actions on its first message."""
+    """The header of LIST_MARKS.
+
+    The request lists the last action on each message in part of a queue, or all actions on its first message.
+    """
 
     topic: str
     queue_id: Int32
@@ -15,7 +18,7 @@ class ListMarksRequestHeader(CommandHeader):
 
 
 class RetryDeadLetterRequestHeader(CommandHeader):
-    """RETRY_DEAD_LETTER, which delivers the dead letter at a commit log offset to its consumer group again."""
+    """The header of RETRY_DEAD_LETTER, which delivers the dead letter at a commit log offset to its consumer group again."""
 
     offset: Int64
     again: bool = False
@@ -24,7 +27,10 @@ class RetryDeadLetterRequestHeader(CommandHeader):
 
 
 class DismissDeadLetterRequestHeader(CommandHeader):
-    """DISMISS_DEAD_LETTER, which marks the dead letter at a commit log offset as handled, with a reason."""
+    """The header of DISMISS_DEAD_LETTER.
+
+    The request marks the dead letter at a commit log offset as handled, with a reason.
+    """
 
     offset: Int64
     reason: str

@@ -7,7 +7,10 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class PopMessageRequestHeader(CommandHeader, kw_only=True):
-    """POP_MESSAGE. Queue id -1 means all queues. `init_mode` is 0 to start at a queue's first message, 1 at its end."""
+    """The header of POP_MESSAGE.
+
+    Queue id -1 means all queues. `init_mode` is 0 to start at a queue's first message, and 1 to start at its end.
+    """
 
     consumer_group: str
     topic: str
@@ -25,7 +28,10 @@ class PopMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 class PopMessageResponseHeader(CommandHeader):
-    """The parts of the messages' receipt handles. Each info has entries of queues: `retry queueId value;...`."""
+    """The header of the answer to POP_MESSAGE, with the parts of the messages' receipt handles.
+
+    Each info field has one entry for each queue: `retry queueId value;...`.
+    """
 
     pop_time: Int64
     invisible_time: Int64
@@ -37,7 +43,7 @@ class PopMessageResponseHeader(CommandHeader):
 
 
 class AckMessageRequestHeader(CommandHeader):
-    """ACK_MESSAGE. `extra_info` is the receipt handle."""
+    """The header of ACK_MESSAGE. `extra_info` is the receipt handle."""
 
     consumer_group: str
     topic: str
@@ -48,7 +54,7 @@ class AckMessageRequestHeader(CommandHeader):
 
 
 class ChangeInvisibleTimeRequestHeader(CommandHeader):
-    """CHANGE_MESSAGE_INVISIBLETIME. The invisible time is in milliseconds, starting now."""
+    """The header of CHANGE_MESSAGE_INVISIBLETIME. The invisible time is in milliseconds, starting now."""
 
     consumer_group: str
     topic: str
@@ -60,7 +66,7 @@ class ChangeInvisibleTimeRequestHeader(CommandHeader):
 
 
 class ChangeInvisibleTimeResponseHeader(CommandHeader):
-    """The header of the answer to CHANGE_MESSAGE_INVISIBLETIME: the changed parts of the receipt handle."""
+    """The header of the answer to CHANGE_MESSAGE_INVISIBLETIME, with the changed parts of the receipt handle."""
 
     pop_time: Int64
     invisible_time: Int64
@@ -68,7 +74,7 @@ class ChangeInvisibleTimeResponseHeader(CommandHeader):
 
 
 class NotificationRequestHeader(CommandHeader, kw_only=True):
-    """NOTIFICATION. Queue id -1 means all queues. The poll time is in milliseconds."""
+    """The header of NOTIFICATION. Queue id -1 means all queues. The poll time is in milliseconds."""
 
     consumer_group: str
     topic: str

@@ -7,7 +7,7 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class PullMessageRequestHeader(CommandHeader, kw_only=True):
-    """PULL_MESSAGE. `sys_flag` has the bits of RocketMQ's PullSysFlag."""
+    """The header of PULL_MESSAGE. `sys_flag` has the bits of RocketMQ's PullSysFlag."""
 
     consumer_group: str
     topic: str
@@ -42,7 +42,7 @@ class QueryConsumerOffsetRequestHeader(CommandHeader):
 
 
 class QueryConsumerOffsetResponseHeader(CommandHeader):
-    """The header of the answer to QUERY_CONSUMER_OFFSET: the group's offset in a queue."""
+    """The header of the answer to QUERY_CONSUMER_OFFSET, with the group's offset in a queue."""
 
     offset: Int64
 
@@ -66,7 +66,7 @@ class GetMaxOffsetRequestHeader(CommandHeader):
 
 
 class GetMaxOffsetResponseHeader(CommandHeader):
-    """The header of the answer to GET_MAX_OFFSET: the offset of the queue's next message."""
+    """The header of the answer to GET_MAX_OFFSET, with the offset of the queue's next message."""
 
     offset: Int64
 
@@ -80,7 +80,7 @@ class GetMinOffsetRequestHeader(CommandHeader):
 
 
 class GetMinOffsetResponseHeader(CommandHeader):
-    """The header of the answer to GET_MIN_OFFSET: the offset of the queue's oldest message."""
+    """The header of the answer to GET_MIN_OFFSET, with the offset of the queue's oldest message."""
 
     offset: Int64
 
@@ -109,6 +109,6 @@ class GetEarliestMsgStoretimeRequestHeader(CommandHeader):
 
 
 class GetEarliestMsgStoretimeResponseHeader(CommandHeader):
-    """The header of the answer to GET_EARLIEST_MSG_STORETIME: the store timestamp of the queue's oldest message."""
+    """The header of the answer to GET_EARLIEST_MSG_STORETIME, with the store timestamp of the queue's oldest message."""
 
     timestamp: Int64

@@ -23,7 +23,7 @@ DEFAULT_REGION_ID: Final = "DefaultRegion"
 
 
 class SendMessageRequestHeader(CommandHeader):
-    """SEND_MESSAGE, with full field names on the wire."""
+    """The header of SEND_MESSAGE, with full field names on the wire."""
 
     producer_group: str
     topic: str
@@ -42,7 +42,7 @@ class SendMessageRequestHeader(CommandHeader):
 
 
 class SendMessageRequestHeaderV2(CommandHeader):
-    """SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE, with field names of one letter on the wire."""
+    """The header of SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE, with field names of one letter on the wire."""
 
     producer_group: str = msgspec.field(name="a")
     topic: str = msgspec.field(name="b")
@@ -61,7 +61,7 @@ class SendMessageRequestHeaderV2(CommandHeader):
 
 
 class SendMessageResponseHeader(CommandHeader):
-    """The header of the answer to a send request. Its encoding is written out because it is on the hot path."""
+    """The header of the answer to a send request. Its encoding is written by hand, because it is on the hot path."""
 
     msg_id: str
     """The offset message id in hexadecimal digits."""
@@ -83,7 +83,7 @@ class SendMessageResponseHeader(CommandHeader):
         )
 
     def encode_binary(self) -> bytes:
-        """Encodes the fields in the form of the ROCKETMQ serializer."""
+        """Encodes the fields in the format of the ROCKETMQ serializer."""
         msg_id, region_id = self.msg_id.encode(), self.region_id.encode()
         queue_id, queue_offset = b"%d" % self.queue_id, b"%d" % self.queue_offset
         trace_on = b"true" if self.is_trace_on else b"false"
@@ -101,7 +101,7 @@ class SendMessageResponseHeader(CommandHeader):
 
 
 class ConsumerSendMsgBackRequestHeader(CommandHeader):
-    """CONSUMER_SEND_MSG_BACK, with which a consumer returns a message for redelivery."""
+    """The header of CONSUMER_SEND_MSG_BACK, with which a consumer returns a message for redelivery."""
 
     offset: Int64
     group: str
@@ -114,7 +114,7 @@ class ConsumerSendMsgBackRequestHeader(CommandHeader):
 
 
 class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
-    """PUSH_REPLY_MESSAGE_TO_CLIENT, with which a broker delivers a reply to the requester."""
+    """The header of PUSH_REPLY_MESSAGE_TO_CLIENT, with which a broker delivers a reply to the requester."""
 
     producer_group: str
     topic: str

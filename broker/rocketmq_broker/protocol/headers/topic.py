@@ -21,7 +21,7 @@ class CreateTopicRequestHeader(CommandHeader):
     topic_sys_flag: Int32 | None = None
     order: bool = False
     attributes: str | None = None
-    """Changes of attributes: `+NAME=VALUE,-NAME` (RocketMQ 5)."""
+    """Changes of attributes, such as `+NAME=VALUE,-NAME` (RocketMQ 5)."""
 
     @classmethod
     def of(cls, topic: str, queues: int) -> CreateTopicRequestHeader:
@@ -56,7 +56,10 @@ class GetTopicStatsInfoRequestHeader(CommandHeader):
 
 
 class QueryMessageRequestHeader(CommandHeader):
-    """QUERY_MESSAGE, which finds messages by key, or by the producer's message id if `unique_key_query` is set."""
+    """The header of QUERY_MESSAGE.
+
+    The request finds messages by key, or by the producer's message id if `unique_key_query` is set.
+    """
 
     topic: str
     key: str
@@ -67,7 +70,7 @@ class QueryMessageRequestHeader(CommandHeader):
 
 
 class QueryMessageResponseHeader(CommandHeader):
-    """The header of the answer to QUERY_MESSAGE: the time and the commit log offset up to which the index is complete."""
+    """The header of the answer to QUERY_MESSAGE, with the time and the commit log offset up to which the index is complete."""
 
     index_last_update_timestamp: Int64
     index_last_update_phy_offset: Int64 = msgspec.field(name="indexLastUpdatePhyoffset")
@@ -97,6 +100,6 @@ class ViewBrokerStatsDataRequestHeader(CommandHeader):
 
 
 class GetBrokerConfigResponseHeader(CommandHeader):
-    """The header of the answer to GET_BROKER_CONFIG: the version of the broker's settings."""
+    """The header of the answer to GET_BROKER_CONFIG, with the version of the broker's settings."""
 
     version: str

@@ -6,11 +6,11 @@ from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 _DECISIONS = frozenset({0, 8, 12})
-"""The transaction bits of MessageSysFlag: no decision, commit, rollback."""
+"""The valid transaction bits of MessageSysFlag: 0 (no decision), 8 (commit) and 12 (rollback)."""
 
 
 class EndTransactionRequestHeader(CommandHeader, kw_only=True):
-    """END_TRANSACTION, with the decision of a producer or its answer to a check-back."""
+    """The header of END_TRANSACTION, with the decision of a producer or its answer to a check-back."""
 
     producer_group: str
     tran_state_table_offset: Int64
@@ -28,7 +28,7 @@ class EndTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class CheckTransactionStateRequestHeader(CommandHeader):
-    """CHECK_TRANSACTION_STATE, the check-back. Its body is the half message."""
+    """The header of CHECK_TRANSACTION_STATE, which is the check-back. Its body is the half message."""
 
     tran_state_table_offset: Int64
     commit_log_offset: Int64
@@ -39,6 +39,6 @@ class CheckTransactionStateRequestHeader(CommandHeader):
 
 
 class ResumeCheckHalfMessageRequestHeader(CommandHeader):
-    """RESUME_CHECK_HALF_MESSAGE, which resumes a discarded half message."""
+    """The header of RESUME_CHECK_HALF_MESSAGE, which resumes a discarded half message."""
 
     msg_id: str | None = None

@@ -1,4 +1,4 @@
-"""Headers about transactions and manual decisions: this project's own requests for operators (AdminRequestCode)."""
+"""Headers of this project's own requests for operators about transactions and manual decisions (AdminRequestCode)."""
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.message.times import FOREVER_MS
@@ -6,7 +6,7 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListPendingTransactionsRequestHeader(CommandHeader):
-    """LIST_PENDING_TRANSACTIONS, which lists matching transactions, oldest first."""
+    """The header of LIST_PENDING_TRANSACTIONS, which lists matching transactions, oldest first."""
 
     topic: str | None = None
     producer_group: str | None = None
@@ -18,7 +18,10 @@ class ListPendingTransactionsRequestHeader(CommandHeader):
 
 
 class ShowTransactionRequestHeader(CommandHeader):
-    """SHOW_TRANSACTION, by transaction id, key, or the commit log offset of the half message."""
+    """The header of SHOW_TRANSACTION.
+
+    The transaction is given by its id, by a key, or by the commit log offset of the half message.
+    """
 
     transaction_id: str | None = None
     key: str | None = None
@@ -26,7 +29,10 @@ class ShowTransactionRequestHeader(CommandHeader):
 
 
 class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
-    """DECIDE_TRANSACTION, an operator's decision by transaction id or half offset, with a reason."""
+    """The header of DECIDE_TRANSACTION, which contains an operator's decision and its reason.
+
+    The transaction is given by its id or by its half offset.
+    """
 
     transaction_id: str | None = None
     half_offset: Int64 | None = None
@@ -36,7 +42,7 @@ class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class ListDecidedTransactionsRequestHeader(CommandHeader):
-    """LIST_DECIDED_TRANSACTIONS, which lists decisions with a reason, latest first."""
+    """The header of LIST_DECIDED_TRANSACTIONS, which lists decisions that have a reason, latest first."""
 
     before_ms: Int64 = FOREVER_MS
     """The latest time of the listed decisions, in milliseconds since the epoch."""
