@@ -19,7 +19,10 @@ from rocketmq_broker.remoting.complaints import Complaints
 logger = logging.getLogger(__name__)
 
 RESERVED: Final = 64
-"""The number of descriptors reserved for the program's own files, pipes and connections, or a quarter of a very low limit."""
+"""The number of file descriptors reserved for the program's own files, pipes and connections.
+
+If the limit on file descriptors is very low, a quarter of them is reserved instead.
+"""
 _REST_S: Final = 1.0
 _ACCEPTED_AT_ONCE: Final = 64
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})

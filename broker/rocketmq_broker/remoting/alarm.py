@@ -1,4 +1,4 @@
-"""A wait that ends at a due time, or earlier when the alarm rings."""
+"""Lets a task wait until something is due, and lets other code end the wait early."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import asyncio
 
 
 class Alarm:
-    """An alarm for one waiting task on the same event loop. A ring while no task waits ends the next wait."""
+    """Ends the wait of one task on the same event loop.
+
+    If `ring` is called while the task does not wait, its next wait ends at once.
+    """
 
     def __init__(self) -> None:
         self._is_rung = False
@@ -19,7 +22,7 @@ class Alarm:
             _end(self._waiting)
 
     async def wait(self, seconds: float | None) -> None:
-        """Waits until the alarm rings, or at most that many seconds. None waits only for the alarm."""
+        """Waits until `ring` is called, but at most `seconds`. None means no limit."""
         if not self._is_rung:
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()

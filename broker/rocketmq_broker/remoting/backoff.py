@@ -4,14 +4,15 @@ from __future__ import annotations
 
 
 class Backoff:
-    """A pause that doubles from a first to a maximum length. A success resets it.
+    """Computes the pause before each attempt. The pause doubles from `first_s` up to `max_s`, and a success resets it.
 
-    With `in_outages_s`, the pause grows further in a long outage, up to that length: it is a tenth of the total of all pauses
-    so far. A long outage thus causes few attempts, and its end is noticed after at most a tenth of its duration.
+    With `in_outages_s`, the pause grows further in a long outage, up to `in_outages_s`. It is then a tenth of the total of
+    all pauses so far. A long outage therefore causes few attempts, and its end is noticed after at most a tenth of its
+    duration.
     """
 
     def __init__(self, first_s: float, max_s: float, *, in_outages_s: float = 0.0) -> None:
-        """All lengths are in seconds."""
+        """`first_s` and `max_s` are the first and the longest pause. `in_outages_s` is the longest pause in a long outage."""
         self._first_s = first_s
         self._max_s = max_s
         self._in_outages_s = in_outages_s

@@ -56,10 +56,10 @@ class RemotingClient:
         tls: ClientTls | None = None,
         rpc_hook: RpcHook | None = None,
     ) -> None:
-        """`handler` handles requests of the servers. If it is None, they are refused.
+        """`handler` handles requests from the servers. If it is None, these requests are refused.
 
-        `credentials` sign every request. `tls` enables TLS for every connection. `rpc_hook` gets each request and its answer.
-        Raises TlsUnusable.
+        `credentials` sign every request. `tls` enables TLS for every connection. `rpc_hook` is called with each request and
+        its answer. Raises TlsUnusable if the TLS settings are invalid.
         """
         self.connections: set[Connection] = set()
         """The open connections."""
@@ -187,7 +187,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """Returns the system's error text. asyncio's text would repeat the address and add a number."""
+    """Returns the system's error message. asyncio's message would repeat the address and add an error number."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
     return str(error)

@@ -1,4 +1,4 @@
-"""Limits warnings about peers to one a minute for each cause."""
+"""Limits warnings about peers to one per minute for each peer and cause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _MAX_REMEMBERED: Final = 1000
 
 
 class Complaints:
-    """The times of warnings, by peer and cause."""
+    """Records the times of warnings, keyed by peer and cause."""
 
     def __init__(self) -> None:
         self._made_s: dict[tuple[str, str], float] = {}

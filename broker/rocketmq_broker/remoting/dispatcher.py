@@ -67,7 +67,7 @@ class Dispatcher:
         return frozenset(self._handlers)
 
     def add(self, handlers: Mapping[int, Handler]) -> None:
-        """Adds handlers by request code, such as the `handlers` of a processor."""
+        """Adds handlers, keyed by request code, such as the `handlers` of a processor."""
         self._handlers.update({int(code): handler for code, handler in handlers.items()})
 
     def add_disconnect_listener(self, listener: Callable[[Connection], None]) -> None:

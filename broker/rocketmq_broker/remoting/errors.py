@@ -1,4 +1,4 @@
-"""The errors of connections."""
+"""Exceptions that connections raise."""
 
 
 class RemotingError(Exception):
@@ -6,7 +6,7 @@ class RemotingError(Exception):
 
 
 class ConnectFailed(RemotingError):
-    """No connection could be opened, or not in time. The request was not sent."""
+    """The connection could not be opened, or not within the timeout. The request was not sent."""
 
 
 class HandshakeFailed(ConnectFailed):

@@ -22,7 +22,10 @@ class ConnectionLimits:
     idle_timeout_s: float = 120.0
     """The connection is closed after this time without traffic."""
     frame_timeout_s: float = 120.0
-    """The connection is closed if a frame is incomplete after this time, at the latest after twice this time."""
+    """Timeout in seconds for an incomplete frame.
+
+    The connection is closed after this time, or after twice this time at the latest.
+    """
     high_water_bytes: int = 1024 * 1024
     """Above this number of unsent bytes, the connection does not read and does not handle requests."""
     max_unsent_bytes: int = 64 * 1024 * 1024

@@ -18,9 +18,10 @@ T = TypeVar("T")
 def table_in_steps(
     entries: Iterable[tuple[K, T]], encode: Callable[[dict[K, T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Returns the result of `encode`, a body with one table, for all entries. Yields after every `at_once` entries.
+    """Encodes a body with one table that contains all entries. Yields after every `at_once` entries.
 
-    Raises RequestRefused if the body is too long for a frame; its text contains `advice`.
+    `encode` encodes the body with some of the entries. Raises RequestRefused, with `advice` in its text, if the whole body
+    is too long for a frame.
     """
     return _in_steps(entries, lambda part: encode(dict(part)), b"{}", at_once=at_once, advice=advice)
 
@@ -28,7 +29,7 @@ def table_in_steps(
 def list_in_steps(
     entries: Iterable[T], encode: Callable[[list[T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Returns the result of `encode`, a body whose first list contains the entries. Otherwise the same as `table_in_steps`."""
+    """Encodes a body with a first list that contains all entries. Otherwise works like `table_in_steps`."""
     return _in_steps(entries, encode, b"[]", at_once=at_once, advice=advice)
 
 

@@ -1,4 +1,4 @@
-"""Opens and accepts connections. It uses TCP unless a test replaces it by another network."""
+"""Opens and accepts connections. It uses TCP unless a test substitutes another network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Network(Protocol):
         """Opens a connection. Raises OSError or ssl.SSLError."""
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Returns the protocol to use instead of a server's own for a connection that was not accepted by this network."""
+        """Adapts a server's protocol for a connection that this network did not accept. Returns the protocol to use."""
 
 
 class TcpNetwork:

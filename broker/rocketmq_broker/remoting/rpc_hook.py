@@ -1,4 +1,4 @@
-"""A hook that gets requests and answers, and can stop them (RocketMQ's RPCHook)."""
+"""A hook that is called with requests and answers, and can stop them (RocketMQ's RPCHook)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RpcHook(Protocol):
 
 
 class HookedRequests(OwnRequests):
-    """Requests that are passed to a hook, with their answers."""
+    """Encodes requests like OwnRequests. Passes the requests and their answers to a hook."""
 
     def __init__(
         self,
@@ -45,9 +45,9 @@ class HookedRequests(OwnRequests):
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """Returns the frame and the future, as OwnRequests does. Raises StoppedByHook if the request is stopped.
+        """Returns the frame and the future, like `OwnRequests.new`. Raises StoppedByHook if the hook stops the request.
 
-        The future raises StoppedByHook if the answer is stopped.
+        The future raises StoppedByHook if the hook stops the answer.
         """
         request = _command(code, header, body)
         ask_hook(self._hook, self.peer, request)

@@ -18,11 +18,14 @@ _AFTER_FAILURE_S: Final = 1.0
 
 
 class Tasks:
-    """Background tasks. `stop` ends them; do not start any after it. An error in one task is logged and affects no other."""
+    """Background tasks. `stop` ends all of them; start no task after that.
+
+    An error in a task is logged and affects no other task.
+    """
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[Any], None] = {}
-        """In the order of their starts, so that they end in a reproducible order in a simulated world."""
+        """The tasks, in the order in which they were started, so that they end in a reproducible order in a simulated world."""
         self._timers: list[RepeatedCall] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
@@ -46,11 +49,11 @@ class Tasks:
         rest_s: float,
         due_s: Callable[[], float | None] | None = None,
     ) -> None:
-        """Calls the action repeatedly, after the number of seconds that it returns or when the alarm rings.
+        """Calls the action repeatedly. The action returns the seconds until its next call, which is earlier if the alarm rings.
 
-        If it returns None, waits only for the alarm. At least `rest_s` seconds pass between two calls. An action that fails is
-        called again after 1 s. `due_s`, if given, is called after the rest and returns the time to wait, so that work settled
-        during the rest causes no call.
+        If the action returns None, its next call is when the alarm rings. At least `rest_s` seconds pass between two calls.
+        An action that fails is called again after 1 s. `due_s`, if given, is called after these `rest_s` seconds and
+        returns the remaining seconds to wait, so that work that was settled in the meantime causes no call.
         """
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 
@@ -62,7 +65,7 @@ class Tasks:
     async def stop(self) -> None:
         """Cancels all running tasks, and waits until they have ended. Logs an error for each task that does not end within 2 s.
 
-        One of the tasks may call it. That task is not cancelled.
+        One of the tasks may call this method. That task is not cancelled.
         """
         for timer in self._timers:
             timer.stop()
@@ -116,7 +119,7 @@ class _Attempts(Generic[T]):
 
 
 class RepeatedCall:
-    """Calls an action repeatedly by a timer. A task would need another iteration of the event loop each time."""
+    """Calls an action repeatedly with a timer. A task would take an additional iteration of the event loop for each call."""
 
     def __init__(self, name: str, seconds: float, attempt: _Attempts[object]) -> None:
         self.name = name

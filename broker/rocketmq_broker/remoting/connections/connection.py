@@ -41,8 +41,8 @@ class RequestHandler(Protocol):
 class Connection(SendingHalf):
     """One TCP connection. Use it only in the event loop's thread.
 
-    It passes requests to the handler and answers to their waiters. The handler may postpone requests. The connection does not
-    read while requests are postponed or while the peer does not read its output.
+    It passes requests to the handler and answers to their waiters. The handler may postpone requests. The connection stops
+    reading while requests are postponed, and while the peer does not read the connection's output.
     """
 
     def __init__(
@@ -92,7 +92,10 @@ class Connection(SendingHalf):
         return not self._is_writable or (self._turn is not None and self._turn.is_over())
 
     def postpone(self, requests: list[RemotingCommand]) -> None:
-        """Passes these requests to the handler again in a later turn of the event loop. Does not read until then."""
+        """Passes these requests to the handler again in a later turn of the event loop.
+
+        The connection does not read until then.
+        """
         self._postponed = requests
         self._postponed_bytes = sum(len(request.body) for request in requests)
         self._note_memory()
@@ -131,7 +134,10 @@ class Connection(SendingHalf):
     def start_invoke(
         self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
     ) -> asyncio.Future[RemotingCommand]:
-        """Sends a request. Returns a future of its answer, RemotingTimeout or ConnectionClosed. Raises as `invoke` does."""
+        """Sends a request. Returns a future with the answer, or with RemotingTimeout or ConnectionClosed.
+
+        Raises ConnectionClosed, TooManyRequests or StoppedByHook.
+        """
         if not self.is_open:
             raise ConnectionClosed(f"the connection to {self.peer} is closed")
         frame, answer = self._own_requests.new(code, header, body, timeout_ms)

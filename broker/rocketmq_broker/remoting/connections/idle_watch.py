@@ -21,12 +21,12 @@ class IdleWatch:
         self._close: Callable[[], None] | None = None
         self._peer = "?"
         self.moved_s = 0.0
-        """The time of the last bytes in or out, by the loop's clock."""
+        """The event loop's time at which bytes were last received or sent."""
         self.frame_began_s = 0.0
-        """The time of the first byte of an incomplete frame, or 0."""
+        """The event loop's time at which an incomplete frame began, or 0."""
 
     def start(self, peer: str, close: Callable[[], None]) -> None:
-        """Starts the watch. It logs the reason and calls `close` once, after the idle timeout or the timeout of a frame."""
+        """Starts the watch. After the idle timeout or the timeout of a frame, it logs the reason and calls `close` once."""
         self._peer = peer
         self._close = close
         self.moved_s = self._loop.time()

@@ -6,32 +6,36 @@ from typing import Final, Protocol
 
 DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
 NOT_COUNTED_BYTES: Final = 4096
-"""A connection that uses at most this many bytes is not counted. Nearly all connections stay below."""
+"""Connections that use at most this many bytes are not counted. Nearly all connections use less."""
 
 
 class Holder(Protocol):
-    """A connection, as seen by MemoryBudget."""
+    """A connection that MemoryBudget counts."""
 
     @property
     def held_bytes(self) -> int:
         """Returns the number of bytes that the connection uses now."""
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes the connection at once, because it uses the most. All connections use `total_bytes`, which is too many."""
+        """Closes this connection, which uses the most memory.
+
+        `total_bytes` is the memory used by all connections together, which exceeds the budget.
+        """
 
 
 class MemoryBudget:
-    """Counts the memory of connections. If it exceeds the budget, closes those that use the most until it does not.
+    """Limits the memory of all connections together.
 
-    A recorded number may be outdated, because the system sends output without notice. All connections are therefore counted
-    again before one is closed.
+    While the budget is exceeded, closes the connection that uses the most memory. A recorded number of bytes may be
+    outdated, because the system sends output without notice. All connections are therefore counted again before one is
+    closed.
     """
 
     def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:
         self._budget_bytes = budget_bytes
         self._held: dict[Holder, int] = {}
         self.total_bytes = 0
-        """The sum of the recorded numbers."""
+        """The sum of the recorded numbers of bytes."""
 
     def note(self, holder: Holder, held_bytes: int) -> None:
         """Records the number of bytes that a connection uses now."""

@@ -15,7 +15,7 @@ from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, T
 
 
 class SignedHeader(CommandHeader):
-    """The fields of another header, with those of the signature."""
+    """Combines the fields of another header with the fields of the signature."""
 
     fields: dict[str, str]
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 class OwnRequests:
-    """Encodes requests, and passes each answer to its waiter. One timer is used for all deadlines."""
+    """Encodes requests, and passes each answer to its waiter. All deadlines share one timer."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, serialize_type: SerializeType, credentials: SessionCredentials | None

@@ -67,7 +67,7 @@ class SendingHalf(asyncio.Protocol):
         self._give_up = self._loop.call_later(self._limits.close_timeout_s, self._transport.abort)
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport by one with TLS."""
+        """Replaces the transport with one that uses TLS."""
         self._transport = transport
 
     async def wait_closed(self) -> None:

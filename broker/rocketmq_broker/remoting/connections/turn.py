@@ -8,13 +8,17 @@ from collections.abc import Callable
 from typing import Final
 
 TURN_S: Final = 0.01
-"""The length of a turn. Several servers may share a loop and a turn may overrun by one request; both stay below 50 ms."""
+"""The length of a turn in seconds.
+
+The event loop is blocked for less than 50 ms, even if several servers share it and if a turn overruns by one request.
+"""
 
 
 class Turn:
-    """The time for a server's connections in one turn of the event loop. Work beyond it is postponed to a later turn.
+    """Limits the time of a server's connections in one turn of the event loop.
 
-    Later turns call the longest-waiting callbacks first. A callback that is postponed again is called last.
+    Work beyond the limit is postponed to a later turn. Later turns call the longest-waiting callbacks first. A callback
+    that is postponed again is called last.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, steady_ns: Callable[[], int], seconds: float = TURN_S) -> None:

@@ -1,18 +1,21 @@
-"""The errors of TLS, and readable texts of OpenSSL's errors."""
+"""Exceptions of TLS, and readable messages for OpenSSL's errors."""
 
 import ssl
 from typing import Final
 
 TlsError: Final = ssl.SSLError
-"""An error in a handshake or after it."""
+"""An error during or after a TLS handshake."""
 
 
 class TlsUnusable(Exception):
-    """A certificate, key or setting is invalid. The text has one line with the file or setting, and contains no password."""
+    """A certificate, key or setting is invalid.
+
+    The error message has one line, which names the file or setting and contains no password.
+    """
 
 
 def words_of(error: ssl.SSLError) -> str:
-    """Returns OpenSSL's error text without its codes."""
+    """Returns OpenSSL's error message without its codes."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     reason = str(error.reason or "the connection was closed").lower().replace("_", " ")

@@ -1,4 +1,7 @@
-"""Limits the unfinished TLS handshakes. Beyond the limit, the oldest one of the address with the most is ended."""
+"""Limits the number of unfinished TLS handshakes.
+
+Beyond the limit, ends the oldest handshake of the address that has the most unfinished handshakes.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,14 @@ MAX_HANDSHAKES: Final = 500
 """Maximum number of unfinished handshakes on all ports together. Each takes about 50 KB."""
 
 _NETWORK_GROUPS: Final = 4
-"""The number of groups of an IPv6 address that identify a client, because the owner of an address has a whole network."""
+"""The number of 16-bit groups of an IPv6 address that identify a client, because a client usually owns a whole /64 network."""
 
 
 class Handshakes:
-    """The unfinished handshakes by address. Clients finish theirs within milliseconds, so those ended here were abandoned."""
+    """The unfinished handshakes, grouped by address.
+
+    Clients finish a handshake within milliseconds, so the handshakes that are ended here were abandoned.
+    """
 
     def __init__(self, max_count: int = MAX_HANDSHAKES) -> None:
         self._max_count = max_count
@@ -39,7 +45,10 @@ class Handshakes:
         return lambda: self._end(host, number)
 
     def _make_room(self) -> None:
-        """Ends the oldest handshake of the address with the most handshakes, or the oldest one of several such addresses."""
+        """Ends the oldest handshake of the address with the most handshakes.
+
+        If several addresses have the most, ends the oldest handshake of all of them.
+        """
         host, lying = max(self._by_host.items(), key=lambda entry: (len(entry[1]), -next(iter(entry[1]))))
         number, give_up = next(iter(lying.items()))
         self._end(host, number)

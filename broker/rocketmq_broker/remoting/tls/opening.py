@@ -1,6 +1,6 @@
-"""Detects TLS by the first byte of a connection: a TLS handshake starts with 0x16, a frame never does (HandshakeHandler).
+"""Detects TLS from the first byte of a connection. A TLS handshake starts with 0x16; a frame never does (HandshakeHandler).
 
-After this check a connection without TLS uses its socket directly.
+After this check, a connection without TLS uses its socket directly.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ logger = logging.getLogger(__name__)
 
 
 class Securable(Protocol):
-    """A connection that can change to TLS."""
+    """A connection that can switch to TLS."""
 
     peer: str
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport."""
+        """Replaces the transport with one that uses TLS."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...  # noqa: D102
     def data_received(self, data: bytes) -> None: ...  # noqa: D102

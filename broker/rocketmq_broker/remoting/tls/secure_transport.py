@@ -64,7 +64,7 @@ class SecureTransport(asyncio.Transport):
         return self._socket.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """Returns information of the socket's transport."""
+        """Returns information about the socket from its transport."""
         return self._socket.get_extra_info(name, default)
 
 

@@ -51,7 +51,7 @@ class ServerContexts:
         return self._current
 
     async def made(self) -> ssl.SSLContext:
-        """Returns the context, and creates a test certificate if needed. Raises TlsUnusable."""
+        """Returns the context, and creates a test certificate if required. Raises TlsUnusable."""
         async with self._making:
             if self._current is None:
                 if not self._settings.test_mode:

@@ -24,7 +24,7 @@ class TlsMode(Enum):
     DISABLED = "disabled"
     """Closes connections that start with a TLS handshake."""
     PERMISSIVE = "permissive"
-    """Accepts both."""
+    """Accepts connections with and without TLS."""
     ENFORCING = "enforcing"
     """Closes connections that do not start with a TLS handshake."""
 
@@ -49,7 +49,7 @@ class ServerTls:
     trust_cert_path: Path | None = None
     """The trusted certificates for verifying clients."""
     test_mode: bool = False
-    """Uses a self-signed certificate that is created when it is needed."""
+    """Uses a self-signed certificate, which is created when it is first required."""
 
     def __post_init__(self) -> None:
         if self.mode is TlsMode.DISABLED:
@@ -75,7 +75,7 @@ class ServerTls:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ServerTls:
-        """Returns the settings by RocketMQ's names, and ignores others. Raises TlsUnusable.
+        """Reads the settings from properties with RocketMQ's names, and ignores other properties. Raises TlsUnusable.
 
         A configured certificate is always used. RocketMQ uses it only with tls.test.mode.enable=false.
         """
@@ -98,7 +98,7 @@ class ClientTls:
     trust_cert_path: Path | str | None = None
     """A PEM file with the trusted certificates for verifying servers. The default is the system's certificates."""
     auth_server: bool = True
-    """Verifies the server's certificate. False, for tests, trusts all servers."""
+    """Verifies the server's certificate. False trusts all servers, and is only meant for tests."""
     check_hostname: bool = True
     """Verifies that the server's certificate is valid for the host or address of the connection."""
     cert_path: Path | str | None = None
@@ -111,7 +111,7 @@ class ClientTls:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ClientTls | None:
-        """Returns the settings by RocketMQ's names; None unless tls.enable=true. Raises TlsUnusable.
+        """Reads the settings from properties with RocketMQ's names. Returns None unless tls.enable=true. Raises TlsUnusable.
 
         Unlike RocketMQ's clients, verifies the server unless tls.client.authServer=false or the test mode is enabled.
         """
@@ -129,7 +129,7 @@ class ClientTls:
 
 
 def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings to use from a `tls.config.file`. As in RocketMQ, the file cannot enable or disable TLS."""
+    """Returns the settings of a `tls.config.file` that apply. As in RocketMQ, the file cannot enable or disable TLS."""
     return {name: value for name, value in properties.items() if name.startswith("tls.") and name not in _NOT_IN_CONFIG_FILE}
 
 

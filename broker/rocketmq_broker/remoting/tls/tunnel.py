@@ -10,7 +10,10 @@ _AT_A_TIME: Final = 256 * 1024
 
 
 class TlsTunnel:
-    """One end of a TLS connection. After `receive`, `send` and `end`, send the bytes of `take_outgoing` to the peer."""
+    """One end of a TLS connection.
+
+    After each call of `receive`, `send` or `end`, send the result of `take_outgoing` to the peer.
+    """
 
     def __init__(self, context: ssl.SSLContext, *, server_side: bool) -> None:
         self.is_open = False
@@ -23,7 +26,10 @@ class TlsTunnel:
         self._unsent: list[bytes] = []
 
     def receive(self, data: bytes) -> bytes:
-        """Returns the plain bytes that are complete. Raises ssl.SSLError; `take_outgoing` then returns the alert."""
+        """Decrypts data from the peer. Returns the plain bytes that are complete.
+
+        Raises ssl.SSLError. `take_outgoing` then returns the alert for the peer.
+        """
         self._incoming.write(data)
         if not self.is_open and not self._shake_hands():
             return b""
