@@ -1,8 +1,8 @@
-"""Dead letters: messages in `%DLQ%group` that failed too often, and the properties with which they are retried.
+"""Dead letters, which are messages in `%DLQ%group` that failed too often, and the properties with which they are retried.
 
 RocketMQ's tools send a dead letter to one chosen client (CONSUME_MESSAGE_DIRECTLY) or back to the dead-letter topic
-(`queryMsgById -s`). Here it is sent to the group's retry topic as a first attempt. No other group gets it, and a further
-failure is redelivered as usual.
+(`queryMsgById -s`). This project's tools send it to the group's retry topic, where it counts as a first attempt. No other
+group gets it, and it is redelivered as usual if it fails again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record
 
 RETRIES: Final = "DEAD_LETTER_RETRIES"
-"""The number of times that the message was retried from the dead letters. RocketMQ has no such property."""
+"""The property with the number of times that the message was retried from the dead letters. RocketMQ has no such property."""
 
 
 def group_of(record: Record) -> str | None:
@@ -25,7 +25,7 @@ def group_of(record: Record) -> str | None:
 
 
 def retries_of(record: Record) -> int:
-    """Returns how often the message had been retried before it became this dead letter."""
+    """Returns the number of retries of the message before it became this dead letter."""
     text = record.get_property(RETRIES) or ""
     return int(text) if text.isascii() and text.isdigit() else 0
 
@@ -39,7 +39,7 @@ def retried_properties(record: Record, retries: int) -> bytes:
 def with_origin(record: Record) -> bytes:
     """Returns the record's properties with the topic and the offset message id of the first attempt.
 
-    Redelivered messages keep both until they are dead letters. A property that does not fit is omitted.
+    Redelivered messages keep both properties until they become dead letters. A property that does not fit is omitted.
     """
     encoded = record.properties
     if props.find(encoded, props.RETRY_TOPIC) is None:

@@ -1,4 +1,4 @@
-"""The errors of messages."""
+"""The exceptions that functions of this package raise."""
 
 
 class MessageError(Exception):

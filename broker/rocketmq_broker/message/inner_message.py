@@ -1,4 +1,4 @@
-"""A message before the store appends it (RocketMQ's MessageExtBrokerInner)."""
+"""A message before it is appended to the store (RocketMQ's MessageExtBrokerInner)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 class InnerMessage:
     """The fields of a record except those that the store sets: both offsets, the store timestamp and the store host.
 
-    Processors create one for each message that they store. It is not a frozen dataclass because creating one of those takes
+    Processors create one for each message that they store. It is not a frozen dataclass, because creating an instance takes
     three times as long, and this is on the hot path.
     """
 

@@ -31,7 +31,7 @@ class MessageQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message to send. `Message.of` has parameters for the well-known properties."""
+    """A message to send. Use `Message.of` to set well-known properties such as tags and keys."""
 
     topic: str
     body: bytes

@@ -34,7 +34,10 @@ _SYSTEM: Final = frozenset(
 def named_properties(
     tags: str | None, keys: Iterable[str], delay_time_level: int, user_properties: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Returns the properties by RocketMQ's names. Raises TypeError or IllegalMessage; the message states the correction."""
+    """Returns the properties with RocketMQ's names.
+
+    Raises TypeError or IllegalMessage; the error message states the correction.
+    """
     named = {} if user_properties is None else _user_properties(user_properties)
     if tags is not None:
         _check_tag(tags)

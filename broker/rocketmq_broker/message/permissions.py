@@ -8,9 +8,9 @@ INHERIT: Final = 1
 READ_AND_WRITE: Final = READ | WRITE
 
 UNIT: Final = 0x1
-"""A bit of a topic's sysFlag (RocketMQ's TopicSysFlag)."""
+"""The bit of a topic's sysFlag that marks a topic of a unit (RocketMQ's TopicSysFlag)."""
 UNIT_SUBSCRIPTION: Final = 0x2
-"""A bit of a topic's sysFlag (RocketMQ's TopicSysFlag)."""
+"""The bit of a topic's sysFlag that marks a topic to which a unit subscribes (RocketMQ's TopicSysFlag)."""
 
 
 def is_readable(permission: int) -> bool:

@@ -56,8 +56,8 @@ MAX_SENT_PROPERTIES_LENGTH: Final = MAX_PROPERTIES_LENGTH - 2048
 """Maximum length of the encoded properties that a producer may send, in bytes.
 
 The rest is for properties that brokers and consumers add later, at most 1,500 bytes: the destination of a half or delayed
-message, its checks, the origin of a redelivery, and the attempt of a pop. RocketMQ reserves no room, so there a message with
-full properties cannot be sent back and is delivered again without end.
+message, its checks, the origin of a redelivery, and the attempt of a pop. RocketMQ does not reserve space for them. With
+RocketMQ, a message with properties of the maximum length therefore cannot be sent back, and is redelivered endlessly.
 """
 
 _NAME_VALUE = "\x01"
@@ -156,7 +156,10 @@ def _pair(name: str, value: str) -> str:
 
 
 def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
-    """Returns the start and end of the last pair with a value. `pattern` is the start of a pair, with the separator before it."""
+    """Returns the start and end of the last pair that has a value.
+
+    `pattern` is the start of a pair, including the separator before it.
+    """
     end = len(encoded)
     while True:
         start = encoded.rfind(pattern, 0, end) + 1

@@ -50,15 +50,18 @@ QUEUE_OFFSET_POSITION: Final = 20
 PHYSICAL_OFFSET_POSITION: Final = 28
 SYS_FLAG_POSITION: Final = 36
 STORE_TIMESTAMP_POSITION: Final = 56
-"""The position if the born host is IPv4. Add HOST_V6_MORE for an IPv6 born host."""
+"""The position of STORETIMESTAMP if the born host is IPv4. Add HOST_V6_MORE if it is IPv6."""
 HOST_V6_MORE: Final = 12
 """The number of bytes by which an IPv6 host is longer than an IPv4 host."""
 
 HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
-"""All fields before the body, if both hosts are IPv4 addresses."""
+"""The format of all fields before the body, if both hosts are IPv4 addresses."""
 HEAD_V4_LENGTH: Final = 88
 MARKS: Final = struct.Struct(">iiii4xqqi44xi")
-"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, and BODYLENGTH if both hosts are IPv4."""
+"""The format of TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, and BODYLENGTH.
+
+BODYLENGTH is at this position only if both hosts are IPv4 addresses.
+"""
 _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
 _INT32 = struct.Struct(">i")
@@ -90,7 +93,7 @@ def encode_record(
     properties: bytes,
     crc: int | None = None,
 ) -> bytes:
-    """Encodes one record, as `encode_message` does. `host_bytes` encodes the hosts."""
+    """Encodes one record from its fields. `host_bytes` encodes the hosts."""
     message = InnerMessage(
         topic, queue_id, body, properties, flag, sys_flag, born_timestamp, born_host, reconsume_times,
         prepared_transaction_offset, None, crc,
@@ -107,7 +110,7 @@ def size_of(message: InnerMessage, store_host: bytes) -> int:
 def encode_message(
     message: InnerMessage, size: int, queue_offset: int, commit_log_offset: int, store_timestamp: int, store_host: bytes
 ) -> bytes:
-    """Encodes a message's record of `size` bytes. Raises as `write_message` does."""
+    """Encodes a message's record of `size` bytes. Raises the same errors as `write_message`."""
     writer = BytesWriter()
     write_message(writer, message, size, queue_offset, commit_log_offset, store_timestamp, store_host)
     return writer.getvalue()
@@ -124,8 +127,8 @@ def write_message(
 ) -> None:
     """Writes a message's record of `size` bytes. Sets the host bits of sysFlag from the hosts.
 
-    Raises ValueError or OverflowError if a length or number does not fit into its field. Part of the record may be written
-    then.
+    Raises ValueError or OverflowError if a length or number does not fit into its field. In that case part of the record
+    may have been written.
     """
     body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
     if len(topic) > 0xFF or len(encoded) > 0xFFFF:
@@ -162,7 +165,7 @@ def encode_blank(size: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A decoded record, in the form that the broker uses. Texts are not decoded."""
+    """A decoded record, as the broker uses it. Topic and properties stay encoded."""
 
     size: int
     body_crc: int
@@ -212,8 +215,11 @@ class Record:
 
 
 Head = tuple[int, int, int, int, int, int, int, int, int, bytes, int, bytes, int, int, int]
-"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, BORNTIMESTAMP, BORNHOST, STORETIMESTAMP,
-STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH."""
+"""The fields of a record before its body.
+
+TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, BORNTIMESTAMP, BORNHOST, STORETIMESTAMP,
+STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH.
+"""
 
 
 def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_length: int) -> tuple[int, int, int]:
@@ -315,7 +321,7 @@ def records_of(segment: bytes | mmap) -> Iterator[Record]:
 
 
 def _claimed(segment: bytes | mmap, position: int) -> bytes:
-    """Returns the bytes of the record at `position` according to its size field."""
+    """Returns the bytes of the record at `position`. Its size field gives the number of bytes."""
     size = int.from_bytes(segment[position : position + SIZE_LENGTH], "big")
     return segment[position : position + min(size, 2 * MAX_BODY_LENGTH)]
 

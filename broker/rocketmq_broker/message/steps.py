@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def finish(steps: Generator[None, None, T]) -> T:
-    """Runs all steps without interruption, and returns their result. Use it if nothing else may run in between."""
+    """Runs all steps without interruption, and returns their result. Use it if no other work may run in between."""
     while True:
         try:
             next(steps)

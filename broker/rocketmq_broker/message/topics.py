@@ -22,10 +22,13 @@ PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
 POP_LOG_TOPIC: Final = "rmq_sys_POP_LOG_TOPIC"
 """The topic that records pops and acknowledgements. RocketMQ's is rmq_sys_REVIVE_LOG_<cluster>."""
 REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
-"""The group whose offset in the pop log is the position at which the broker starts reading (PopAckConstants.REVIVE_GROUP)."""
+"""The group with the offset in the pop log at which the broker starts reading (PopAckConstants.REVIVE_GROUP)."""
 
 TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
-"""The group whose offsets in the half and op topics show how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
+"""The group that consumes the half and op topics.
+
+Its offsets show how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS).
+"""
 
 RETRY_PREFIX: Final = "%RETRY%"
 REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
@@ -35,10 +38,13 @@ MAX_TOPIC_LENGTH: Final = 127
 _DIGEST_LENGTH: Final = 32
 MAX_GROUP_LENGTH: Final = 255
 MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
-"""The limit follows from the retry topic, whose name contains the group's name. RocketMQ 4.9 allows 255 characters but loses
-the messages that such groups send back. RocketMQ 5 has the same limit."""
+"""Maximum length of the name of a consumer group.
+
+The limit follows from the retry topic, which has the group's name as part of its name. RocketMQ 4.9 allows 255 characters
+but loses the messages that such groups send back. RocketMQ 5 has the same limit as here.
+"""
 MAX_QUEUES: Final = 10_000
-"""Maximum number of queues of a topic at a broker. It bounds the time to encode answers with an entry for each queue."""
+"""Maximum number of queues of a topic at a broker. It limits the time to encode answers that have an entry for each queue."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -128,7 +134,7 @@ def takes_transactions(topic: str) -> bool:
 
 
 def validate_topic(topic: str) -> None:
-    """Raises IllegalMessage, with the texts of Apache's broker, if the topic name is invalid."""
+    """Raises IllegalMessage, with the error message of Apache's broker, if the topic name is invalid."""
     if not topic.strip():
         raise IllegalMessage("The specified topic is blank.")
     if not _is_legal_name(topic):

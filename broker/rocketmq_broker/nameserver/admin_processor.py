@@ -42,7 +42,7 @@ class AdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers by request code."""
+        """Returns the handlers, keyed by request code."""
         return {
             RequestCode.PUT_KV_CONFIG: self.put_kv_config,
             RequestCode.GET_KV_CONFIG: self.get_kv_config,

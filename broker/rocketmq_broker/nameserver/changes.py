@@ -1,4 +1,4 @@
-"""Restricts who may change a name server's data. In RocketMQ any client may, and can hide a topic from all other clients."""
+"""Restricts which clients may change a name server's data. In RocketMQ any client may, and can hide a topic from all others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHANGES: Final = frozenset(
         RequestCode.ADD_WRITE_PERM_OF_BROKER,
     }
 )
-"""Operators' requests that change data. LiveBrokers checks registrations of brokers."""
+"""Request codes of operators' requests that change data. Registrations of brokers are checked by LiveBrokers instead."""
 
 
 def guard_of_changes(decide: Guard) -> Guard:
-    """Returns a guard that calls `decide` for requests that change data, and admits all others."""
+    """Returns a guard that calls `decide` for requests that change data, and admits all other requests."""
 
     def guard(connection: Connection, command: RemotingCommand) -> None:
         if command.code in CHANGES:

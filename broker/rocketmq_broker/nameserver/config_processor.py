@@ -18,7 +18,7 @@ class ConfigProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers by request code."""
+        """Returns the handlers, keyed by request code."""
         return {
             RequestCode.GET_NAMESRV_CONFIG: self.get_config,
             RequestCode.UPDATE_NAMESRV_CONFIG: self.update_config,

@@ -1,4 +1,4 @@
-"""The KV config: keys and values by namespace, set by operators (RocketMQ's KVConfigManager)."""
+"""The KV config, which stores keys and values that operators set, grouped by namespace (RocketMQ's KVConfigManager)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
-"""The namespace of ordered topics, with the number of queues at each broker."""
+"""The namespace that contains the number of queues at each broker for every ordered topic."""
 
 
 class _Content(msgspec.Struct, rename="camel"):
@@ -17,7 +17,7 @@ class _Content(msgspec.Struct, rename="camel"):
 
 
 class KVConfig:
-    """A table in a file, or in memory if the path is None. Changes are flushed to disk when the method returns."""
+    """A table in a file, or in memory if the path is None. Changes are flushed to disk before the method returns."""
 
     def __init__(self, path: Path | None) -> None:
         """Raises OSError or ValueError if the file exists but cannot be read."""
@@ -27,11 +27,11 @@ class KVConfig:
             self._table = msgspec.json.decode(content, type=_Content).config_table
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Sets a value. Raises OSError if the file cannot be written; nothing changes then."""
+        """Sets a value. Raises OSError, and changes nothing, if the file cannot be written."""
         self._change(namespace, {**self._table.get(namespace, {}), key: value})
 
     def delete(self, namespace: str, key: str) -> None:
-        """Deletes a value. Raises OSError if the file cannot be written; nothing changes then."""
+        """Deletes a value. Raises OSError, and changes nothing, if the file cannot be written."""
         values = self._table.get(namespace, {})
         if key in values:
             self._change(namespace, {name: value for name, value in values.items() if name != key})

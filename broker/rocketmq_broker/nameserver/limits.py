@@ -1,4 +1,4 @@
-"""Limits on registrations, so that no registration, query or end of a connection blocks the name server for 50 ms."""
+"""Limits on registrations. They ensure that no registration, query or closed connection blocks the name server for 50 ms."""
 
 from typing import Final
 

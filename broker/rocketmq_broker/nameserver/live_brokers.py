@@ -31,17 +31,17 @@ class LiveBroker:
     address: str
     ha_address: str
     connections: list[Hashable]
-    """The open connections by which it registered, oldest first. The broker is removed when the last one ends."""
+    """The open connections on which it registered, oldest first. The broker is removed when the last one is closed."""
     data_version: DataVersion
     filter_servers: list[str]
     last_update_ms: int
 
 
 class LiveBrokers:
-    """The brokers by address.
+    """The registered brokers, keyed by address.
 
-    Apache's name server accepts the last registration of a name. Here a broker keeps its name as long as it registers:
-    registrations of that name with another address, and unregistrations by another connection, are refused.
+    Apache's name server accepts the last registration of a name. Here a broker keeps its name while it registers regularly.
+    Registrations of that name with another address, and unregistrations on another connection, are refused.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class LiveBrokers:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"address {address} is already registered by broker {tenant.name}")
 
     def refuse_strange_goodbye(self, connection: Hashable, *, address: str, now_ms: int) -> None:
-        """Raises RequestRefused if the broker at the address registered only by other connections."""
+        """Raises RequestRefused if the broker at the address registered only on other connections."""
         live = self._by_address.get(address)
         if live is not None and connection not in live.connections:
             self._complain(live.name, now_ms, "refused to unregister broker %r by another connection", live.name)
@@ -106,7 +106,7 @@ class LiveBrokers:
         return gone
 
     def _complain(self, name: str, now_ms: int, text: str, *facts: str) -> None:
-        """Logs a warning at most once a minute for each broker, because any client can repeat a request."""
+        """Logs a warning, at most once a minute for each broker, because any client can repeat a request."""
         if self._complaints.is_due(name, text, now_ms / 1000):
             logger.warning(text, *facts)
 

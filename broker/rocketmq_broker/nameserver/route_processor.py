@@ -28,7 +28,7 @@ VERSION_4_9_4: Final = 401
 """The first version whose clients decode standard JSON."""
 
 READ_AT_ONCE: Final = 4096
-"""A registration of at most this many bytes is read in one step. It may inflate to twenty times as many."""
+"""Maximum size in bytes of a registration that is read in one step. A compressed one may inflate to twenty times its size."""
 
 
 class RouteProcessor:
@@ -41,7 +41,7 @@ class RouteProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers by request code."""
+        """Returns the handlers, keyed by request code."""
         return {
             RequestCode.REGISTER_BROKER: self.register_broker,
             RequestCode.UNREGISTER_BROKER: self.unregister_broker,
@@ -71,7 +71,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers whether the broker must register its topics again, and renews its registration if not."""
+        """Answers whether the broker must register its topics again. If not, renews its registration."""
         header = command.decode_header(QueryDataVersionRequestHeader)
         known = self._routes.data_version(header.broker_addr)
         is_changed = known is None or known != DataVersion.decode(command.body)

@@ -27,7 +27,7 @@ class _Broker:
 
     data: BrokerData
     queues: dict[str, QueueData] = field(default_factory=dict)
-    """Queues by topic. Each broker has its own table, so that removing a broker is fast for any number of topics."""
+    """Queues keyed by topic. Each broker has its own table, so that removing a broker is fast for any number of topics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class RouteTable:
     def __init__(self) -> None:
         self._live = LiveBrokers()
         self._brokers: dict[str, _Broker] = {}
-        """Brokers by name."""
+        """Brokers keyed by name."""
 
     def register(self, connection: Hashable, registration: BrokerRegistration, now_ms: int) -> Generator[None, None, Master]:
-        """Stores a registration in steps. Returns the addresses of the master for a slave. Raises RequestRefused."""
+        """Stores a registration in steps. For a slave, returns the addresses of its master. Raises RequestRefused."""
         name, broker_id, address = registration.name, registration.broker_id, registration.address
         _refuse_too_much(registration)
         broker = self._brokers.get(name)
@@ -165,7 +165,7 @@ class RouteTable:
                 broker.queues.pop(topic, None)
 
     def set_writeable(self, broker_name: str, *, is_writeable: bool) -> int:
-        """Sets the write permission of all topics of a broker. Returns the number of topics."""
+        """Sets the write permission of all topics of a broker. Returns the number of topics that the broker has."""
         broker = self._brokers.get(broker_name)
         if broker is None:
             return 0

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NameServer:
-    """A name server that serves from `start` to `stop`."""
+    """A name server that runs from `start` to `stop`."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class NameServer:
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """Port 0 takes any free port. `steady_ns` is a monotonic clock, so that a step of the wall clock expires no broker.
+        """Port 0 takes any free port. `steady_ns` is a monotonic clock, so that a step of the wall clock does not expire brokers.
 
-        `guard_changes` restricts who may change the data (`rocketmq_broker.nameserver.changes`); if it is None, any client
-        may, as in RocketMQ. `memory` is a budget shared with other servers.
-        Raises OSError or ValueError if the file of the KV config cannot be read.
+        `guard_changes` restricts who may change the data (`rocketmq_broker.nameserver.changes`). If it is None, any client
+        may, as in RocketMQ. `memory` is a budget shared with other servers. Raises OSError or ValueError if the file of the
+        KV config cannot be read.
         """
         self._steady_ns = steady_ns
         self._routes = RouteTable()

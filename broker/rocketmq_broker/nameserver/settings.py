@@ -1,4 +1,4 @@
-"""Settings of a name server in its own process, from a file with RocketMQ's names and the command line (NamesrvConfig)."""
+"""Settings of a name server in its own process, from a file and from the command line (RocketMQ's NamesrvConfig)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_PORT_LENGTH: Final = 5
 
 
 class SettingsMistake(Exception):
-    """A settings file cannot be read, or a value is invalid. The text has one line."""
+    """The settings file cannot be read, or a value is invalid. The error message has one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class NameServerSettings:
     port: int = 9876
     bind_address: str = "127.0.0.1"
     admin_addresses: RemoteAddresses | None = None
-    """Addresses in addition to this machine from which operators may change data."""
+    """Addresses from which operators may change data, in addition to this machine."""
     kv_config_path: Path = field(default_factory=lambda: Path("~/namesrv/kvConfig.json").expanduser())
     tls: ServerTls = field(default_factory=lambda: ServerTls(test_mode=True))
 

@@ -1,4 +1,4 @@
-"""Reads and writes fastjson's maps whose keys are unquoted numbers or objects.
+"""Reads and writes fastjson's maps, which may have unquoted numbers or objects as keys.
 
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
@@ -18,7 +18,7 @@ _MAX_DEPTH = 64
 
 
 def standard_json(data: bytes) -> bytes:
-    """Converts the text to standard JSON. Each key that is not a string becomes a string of its text.
+    """Converts fastjson's text to standard JSON. Converts each key that is not a string to a string.
 
     Raises UnreadableJson if the text is malformed.
     """
@@ -29,7 +29,7 @@ def standard_json(data: bytes) -> bytes:
 
 
 class _Reader:
-    """Reads the tokens of a text, and joins them to standard JSON."""
+    """Reads the tokens of a text in fastjson's format, and joins them to standard JSON."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

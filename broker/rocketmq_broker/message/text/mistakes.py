@@ -31,7 +31,10 @@ def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> st
 
 
 def nearest_name(name: str, known: Sequence[str]) -> str | None:
-    """Returns the known name that is most similar in spelling (in any case, or as in Java) or shares the most words, or None."""
+    """Returns the known name that is most similar to `name`, or None.
+
+    Names are similar if their spelling is similar, ignoring case and Java's naming style, or if they share words.
+    """
     by_snake = {candidate.lower(): candidate for candidate in known}
     snake = _WORD_BEGINS.sub("_", name).lower()
     if close := get_close_matches(snake, by_snake, n=1, cutoff=_ALIKE):

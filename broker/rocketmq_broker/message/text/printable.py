@@ -39,8 +39,8 @@ def _escape(character: str) -> str:
 def visible_name(name: str) -> str:
     """Returns a name with invisible characters escaped too, so that two different names never look the same.
 
-    Escapes spaces at the start, at the end and after another space, and letters without a shape, such as variation selectors.
-    Doubles backslashes.
+    Escapes spaces at the start, at the end and after another space. Also escapes letters without a visible shape, such as
+    variation selectors, and doubles backslashes.
     """
     if name.isprintable() and not _NEEDS_A_LOOK.search(name):
         return name
