@@ -46,7 +46,10 @@ def first_offsets(half: HalfMessage) -> RecordOffsets | None:
 
 
 def is_copy(half: HalfMessage) -> bool:
-    """Returns True if the half message was checked or put back. Its transaction began before its store timestamp then."""
+    """Returns True if the half message was checked or put back.
+
+    In that case, its transaction began before its store timestamp.
+    """
     return bool(half.check_times) or _first_queue_offset(half) is not None
 
 
@@ -71,7 +74,7 @@ class Copy:
 
 
 def by_transaction(copies: Iterable[Copy]) -> list[list[Copy]]:
-    """Groups copies with the same identity, in the order of the half queue, by transaction."""
+    """Groups copies by transaction. The copies must have the same identity and be in the order of the half queue."""
     transactions: list[list[Copy]] = []
     for copy in copies:
         if copy.begins or not transactions:
@@ -81,7 +84,10 @@ def by_transaction(copies: Iterable[Copy]) -> list[list[Copy]]:
 
 
 def are_decided(copies: list[Copy]) -> bool:
-    """Returns True if an op message refers to the newest copy, or to one that no put-back copy replaced."""
+    """Returns True if an op message refers to the copy that was put back last, or to a later copy.
+
+    If no copy was put back, an op message for any copy decides the transaction.
+    """
     last_put_back = max((index for index, copy in enumerate(copies) if copy.first is not None), default=0)
     return any(copy.is_closed for copy in copies[last_put_back:])
 
@@ -90,7 +96,7 @@ class Copies:
     """Finds the pending transaction of a copy that an earlier run of a broker wrote."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction]) -> None:
-        """`pending` has the transactions by the commit log offset of their first half message."""
+        """`pending` has the pending transactions, keyed by the commit log offset of their first half message."""
         self._pending = pending
         self._by_offset: dict[int, tuple[PendingTransaction, int]] = {}
         self._by_identity: dict[Identity, PendingTransaction] = {}

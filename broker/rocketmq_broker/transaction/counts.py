@@ -27,5 +27,5 @@ class TransactionCounts:
     rollbacks_by_hand: int = 0
     bad_records: int = 0
     take_backs: int = 0
-    """Batches that were not written to disk and whose transitions were undone."""
+    """Batches of transitions that were undone, because they had not been written to disk."""
     refusals: Counter[Refusal] = field(default_factory=Counter)

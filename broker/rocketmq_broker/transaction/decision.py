@@ -1,4 +1,4 @@
-"""Decides what to do when a producer ends a transaction, and when a transaction's check is due. The caller executes it.
+"""Decides what to do when a producer ends a transaction, and when a transaction's check is due. The caller executes the decision.
 
 The first decision about a transaction counts, and later ones are refused with a reason. RocketMQ's EndTransactionProcessor
 executes every decision.
@@ -40,7 +40,7 @@ class Refusal(Enum):
     ALREADY_ROLLED_BACK = "already_rolled_back"
     ALREADY_DISCARDED = "already_discarded"
     ALREADY_DECIDED = "already_decided"
-    """Decided, but so long ago that the broker no longer keeps the outcome."""
+    """The transaction was decided so long ago that the broker no longer keeps the outcome."""
 
 
 class EndRequest(NamedTuple):
@@ -148,12 +148,12 @@ class CheckAction(Enum):
 
 
 class GroupState(NamedTuple):
-    """Whether the producer group of a transaction can take a check now."""
+    """Describes whether the producer group of a transaction can take a check now."""
 
     is_online: bool
     """True if the group has a member."""
     can_be_asked: bool
-    """True if a member reads its messages, and has no unanswered check of the transaction and not too many of others."""
+    """True if a member reads its messages, has no unanswered check of the transaction, and is below the limit of checks."""
     owes_answer: bool
     """True if a member has an unanswered check of the transaction that is not overdue."""
 
@@ -161,10 +161,10 @@ class GroupState(NamedTuple):
 def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, group: GroupState) -> CheckAction:
     """Decides what to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
-    A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval. Unlike in
-    RocketMQ, a check is counted only if a producer could get it. Before a transaction is discarded for its age, its group is
-    checked once if it is online; RocketMQ does not check then. `now_ms` must be a reliable time (ExpiryClock), because a
-    discard cannot be undone.
+    A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval.
+    Unlike in RocketMQ, a check is counted only if a producer could get it. Before a transaction is discarded for its age,
+    its group is checked once if it is online; RocketMQ omits this check. `now_ms` must be a reliable time (ExpiryClock),
+    because a discard cannot be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online

@@ -17,7 +17,7 @@ class DueTimes:
     """The due times of the pending transactions. The heap may contain stale times, which are skipped."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
-        """`pending` has the transactions by commit log offset. The caller may change it at any time."""
+        """`pending` has the transactions, keyed by commit log offset. The caller may change it at any time."""
         self._pending = pending
         self._check_interval_ms = check_interval_ms
         self._heap: list[tuple[int, int]] = []
@@ -47,7 +47,7 @@ class DueTimes:
             self._drop_stale()
 
     def take_due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
-        """Returns at most `limit` transactions that are due, and reschedules each one by the check interval."""
+        """Returns at most `limit` transactions that are due, and postpones the due time of each by the check interval."""
         taken: list[PendingTransaction] = []
         while self._heap and self._heap[0][0] <= now_ms and len(taken) < limit:
             due_ms, offset = heappop(self._heap)
@@ -63,7 +63,7 @@ class DueTimes:
         self.add(transaction)
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Rebuilds the heap after a step of the clock. The due times of the transactions must be adjusted already."""
+        """Rebuilds the heap after a step of the clock. The due times of the transactions must already be adjusted."""
         self._watched_until_ms += step_ms
         self._drop_stale()
 

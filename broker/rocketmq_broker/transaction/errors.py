@@ -1,4 +1,4 @@
-"""The errors of transactional messages."""
+"""Exceptions about transactional messages."""
 
 from rocketmq_broker.message.errors import IllegalMessage
 

@@ -1,7 +1,7 @@
-"""Finds transactions that are decided although their op message is missing: their committed or discarded message is stored.
+"""Finds transactions that are decided although their op message is missing, because their committed or discarded message exists.
 
-A broker may stop between a committed message and its op message. After the restart, the message must not be delivered again.
-But wrong evidence would close an undecided transaction, so only fields that no client can set are evidence:
+A broker may stop between a committed message and its op message. After the restart, the message must not be delivered
+again. But wrong evidence would close an undecided transaction, so only fields that no client can set are evidence:
 
 - A committed message has the offset of its half message in preparedTransactionOffset, which no request can set.
 - A discarded message is in TRANS_CHECK_MAX_TIME_TOPIC, to which no client can send. This broker also sets
@@ -38,7 +38,7 @@ class Evidence:
                 self._by_offset[commit_log_offset] = recovered
             self._by_identity.setdefault(recovered.identity, []).append(recovered)
         self.states: dict[int, State] = {}
-        """The final states of the transactions with evidence, by their commit log offset."""
+        """The final states of the transactions with evidence, keyed by commit log offset."""
 
     def consider(self, data: bytes) -> None:
         """Examines a record of any topic. Ignores damaged records."""
@@ -75,7 +75,7 @@ class Evidence:
         return None
 
     def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
-        """Returns the transaction of a copy that is older than those that recovery has read."""
+        """Returns the transaction of a copy that is older than those that recovery has read, or None."""
         half = self._half_at(commit_log_offset)
         if half is None or half.topic != HALF_TOPIC:
             return None

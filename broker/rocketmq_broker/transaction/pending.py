@@ -55,7 +55,10 @@ class PendingTransactions:
     """All pending transactions of a broker, in the order of the half queue."""
 
     def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
-        """`next_queue_offset` is the end of the half queue. `op_window` has the op messages after its consumer offset."""
+        """`next_queue_offset` is the end of the half queue.
+
+        `op_window` has the op messages after the op queue's consumer offset.
+        """
         self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
         self._next_queue_offset = next_queue_offset
         self._op_window = op_window or OpWindow()
@@ -115,7 +118,7 @@ class PendingTransactions:
         self.ended.forget_oldest()
 
     def take_back(self, position: int) -> None:
-        """Undoes the transitions whose records, at or after that commit log offset, were lost."""
+        """Undoes the transitions that have lost a record, because all records at or after that commit log offset were lost."""
         unconfirmed = self._unconfirmed
         is_order_lost = False
         while unconfirmed and unconfirmed[-1].commit_log_offset >= position:
@@ -156,7 +159,7 @@ class PendingTransactions:
         return self._next_queue_offset - transaction.stored_queue_offset
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """Returns the first commit log offset that is needed by transactions begun after a time, or None."""
+        """Returns the first commit log offset that is required by transactions that began after `begun_after_ms`, or None."""
         return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
 
     def advance_offsets(self) -> TransactionOffsets:
@@ -176,7 +179,7 @@ class PendingTransactions:
 
 
 class EndedTransactions:
-    """The states of the most recently ended transactions, by the commit log offset of their half message.
+    """The states of the most recently ended transactions, keyed by the commit log offset of their half message.
 
     They provide the reason when a late decision is refused.
     """
@@ -198,7 +201,7 @@ class EndedTransactions:
         self._older.pop(commit_log_offset, None)
 
     def forget_oldest(self) -> None:
-        """Limits the memory: drops the older half when the newer half is full."""
+        """Limits the memory by dropping the older half of the entries when the newer half is full."""
         if len(self._newer) > REMEMBERED:
             self._older, self._newer = self._newer, {}
 

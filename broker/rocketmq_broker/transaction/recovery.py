@@ -80,10 +80,10 @@ class TransactionRecovery:
         check_counts: Mapping[int, int] | None = None,
         is_doubted: Callable[[int], bool] = lambda commit_log_offset: False,
     ) -> None:
-        """`op_offset` is the consumer offset of the op queue. `check_counts` has saved check counts by commit log offset.
+        """`op_offset` is the consumer offset of the op queue. `check_counts` has saved check counts, keyed by commit log offset.
 
-        `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op message
-        does not decide a transaction.
+        `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op
+        message does not decide a transaction.
         """
         self._policy = policy
         self._now_ms = now_ms

@@ -32,7 +32,7 @@ from rocketmq_broker.transaction.messages.half_message import (
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 
 FIRST_OF_ALL: Final = -1
-"""preparedTransactionOffset of a copy whose first half message has offset 0, because 0 means that there is none."""
+"""The preparedTransactionOffset of a copy if the first half message has offset 0, because the value 0 means no half message."""
 
 _DELAY = props.beginning(props.DELAY_TIME_LEVEL)
 
@@ -74,7 +74,7 @@ def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group:
 
 
 def committed(half: HalfMessage | InnerMessage, transaction: PendingTransaction) -> InnerMessage:
-    """Returns the message for consumers."""
+    """Returns the committed message, which is delivered to consumers."""
     checks = transaction.checks
     return InnerMessage(
         transaction.topic,

@@ -1,1 +1,1 @@
-"""Check-backs: when they are due, their number, their message, and the checks in flight."""
+"""Check-backs: their due times, counts and messages, and the checks in flight."""

@@ -13,7 +13,7 @@ from typing import Final
 MAX_CHECK_BACKS: Final = 10_000
 """Maximum number of check-backs kept for all transactions (about 4 MB). Recording one takes 3 µs."""
 MAX_FAILURE_LENGTH: Final = 300
-"""Maximum number of characters kept of a failure. Failures take at most about 4 MB more."""
+"""Maximum number of characters of an error text that are kept. All error texts together take at most about 4 MB more."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class CheckBack:
     """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). None until the producer answers."""
     answered_ms: int | None = None
     failure: str | None = None
-    """The reason for UNKNOWN that the client sent: its listener's exception."""
+    """The text of the listener's exception that the client sent with UNKNOWN, or None."""
 
 
 class CheckBacks:

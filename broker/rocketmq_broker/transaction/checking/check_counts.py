@@ -2,8 +2,8 @@
 
     {"checks": {"COMMIT LOG OFFSET": CHECKS, ...}}
 
-It counts only checks that were answered or timed out, because the answer to a check in flight is lost when the broker stops.
-If the file is lost, transactions are checked a few more times than configured.
+The file counts only checks that were answered or timed out, because the answer to a check in flight is lost when the broker
+stops. If the file is lost, transactions are checked a few more times than configured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ FILE_NAME = "transactionCheckTimes.json"
 
 
 def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered: Mapping[int, int]) -> dict[str, Any]:
-    """Returns the file's content. `unanswered` has the number of open checks by commit log offset (ChecksInFlight)."""
+    """Returns the file's content.
+
+    `unanswered` has the numbers of unanswered checks, keyed by commit log offset (ChecksInFlight).
+    """
     counts = {
         transaction.commit_log_offset: transaction.checks - unanswered.get(transaction.commit_log_offset, 0)
         for transaction in transactions
@@ -27,7 +30,7 @@ def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered:
 
 
 def check_counts_from_json(content: Any) -> dict[int, int]:
-    """Returns the number of checks by commit log offset. Empty if the content is malformed."""
+    """Returns the numbers of checks, keyed by commit log offset. Returns an empty dict if the content is malformed."""
     try:
         return {int(offset): int(checks) for offset, checks in content["checks"].items()}
     except (ValueError, TypeError, KeyError, AttributeError):

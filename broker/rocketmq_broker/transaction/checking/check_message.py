@@ -9,9 +9,10 @@ from rocketmq_broker.transaction.transitions import with_check_times
 
 
 def check_message(half: HalfMessage, transaction: PendingTransaction, number: int) -> bytes:
-    """Returns the record for check number `number`, starting at 1. Its offsets are those that the decision must contain.
+    """Returns the record for check number `number`, starting at 1.
 
-    Raises NotAHalfMessage if the half message has no valid destination.
+    The producer's decision must contain the offsets of this record. Raises NotAHalfMessage if the half message has no valid
+    destination.
     """
     topic, queue_id = half.destination()
     return record.encode_record(

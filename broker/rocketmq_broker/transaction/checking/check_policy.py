@@ -22,14 +22,14 @@ class CheckPolicy:
     check_max: int = 15
     """transactionCheckMax: the number of checks after which the message is discarded."""
     file_reserved_ms: int = 72 * 3600 * 1000
-    """fileReservedTime: an older half message is discarded, whatever its number of checks."""
+    """fileReservedTime: the age at which a half message is discarded, regardless of its number of checks."""
     hold_back_max: int = 100_000
-    """A pending half message is put back at this distance from the newest half message, in half messages."""
+    """A pending half message is put back when it is this number of half messages behind the newest one."""
 
     def first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
         """Returns the time of the first check. CHECK_IMMUNITY_TIME_IN_SECONDS, if valid, replaces the timeout.
 
-        The first check is due when the message expires at the latest, however long the immunity time is.
+        The first check is due no later than the time at which the message expires, regardless of the immunity time.
         """
         wait_ms = self.transaction_timeout_ms
         if encoded_properties.find(_IMMUNITY) >= 0:

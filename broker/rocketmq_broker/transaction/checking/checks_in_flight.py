@@ -1,12 +1,12 @@
-"""Tracks unanswered check-backs by producer, to select producers for further checks and to detect lost answers.
+"""Tracks the unanswered check-backs of each producer, to select producers for further checks and to detect lost answers.
 
-Each check counts towards the limit of its message. So no check is sent to a producer that has not answered the previous check
-of the transaction, and checks that a disconnected producer left unanswered are uncounted. Apache's client queues up to 2,000
-checks and silently drops the rest.
+Each check counts towards the limit of its message. Therefore no check is sent to a producer that has not answered the
+previous check of the transaction, and the unanswered checks of a disconnected producer are no longer counted. Apache's
+client queues up to 2,000 checks and silently drops the rest.
 
 An unanswered check is repeated after a while, and again after twice that time, because its answer may be lost. A repetition
-has the number of its check and is not counted. A producer that has not answered any check since it was asked may hang, so only
-its oldest check is repeated.
+has the same number as the first check and is not counted. A producer that has not answered any check since it was asked may
+hang, so only its oldest check is repeated.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ChecksInFlight(Generic[Producer]):
         heapify(self._repetitions)
 
     def may_ask(self, producer: Producer, commit_log_offset: int) -> bool:
-        """Returns True if the producer has no unanswered check of the transaction, and not too many of others."""
+        """Returns True if the producer has no unanswered check of the transaction, and is below the limit of checks."""
         owed = self._owed.get(producer)
         if owed is None:
             return True
@@ -120,7 +120,10 @@ class ChecksInFlight(Generic[Producer]):
         return None
 
     def take_repetitions(self, now_ms: int, limit: int) -> Iterator[tuple[Producer, int]]:
-        """Yields at most `limit` producers and transactions whose check is due again, and schedules the next repetition."""
+        """Yields pairs of a producer and a transaction for which a check is due again, at most `limit`.
+
+        Schedules the next repetition of each of these checks.
+        """
         for _ in range(limit):
             if not self._repetitions or self._repetitions[0][0] > now_ms:
                 return
@@ -173,12 +176,12 @@ class ChecksInFlight(Generic[Producer]):
         return min(since, default=None)
 
     def is_silent(self, producer: Producer) -> bool:
-        """Returns True if a check of the producer timed out and it has answered no check since."""
+        """Returns True if a check of the producer has timed out and it has not answered any check since then."""
         owed = self._owed.get(producer)
         return owed is not None and bool(owed.overdue)
 
     def departed(self, producer: Producer) -> Mapping[int, int]:
-        """Removes a disconnected producer. Returns the number of its unanswered checks by transaction."""
+        """Removes a disconnected producer. Returns the number of its unanswered checks for each transaction."""
         owed = self._owed.pop(producer, None)
         if owed is None:
             return {}
@@ -186,7 +189,7 @@ class ChecksInFlight(Generic[Producer]):
         return _unanswered([owed])
 
     def unanswered(self) -> Mapping[int, int]:
-        """Returns the number of unanswered checks by transaction."""
+        """Returns the number of unanswered checks for each transaction."""
         return _unanswered(self._owed.values())
 
     def unanswered_about(self, commit_log_offset: int) -> int:

@@ -16,7 +16,7 @@ HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
 DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 RESUMED_FROM: Final = "RESUMED_FROM"
-"""The property of a resumed message with the offset of the discarded message. RocketMQ has no such property."""
+"""The property of a resumed message that contains the offset of the discarded message. RocketMQ has no such property."""
 
 
 class HalfMessage:

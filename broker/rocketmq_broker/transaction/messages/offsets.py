@@ -22,7 +22,7 @@ class TransactionOffsets(NamedTuple):
 
 
 class OpWindow:
-    """The half queue offsets of the op messages at and after the op offset, in 8 bytes each."""
+    """Keeps one half queue offset for each op message at or after the op queue's offset, in 8 bytes each."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -54,9 +54,9 @@ class OpWindow:
             self._first -= 1
 
     def advance(self, half_queue_offset: int) -> int:
-        """Returns the queue offset of the first op message that refers to a half message at or after an offset.
+        """Returns the queue offset of the first op message that refers to a half message at or after `half_queue_offset`.
 
-        Drops the op messages before it.
+        Drops all op messages before it.
         """
         named, passed = self._named, self._passed
         while passed < len(named) and named[passed] < half_queue_offset:

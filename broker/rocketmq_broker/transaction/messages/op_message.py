@@ -23,7 +23,7 @@ REASON: Final = "REASON"
 OUTCOME: Final = "OUTCOME"
 """The property with the state in which the transaction ended, set together with the reason."""
 GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
-"""The key of all op messages with a reason, by which the index finds them. Their other key is the half queue offset."""
+"""The key of all op messages with a reason, with which they are found in the index. Their other key is the half queue offset."""
 
 
 def op_message(half_queue_offset: int, now_ms: int, store_host: bytes, state: State | None, reason: str | None) -> InnerMessage:
