@@ -1,11 +1,11 @@
-"""Which modules of the broker a compiled build compiles with mypyc; all others stay Python. This is the one place that says so.
+"""Lists the modules of the broker that a compiled build compiles with mypyc. All other modules stay interpreted.
 
-A module belongs here if each message passes it. tests/unit/test_compiled_modules.py checks what may not be compiled:
+A module belongs here if every message passes through it. tests/unit/test_compiled_modules.py fails if the list contains:
 
-- a module that defines a msgspec.Struct: compiled, it would take from peers what its annotations do not allow;
-- a module that has coroutines: asyncio crashes the interpreter when it formats a future of a compiled one;
-- a class that an interpreted class inherits from: a compiled class forbids that;
-- what users call with values of any type, and `rocketmq_broker.store.flush_helper`, which runs as a script.
+- a module that defines a msgspec.Struct, because a compiled Struct would accept values that its annotations forbid;
+- a module that has coroutines, because asyncio crashes the interpreter when it formats a future of a compiled coroutine;
+- a module with a class that an interpreted class inherits from, because a compiled class forbids that;
+- a module that users call with values of any type, or `rocketmq_broker.store.flush_helper`, which runs as a script.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 
 COMPILED_VARIABLE = "ROCKETMQ_BROKER_COMPILED"
-"""The environment's variable that asks for a compiled build with 1."""
+"""The environment variable that requests a compiled build when it is set to 1."""
 
 COMPILED_MODULES = (
     "rocketmq_broker.message.ids",
@@ -84,10 +84,10 @@ COMPILED_MODULES = (
 
 
 def is_compiled_build() -> bool:
-    """Whether the build that runs is to compile."""
+    """Returns True if the current build must compile the modules."""
     return os.environ.get(COMPILED_VARIABLE) == "1"
 
 
 def compiled_paths() -> list[str]:
-    """The compiled modules as paths below the folder that holds `rocketmq_broker`."""
+    """Returns the paths of the compiled modules, relative to the folder that contains `rocketmq_broker`."""
     return [f"{module.replace('.', '/')}.py" for module in COMPILED_MODULES]

@@ -1,4 +1,7 @@
-"""Builds sdist and wheel with setuptools; with ROCKETMQ_BROKER_COMPILED=1 the hot modules of the wheel are compiled by mypyc."""
+"""Builds the sdist and the wheel with setuptools.
+
+With ROCKETMQ_BROKER_COMPILED=1, mypyc compiles the hot modules of the wheel.
+"""
 
 from collections.abc import Mapping
 
@@ -24,13 +27,13 @@ __all__ = [
 ]
 
 COMPILER = ["mypy>=2.4,<3", "msgspec", "types-pyyaml"]
-"""mypyc, which comes with mypy, and what it has to know of the libraries that the compiled modules use."""
+"""A compiled build requires mypy, which contains mypyc, and the typed libraries that the compiled modules use."""
 
 prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
 prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel
 
 
 def get_requires_for_build_wheel(config_settings: Mapping[str, str] | None = None) -> list[str]:
-    """What has to be installed to build a wheel (PEP 517)."""
+    """Returns the packages that must be installed to build a wheel (PEP 517)."""
     compiler = COMPILER if is_compiled_build() else []
     return [*build_meta.get_requires_for_build_wheel(config_settings), *compiler]

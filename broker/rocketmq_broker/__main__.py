@@ -32,7 +32,7 @@ from rocketmq_broker.world import current_world
 CANNOT_START = 1
 CANNOT_GO_ON = 3
 STORE_CLEANER_LOGGER = "rocketmq_broker.server.durability.store_cleaner"
-"""The logger of deleted files, whose INFO lines are printed. Other loggers print WARNING and above."""
+"""The logger that reports deleted files. Its INFO lines are printed; other loggers print WARNING and above."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -116,7 +116,10 @@ def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controll
 
 
 def _allow_many_connections() -> None:
-    """Raises the limit of open files to the maximum, because the usual limit of 1024 also limits connections."""
+    """Raises the limit on open files to the allowed maximum.
+
+    The usual limit of 1024 would also limit the number of connections.
+    """
     _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 

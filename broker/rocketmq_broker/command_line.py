@@ -1,4 +1,7 @@
-"""Command lines of long-running processes. They use argparse, which takes 0.5 MB of memory; Typer with pydantic takes 10 MB."""
+"""Parses the command lines of long-running processes.
+
+Uses argparse, which takes 0.5 MB of memory; Typer with pydantic takes 10 MB.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,14 @@ class CommandLine(argparse.ArgumentParser):
 
 
 def port_number(text: str) -> int:
-    """Parses a port number. Raises argparse.ArgumentTypeError."""
+    """Parses a port number from 0 to 65535. Raises argparse.ArgumentTypeError if the text is invalid."""
     if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_HIGHEST_PORT)) and int(text) <= _HIGHEST_PORT):
         raise argparse.ArgumentTypeError(f"port must be between 0 and {_HIGHEST_PORT}, not {text}")
     return int(text)
 
 
 def count(text: str) -> int:
-    """Parses an integer. Raises argparse.ArgumentTypeError."""
+    """Parses an integer. Raises argparse.ArgumentTypeError if the text is invalid."""
     try:
         return int(text)
     except ValueError:

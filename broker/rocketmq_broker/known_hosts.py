@@ -1,8 +1,8 @@
 """Protects HTTP servers against requests that a page of another site makes a browser send.
 
-A browser sends requests to a loopback address for any page. There are two attacks:
+Any page can make a browser send requests to a loopback address. There are two attacks:
 
-- A page posts a form, which needs no permission unless the body is JSON. The headers Origin and Sec-Fetch-Site reveal it.
+- A page posts a form, which the browser allows unless the body is JSON. The headers Origin and Sec-Fetch-Site reveal it.
 - The page's host name resolves to 127.0.0.1 (DNS rebinding), so the browser sees one origin. The Host header reveals it.
 """
 
@@ -17,7 +17,7 @@ _FROM_OUTSIDE: Final = ("cross-site", "same-site")
 
 @dataclass(frozen=True, slots=True)
 class HostRefusal:
-    """The HTTP status and the message with which a request is refused."""
+    """The HTTP status and the error message with which a request is refused."""
 
     status: int
     detail: str
@@ -54,7 +54,7 @@ class KnownHosts:
         return is_address(name) and not is_loopback(self.bound_host)
 
     def _is_own(self, origin: str, host: str | None) -> bool:
-        """Returns True if the origin has the same host and port as the request, or a configured name, as behind a proxy."""
+        """Returns True if the origin is the request's own host and port, or a configured name, for example behind a proxy."""
         scheme, _, place = origin.lower().partition("://")
         return scheme in ("http", "https") and (place == (host or "").lower() or host_of(place) in self.names)
 
@@ -84,7 +84,7 @@ def is_loopback(name: str) -> bool:
 
 
 def is_address(name: str) -> bool:
-    """Returns True if the text is an IP address without brackets."""
+    """Returns True if the string is an IP address without brackets."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

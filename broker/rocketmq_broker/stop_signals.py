@@ -1,4 +1,7 @@
-"""Handles SIGTERM and SIGINT while a program starts, and Ctrl-C while a command runs. Imports take most of a start."""
+"""Handles SIGTERM and SIGINT during start-up, and Ctrl-C while a command runs.
+
+Install the handlers before other imports, because imports take most of the start-up time.
+"""
 
 import os
 import signal
@@ -8,7 +11,7 @@ from types import FrameType, TracebackType
 # Import nothing else here: before `exit_at_once_on_stop_signals` is called, a signal ends the program with a traceback.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 INTERRUPTED = 130
-"""The exit status of a program that Ctrl-C ended."""
+"""The exit status of a program that was ended by Ctrl-C."""
 
 
 def exit_at_once_on_stop_signals() -> None:
@@ -40,7 +43,7 @@ class until_interrupted:
 
 
 def _is_silent_exit(error: BaseException | None) -> bool:
-    """Returns True for Typer's exit, which Typer raises from the KeyboardInterrupt."""
+    """Returns True for the exit that Typer raises from a KeyboardInterrupt."""
     exits = error.__context__ if isinstance(error, SystemExit) else None
     return exits is not None and isinstance(exits.__cause__, KeyboardInterrupt)
 

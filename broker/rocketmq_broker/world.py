@@ -1,11 +1,11 @@
 """The sources of everything that differs between two runs: time, random numbers, process id and addresses.
 
-Broker, name server, clients and services read the clock, random numbers and the process id only from here. Broker and clients
-also use the event loop's time (`loop.time()`, `call_later`, `asyncio.sleep`). A test can replace these sources, so that a run
-can be repeated byte for byte. Files (`rocketmq_broker.store.files.FileSystem`) and connections
-(`rocketmq_broker.remoting.network.Network`) have interfaces of their own.
+Broker, name server, clients and services read the clock, random numbers and the process id only from here. Broker and
+clients also use the event loop's time (`loop.time()`, `call_later`, `asyncio.sleep`). A test can replace these sources, so
+that a run can be repeated byte for byte. Files (`rocketmq_broker.store.files.FileSystem`) and connections
+(`rocketmq_broker.remoting.network.Network`) have their own interfaces.
 
-Only the objects that a program creates first call `current_world()`. They pass on what other objects need.
+Only the objects that a program creates first call `current_world()`. They pass the required sources on to other objects.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def address_of_this_machine() -> str:
 
 
 class Watch(Protocol):
-    """Tracks threads that work for an event loop, and lets them wait by the event loop's clock."""
+    """Tracks threads that work for an event loop. It makes their waits follow the event loop's clock."""
 
     def work_begins(self) -> None:
         """Called on the event loop when a thread starts work for it."""
@@ -71,12 +71,14 @@ class World:
     watch: Watch | None = None
     """Tracks the threads in which listeners run, or None."""
     run_function: RunFunction | None = None
-    """Runs a listener that is a plain function in a world without threads. None if listeners run in threads."""
+    """Runs a listener that is a plain function in a simulated world without threads. None if listeners run in threads."""
     acquire: Callable[[Callable[[], bool], float], bool] | None = None
-    """Waits in a world without threads until the function, which tries to acquire a lock, returns True, with a timeout in
-    seconds. None if locks can block."""
+    """Calls a function that tries to acquire a lock until it returns True, or until a timeout in seconds.
+
+    Used in a simulated world without threads. None if locks can block.
+    """
     run_coroutine: RunCoroutine | None = None
-    """Runs a coroutine on the only event loop of a world without threads. None if event loops run in their own threads."""
+    """Runs a coroutine on the only event loop of a simulated world. None if event loops run in their own threads."""
 
     def wall_ms(self) -> int:
         """Returns milliseconds since the epoch."""
@@ -95,7 +97,7 @@ _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
 
 
 def current_world() -> World:
-    """Returns the caller's world: the one of the enclosing `in_world`, or the real one. Tasks and timers inherit it."""
+    """Returns the caller's world, which is that of the enclosing `in_world` or else the real one. Tasks and timers inherit it."""
     return _current.get()
 
 
