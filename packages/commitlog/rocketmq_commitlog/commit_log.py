@@ -1,6 +1,6 @@
 """Reads RocketMQ's commit log from its segment files (RocketMQ's MappedFileQueue and CommitLog).
 
-A segment is a file named by the commit log offset of its first byte, in 20 digits. No record crosses the end of a segment.
+The name of a segment file is the commit log offset of its first byte, in 20 digits. No record crosses the end of a segment.
 Bytes that look like a record are not sufficient evidence, because a client can put whole records with the right commit log
 offsets into a body. A record is therefore accepted only at the start of a segment, after another record, or where a consume
 queue points to. Ranges start at such positions, and reading continues there after damage.
@@ -43,7 +43,7 @@ MAX_KEYS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The records of one segment whose positions in the file are in `start <= position < end`.
+    """Records of one segment, at positions `start <= position < end` in its file.
 
     A record or the segment starts at `start`. At `end` a record starts or the written bytes end.
     """
@@ -58,7 +58,7 @@ class LogRange:
 
 
 class LogRecord(NamedTuple):
-    """The fields of a record that are used here, with texts as bytes. A tuple, because logs have many millions of records."""
+    """The fields of a record that are used here. Strings are bytes. It is a tuple, because logs have many millions of records."""
 
     size: int
     commit_log_offset: int
@@ -80,7 +80,7 @@ class Damage:
     commit_log_offset: int
     size: int
     keys: tuple[str, ...] = ()
-    """The keys of messages that can still be read in it, because a damaged message may not be lost."""
+    """Keys that can still be read in the damaged bytes. They identify messages that may be affected."""
     is_gap: bool = False
     """True if the bytes do not exist, because a file is missing or too short."""
     whole_again_ms: int | None = field(default=None, compare=False)
@@ -99,9 +99,9 @@ def segments(store: Path) -> list[Path]:
 def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0) -> list[LogRange]:
     """Returns ranges that cover every record of the log once, starting at a commit log offset. Raises UnreadableStore.
 
-    Each range has at least `range_bytes`, and ends where a consume queue points to a record. The first range may start before
-    `from_offset`. Damage after a record belongs to the record's range, so a reader continues by passing the offset of the last
-    record that it has read, and reads this record again.
+    Each range has at least `range_bytes`, and ends where a consume queue points to a record. The first range may start
+    before `from_offset`. Damage after a record belongs to the record's range. To continue reading, pass the offset of the
+    last record that was read. That record is then read again.
     """
     until, units = known_end(store), QueueUnits(store)
     begun = _without_those_ahead(segments(store))
@@ -115,7 +115,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0)
 
 
 def _without_those_ahead(paths: list[Path]) -> list[Path]:
-    """Returns the segments without unwritten ones at the end, which brokers create before they are needed."""
+    """Returns the segments without unwritten ones at the end, which brokers create in advance."""
     begun = len(paths)
     while begun > 1 and not _head_of(paths[begun - 1]).strip(b"\0"):
         begun -= 1
@@ -183,7 +183,10 @@ def regular_only(path: str, flags: int) -> int:
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
-    """Maps the bytes of a segment without the hole at its end, which may be most of the file. Raises UnreadableStore."""
+    """Maps the bytes of a segment without the unwritten hole at its end, which may be most of the file.
+
+    Raises UnreadableStore.
+    """
     try:
         with open(path, "rb", opener=regular_only) as file:
             length = _end_of_data(file.fileno())
@@ -293,7 +296,7 @@ def keys_in(damaged: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A possible record, whose lengths agree with its size. Its checksum is not verified."""
+    """A possible record. Its lengths agree with its size, but its checksum is not verified."""
 
     position: int
     size: int
@@ -410,8 +413,9 @@ def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, unt
 def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int) -> bool:
     """Returns True if an intact record seems to start at or after `position`.
 
-    A client can write a body full of overlapping possible records, whose checksums would take quadratic time. If they have more
-    than twice as many bytes as the data, the function returns True without further checks.
+    A client can write a body full of overlapping possible records, and verifying all their checksums would take quadratic
+    time. If the possible records together have more than twice as many bytes as the data, returns True without further
+    checks.
     """
     unchecked = 2 * (len(data) - position)
     for begins in _magic_codes(data, position, len(data)):

@@ -1,4 +1,4 @@
-"""The error of reading a commit log."""
+"""The exception for a commit log that cannot be read."""
 
 
 class UnreadableStore(Exception):

@@ -19,13 +19,13 @@ from typing import Final
 
 _UNIT: Final = struct.Struct(">qiq")
 _BLANK_SIZE: Final = 0x7FFFFFFF
-"""The size in a unit without a message."""
+"""The size field of a unit that has no message."""
 _FILE_NAME: Final = re.compile(r"[0-9]{20}")
 _MAX_QUEUES: Final = 1_000
-"""The number of queues, most recently written first, that are read to find the end of the log."""
+"""Maximum number of queues that are read to find the end of the log. The most recently written queues are read first."""
 
 _MAX_QUEUE_OFFSET: Final = (1 << 62) // _UNIT.size
-"""Damaged bytes may contain a larger queue offset, which could exceed the maximum file position."""
+"""The maximum valid queue offset. Damaged bytes may contain a larger one, which could exceed the maximum file position."""
 
 Files = list[tuple[int, Path]]
 """The files of a queue in order, each with the position of its first byte in the queue."""

@@ -14,7 +14,7 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 
 class RecordKind(StrEnum):
-    """The kind of a record or damaged stretch, by its role in transactions."""
+    """The kind of a record or damaged stretch, according to its role in transactions."""
 
     HALF = "half"
     OP = "op"
@@ -36,11 +36,11 @@ _UNKNOWN_HOST: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A batch by columns: a tuple for each field of LogRecord. Most fields of a damaged stretch are None."""
+    """A batch of records in columns, with a tuple for each field of LogRecord. Most fields of a damaged stretch are None."""
 
     fields: Sequence[tuple[Any, ...]]
     damaged: dict[int, Damage]
-    """Damaged stretches by position in the batch."""
+    """Damaged stretches, keyed by position in the batch."""
 
     @classmethod
     def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:

@@ -15,8 +15,8 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord, next_record, record
 def scan_bytes(segments: Mapping[int, bytes]) -> Iterator[LogRecord | Damage]:
     """Yields the records of all segments in order, and the damaged and missing stretches between them.
 
-    `segments` has the bytes of each segment by the commit log offset of its first byte. Bytes after the last record are not
-    damage.
+    `segments` maps the commit log offset of a segment's first byte to the bytes of the segment. Bytes after the last record
+    are not damage.
     """
     offsets = sorted(segments)
     while len(offsets) > 1 and not segments[offsets[-1]].strip(b"\0"):

@@ -59,7 +59,7 @@ class CommitLogSource(DataSource):
 
 
 class CommitLogReader(DataSourceReader):
-    """Plans the ranges on the driver, and reads one range in each task."""
+    """Splits the log into ranges on the driver, and reads one range in each task."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, from_offset: int = 0) -> None:
         """`range_bytes` is the minimum length of a range. Records before `from_offset` are not read."""

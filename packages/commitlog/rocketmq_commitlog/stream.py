@@ -59,7 +59,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._target = self._last(self._after, ReadAllAvailable(), None)
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, int]:
-        """Returns the offset of the next batch's last record, or `start` without new records. Raises UnreadableStore."""
+        """Returns the offset of the next batch's last record, or `start` if there are no new records. Raises UnreadableStore."""
         return {_OFFSET: self._last(int(start[_OFFSET]), limit, self._target)}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
@@ -78,7 +78,10 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         yield from record_batches(new, self._schema)
 
     def _last(self, after: int, limit: ReadLimit, target: int | None) -> int:
-        """Returns the offset of the last record of the batch after `after`. A batch has at least one record beyond any limit."""
+        """Returns the offset of the last record of the batch after `after`.
+
+        A batch has at least one record, even if that record exceeds the limit.
+        """
         last, rows, size = after, 0, 0
         for found in self._behind(after):
             rows, size = rows + 1, size + found.size
@@ -96,7 +99,10 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
 
 def read_limit(options: Mapping[str, str]) -> ReadLimit:
-    """Returns the limit of a batch by the options `maxRowsPerBatch` and `maxBytesPerBatch`. By default there is no limit."""
+    """Returns the limit that the options `maxRowsPerBatch` and `maxBytesPerBatch` set for a batch.
+
+    By default there is no limit.
+    """
     if "maxRowsPerBatch" in options:
         return ReadMaxRows(int(options["maxRowsPerBatch"]))
     if "maxBytesPerBatch" in options:
