@@ -64,11 +64,11 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         provider: Provider | None = None,
         context: ContextRepo | None = None,
     ) -> None:
-        """`group` is the producer group of the publishers. Each service needs its own, because members answer check-backs.
+        """`group` is the producer group of the publishers. Use one group per service, because all members answer check-backs.
 
-        `namesrv_addr`, `credentials` and `tls` have the meaning and defaults of `rocketmq_broker.client.Producer`.
+        `namesrv_addr`, `credentials` and `tls` have the same meaning and defaults as in `rocketmq_broker.client.Producer`.
         `graceful_timeout` is the number of seconds for which `stop` waits for running handlers. The other parameters are
-        FastStream's.
+        those of FastStream's brokers.
         """
         self.group = group
         super().__init__(
@@ -174,7 +174,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         return sent
 
     async def request(self, *arguments: Any, **options: Any) -> Never:
-        """Raises FeatureNotSupportedException."""
+        """Raises FeatureNotSupportedException, because requests are not supported."""
         raise FeatureNotSupportedException(NO_REQUESTS)
 
 

@@ -48,7 +48,10 @@ class RocketMQHandlerConfig(SubscriberUsecaseConfig):
 
     @property
     def ack_policy(self) -> AckPolicy:
-        """Returns the subscriber's policy, or else the broker's. By default a message is redelivered if its handler raises."""
+        """Returns the subscriber's policy, or the broker's if the subscriber has none.
+
+        By default, a message is redelivered if its handler raises an exception.
+        """
         policy = self._outer_config.ack_policy if self._ack_policy is EMPTY else self._ack_policy
         return AckPolicy.NACK_ON_ERROR if policy is EMPTY else policy
 

@@ -58,7 +58,10 @@ class ReceivedMessage(StreamMessage[Message]):
         await super().ack()
 
     async def nack(self, delay_level: int = 0) -> None:
-        """Requests redelivery after this delay level. 0 leaves the delay to the broker, which increases it each time."""
+        """Requests redelivery after this delay level.
+
+        With 0, the broker chooses the delay and increases it with each redelivery.
+        """
         self._answer(ConsumeStatus.RECONSUME_LATER, delay_level)
         await super().nack()
 
@@ -126,7 +129,7 @@ class RocketMQCommand(PublishCommand):
 
     @classmethod
     def of(cls, command: PublishCommand) -> RocketMQCommand:
-        """Returns the command itself, or a RocketMQCommand with the same body and headers."""
+        """Converts a command to a RocketMQCommand with the same body and headers. Returns a RocketMQCommand unchanged."""
         if isinstance(command, RocketMQCommand):
             return command
         return cls(

@@ -1,4 +1,4 @@
-"""Encodes and sends the messages of a broker's publishers by one client."""
+"""Encodes the messages of a broker's publishers, and sends them with one client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def parse(delivery: RocketMQDelivery) -> ReceivedMessage:
 
 
 async def decode(message: StreamMessage[Any]) -> Any:
-    """Decodes the body by its content type. Without one, decodes JSON or returns the bytes."""
+    """Decodes the body according to its content type. If it has no content type, decodes JSON or returns the bytes."""
     return decode_message(message)
 
 
@@ -78,9 +78,9 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
         )
 
     async def request(self, cmd: RocketMQCommand) -> NoReturn:
-        """Raises FeatureNotSupportedException."""
+        """Raises FeatureNotSupportedException, because requests are not supported."""
         raise FeatureNotSupportedException(NO_REQUESTS)
 
     async def publish_batch(self, cmd: RocketMQCommand) -> NoReturn:
-        """Raises FeatureNotSupportedException."""
+        """Raises FeatureNotSupportedException, because batches are not supported."""
         raise FeatureNotSupportedException("faststream-rocketmq does not support batches: use rocketmq_broker.client.Producer")

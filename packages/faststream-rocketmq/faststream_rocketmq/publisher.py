@@ -26,11 +26,11 @@ class RocketMQPublisherSpecification(OnTopic, PublisherSpecification[Any, Any]):
 
     @property
     def name(self) -> str:
-        """Returns the title, or else a name made from the topic."""
+        """Returns the title, or a name derived from the topic if there is no title."""
         return self.config.title_ or f"{self.topic}:Publisher"
 
     def get_schema(self) -> dict[str, PublisherSpec]:
-        """Returns the channel by its name."""
+        """Returns the channel, keyed by its name."""
         message = SpecifiedMessage(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads(), "Publisher"))
         operation = Operation(message=message, bindings=None)
         return {
@@ -57,7 +57,7 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
     ) -> SendResult:
-        """Sends one message, and returns once the broker has stored it. Raises ClientError as `Producer.send` does."""
+        """Sends one message, and returns once the broker has stored it. Raises the same errors as `Producer.send`."""
         command = RocketMQCommand(
             message, tags=tags, keys=keys, delay_time_level=delay_time_level, headers=headers, correlation_id=correlation_id
         )
@@ -75,15 +75,15 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
         return await self._basic_publish(command, producer=self._outer_config.producer, _extra_middlewares=middlewares)
 
     async def request(self, *arguments: Any, **options: Any) -> NoReturn:
-        """Raises FeatureNotSupportedException."""
+        """Raises FeatureNotSupportedException, because requests are not supported."""
         raise FeatureNotSupportedException(NO_REQUESTS)
 
 
 class TransactionalPublisher(RocketMQPublisher):
-    """Sends transactional messages: a half message, and COMMIT or ROLLBACK according to the local transaction.
+    """Sends transactional messages. Each is a half message, followed by COMMIT or ROLLBACK according to the local transaction.
 
-    `local_transaction` and `answers_check_backs` decorate the two handlers. They get the body in the annotated type, the
-    message, dependencies and the context, as handlers of subscribers do. Both return a LocalTransactionState. An exception
+    `local_transaction` and `answers_check_backs` decorate the two handlers. Like handlers of subscribers, they get the body
+    in the annotated type, the message, dependencies and the context. Both return a LocalTransactionState. An exception
     counts as UNKNOWN, so that the broker checks back.
     """
 
@@ -129,8 +129,8 @@ class TransactionalPublisher(RocketMQPublisher):
     ) -> TransactionSendResult:
         """Sends one transactional message. The result contains the `local_transaction_state`.
 
-        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not be stored;
-        the local transaction did not run then. Does not raise once the local transaction has run.
+        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not be
+        stored. In that case the local transaction did not run. Does not raise once the local transaction has run.
         """
         command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
         command.arg = arg

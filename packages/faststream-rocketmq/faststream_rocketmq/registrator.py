@@ -51,9 +51,9 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         """Subscribes a handler, as a member of the group, to the topic's messages with tags such as `*` or `a || b`.
 
         With `orderly`, each queue is consumed in order, and a failed message blocks the next ones. `consumer_options` are
-        settings of `rocketmq_broker.client.PushConsumer` such as `consume_from_where` or `max_reconsume_times`. By default a
-        message whose handler raises is redelivered later, and is moved to the dead letters after 16 redeliveries. With
-        AckPolicy.REJECT_ON_ERROR it is moved there at once.
+        settings of `rocketmq_broker.client.PushConsumer` such as `consume_from_where` or `max_reconsume_times`. By default,
+        a message is redelivered if its handler raises an exception, and is moved to the dead letters after 16 redeliveries.
+        With AckPolicy.REJECT_ON_ERROR it is moved there at once.
         """
         config = RocketMQSubscriberConfig(
             _outer_config=self._shared,
@@ -81,7 +81,10 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         schema: Any | None = None,
         include_in_schema: bool = True,
     ) -> RocketMQPublisher:
-        """Returns a publisher for the topic. It sends the results of handlers that it decorates, and messages by `publish`."""
+        """Returns a publisher for the topic.
+
+        It sends the results of handlers that it decorates, and messages passed to `publish`.
+        """
         publisher = RocketMQPublisher(
             *self._publisher_configs(topic, tags, headers, schema, title, description, include_in_schema)
         )

@@ -30,11 +30,11 @@ class RocketMQHandlerSpecification(OnTopic, SubscriberSpecification[Any, Any]):
 
     @property
     def channel_labels(self) -> list[str]:
-        """Returns the topic."""
+        """Returns the topic as the only label of the channel."""
         return [self.topic]
 
     def get_schema(self) -> dict[str, SubscriberSpec]:
-        """Returns the channel by its name."""
+        """Returns the channel, keyed by its name."""
         message = SpecifiedMessage(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads()))
         operation = Operation(message=message, bindings=None)
         return {self.name: SubscriberSpec(address=self.topic, description=self.description, operation=operation, bindings=None)}
@@ -69,11 +69,11 @@ class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
         return ()  # messages here never have reply_to
 
     async def get_one(self, *, timeout: float = 5) -> NoReturn:  # noqa: ASYNC109 (FastStream's own signature)
-        """Raises FeatureNotSupportedException."""
+        """Raises FeatureNotSupportedException, because single messages cannot be requested."""
         raise FeatureNotSupportedException(_NO_ASKING)
 
     def __aiter__(self) -> AsyncIterator[StreamMessage[RocketMQDelivery]]:
-        """Raises FeatureNotSupportedException."""
+        """Raises FeatureNotSupportedException, because iteration is not supported."""
         raise FeatureNotSupportedException(_NO_ASKING)
 
 
