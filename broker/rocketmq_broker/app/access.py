@@ -25,7 +25,7 @@ def guard(
     tasks: Tasks,
     clock: Callable[[], int],
 ) -> AccessControl | None:
-    """Adds access control to the dispatcher, and returns it; None if aclEnable=false.
+    """Adds access control to the dispatcher and returns it. Returns None if aclEnable=false.
 
     Raises StartError if the accounts cannot be read.
     """
@@ -44,7 +44,7 @@ def guard(
 
 
 def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | None:
-    """Returns the topics of the message at the offset, or None if there is no readable message."""
+    """Returns the topics of the message at this commit log offset, or None if no readable message is stored there."""
     try:
         message = decode_record(store.read(commit_log_offset))
     except UnreadableRecord:

@@ -53,11 +53,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _REPLIES_END_WITHIN_S: Final = 1.0
-"""The time limit for pending replies when the broker stops. Only requesters that hang exceed it."""
+"""The time limit, in seconds, for pending replies when the broker stops. Only requesters that hang exceed it."""
 
 
 class Broker:
-    """A broker. Includes a name server unless the settings contain the addresses of others."""
+    """A broker. Runs a name server in the same process unless the settings contain name server addresses."""
 
     def __init__(
         self,
@@ -68,10 +68,9 @@ class Broker:
         new_flushing: NewFlushing = Flusher,
         requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
     ) -> None:
-        """Time, randomness and host names come from `current_world()`. Its system time may change at any moment.
+        """Gets the time, random numbers and host names from `current_world()`. The system time may be changed at any moment.
 
-        Tests replace the disk (`files`, `new_flushing`), or insert a handler before the broker (`requests_to`,
-        which takes the broker's request handler).
+        Tests replace the disk (`files`, `new_flushing`), or wrap the broker's request handler (`requests_to`).
         """
         self._settings = settings
         self._world = world = current_world()
@@ -104,14 +103,14 @@ class Broker:
         self._metrics: MetricsServer | None = None
         self._proxy: GrpcProxy | None = None
         self.cannot_go_on = asyncio.Event()
-        """Set when the broker must end. The reason is logged.
+        """Set when the broker must stop. The reason is logged.
 
-        Either another broker may be using its store, or the disk has failed, and only a restart can find out what is on it.
+        Either another broker may be using the store, or the disk has failed and only a restart can determine what it contains.
         """
 
     @property
     def identity(self) -> BrokerIdentity:
-        """The broker's identity. Its port is valid after the start."""
+        """The broker's names and address. The port is valid once the broker has started."""
         return BrokerIdentity(
             cluster=self._settings.broker_cluster_name,
             name=self._settings.broker_name,
@@ -141,11 +140,14 @@ class Broker:
         return None if self._proxy is None else f"{_reachable(self._settings.bind_address)}:{self._proxy.port}"
 
     def next_expiry_ms(self) -> int | None:
-        """Returns when the next files expire, assuming no further messages, or None for never. Raises OSError."""
+        """Returns the time when the next files expire, in milliseconds since the epoch, if no more messages arrive.
+
+        Returns None if no files will expire. Raises OSError.
+        """
         return self._store.messages.expiry.next_due_ms(self._clock()) if self._store is not None else None
 
     async def start(self) -> None:
-        """Starts the broker, which serves requests on return. Raises StartError, and then stops everything."""
+        """Starts the broker. Returns once it serves requests. If the start fails, stops everything and raises StartError."""
         try:
             await self._start()
         except BaseException:
@@ -156,7 +158,7 @@ class Broker:
         """Stops accepting requests, responds to those in progress, and saves everything to disk.
 
         The order is essential: nothing is stored after the last flush, and no response is sent for anything that is not stored.
-        It also cleans up after a start that failed at any point.
+        Also cleans up after a failed start.
         """
         # Accept no new clients, and stop background work: no check-backs, no delayed delivery, no retention.
         self._ports.stop_listening()
@@ -258,7 +260,10 @@ class Broker:
         self._name_server = server
 
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
-        """Allows only admin accounts to change the name server's data. The name server listens before the accounts are read."""
+        """Raises RequestRefused unless an admin account sent the change of the name server's data.
+
+        Also raises it until the accounts have been read, because the name server starts before that.
+        """
         if self._access is None:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting; try again in a few seconds")
         self._access.check(connection, command)
@@ -267,7 +272,7 @@ class Broker:
         settings = self._settings
         if settings.metrics_exporter_type == "DISABLE":
             return
-        # Imported here because the Prometheus client costs memory and start-up time, which only its users should pay.
+        # Imported here, so that brokers without metrics save the memory and start-up time of the Prometheus client.
         from rocketmq_broker.app.metrics import start_metrics
 
         try:
@@ -279,7 +284,7 @@ class Broker:
     async def _start_proxy(self, serving: Serving) -> None:
         if self._settings.grpc_server_port < 0:
             return
-        # Imported here because the gRPC library costs memory and start-up time, which only its users should pay.
+        # Imported here, so that brokers without gRPC save the memory and start-up time of the gRPC library.
         from rocketmq_broker.app.proxy import start_proxy
 
         self._proxy = await start_proxy(

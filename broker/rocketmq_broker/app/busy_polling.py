@@ -1,4 +1,4 @@
-"""Decides whether the broker polls for a moment before it sleeps. Polling needs a processor besides those of the clients."""
+"""Decides how long the broker polls for events before it sleeps. Polling needs a processor that the clients do not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _ENOUGH_PROCESSORS: Final = 2
 
 
 def busy_poll_s(settings: BrokerSettings, processors: float) -> float:
-    """Returns how long the broker polls, in seconds: 0 with one processor, or with gRPC, whose threads need the interpreter."""
+    """Returns how long the broker polls, in seconds.
+
+    Returns 0 if there are too few processors, or if gRPC is enabled, because the threads of gRPC need the interpreter lock.
+    """
     if processors < _ENOUGH_PROCESSORS or settings.grpc_server_port >= 0:
         return 0.0
     return settings.busy_poll_micros / 1e6
@@ -26,7 +29,10 @@ def usable_processors(root: Path = Path("/")) -> float:
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Yields the quotas of this process. A container sees its own group as the root, or by its path on the host (cgroup v1)."""
+    """Yields the CPU quotas of this process, in processors.
+
+    Inside a container its control group is mounted either as the root, or under its path on the host (cgroup v1).
+    """
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:

@@ -2,4 +2,7 @@
 
 
 class StartError(Exception):
-    """The broker cannot start, for example because its store is damaged or a port is in use. The text is one line."""
+    """Raised if the broker cannot start, for example because its store is damaged or a port is in use.
+
+    The message is one line.
+    """

@@ -66,7 +66,7 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, 
             logger.warning("recovery: %s", table.complaint)
     if (topics.complaint is not None or not len(topics)) and (lost := topics.add_lost(messages.queues(), now_ms)):
         logger.warning("recovery: found topics without settings in the store, and created default settings: %s", ", ".join(lost))
-        with suppress(OSError):  # for example on a full disk; the next start finds them again
+        with suppress(OSError):  # for example if the disk is full; the next start then finds the topics again
             topics.persist()
     correct_consumer_offsets(consumer_offsets, messages)
     return OpenedStore(messages, topics, groups, consumer_offsets, delay_offsets)
@@ -75,7 +75,8 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, 
 def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -> None:
     """Resets offsets beyond the end of their queue to the end.
 
-    A power failure may destroy the end of the commit log (ASYNC_FLUSH) but not the offsets. Groups would then skip new messages.
+    A power failure may destroy the end of the commit log (ASYNC_FLUSH) but not the offsets. Without the reset, groups would then
+    skip new messages.
     Offsets of CID_RMQ_SYS_TRANS are not changed: if they are out of range, `recover_transactions` reads everything.
     """
     corrected = 0
@@ -98,7 +99,7 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:
-    """Returns the settings of the store."""
+    """Returns the store's configuration, which is derived from the broker's settings."""
     commit_log_path = settings.store_path_commit_log
     return StoreConfig(
         root=settings.store_root,

@@ -1,4 +1,4 @@
-"""The ports of one broker: listenPort, and the VIP channel on the port two below it."""
+"""Binds the ports of one broker: listenPort, and listenPort - 2 for the VIP channel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketmq_broker.server.clients.vip_channel import PORTS_BELOW_LISTEN_PORT, 
 
 _LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
 _ATTEMPTS: Final = 50
-"""The limit of attempts to find a free pair of ports. The first attempt nearly always succeeds."""
+"""The maximum number of attempts to find a free pair of ports. The first attempt nearly always succeeds."""
 _LISTEN_PORT: Final = "listenPort"
 _VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
 
@@ -35,7 +35,7 @@ class BrokerPorts:
         max_connections: int,
         steady_ns: Callable[[], int],
     ) -> None:
-        """With `listen_port` 0, uses any port that is free together with the port two below it.
+        """If `listen_port` is 0, chooses a free port such that the port two below it is free, too.
 
         Both ports share the certificate and the memory budget. `max_connections` applies to each of them.
         """

@@ -30,7 +30,10 @@ async def start_proxy(
     access: AccessControl | None,
     steady_ns: Callable[[], int],
 ) -> GrpcProxy:
-    """Starts the proxy, which serves RocketMQ 5's clients on return. `requests` handles broker requests. Raises StartError."""
+    """Starts the proxy, and returns once it serves RocketMQ 5's clients.
+
+    `requests` handles the requests that the proxy forwards to the broker. Raises StartError.
+    """
 
     def may_consume(caller: Caller, topic: str, group: str) -> None:
         assert access is not None

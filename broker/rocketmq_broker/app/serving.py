@@ -48,7 +48,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The parts that also do background work."""
+    """The parts of the broker that are needed after the start, for example for background work."""
 
     context: ServerContext
     registration: Registration
@@ -58,7 +58,7 @@ class Serving:
     transactions: Transactions
     parked: ParkedMessages
     replies: Tasks
-    """The tasks of pending replies."""
+    """Runs the tasks that push replies to their requesters."""
     cleaner: StoreCleaner
 
 
@@ -234,7 +234,7 @@ def _pulling(context: ServerContext, settings: BrokerSettings) -> PullProcessor:
 
 
 def _sending(context: ServerContext, settings: BrokerSettings, transactions: Transactions) -> Tasks:
-    """Builds the sending part. Returns the tasks of pending replies."""
+    """Builds the parts that store sent messages. Returns the tasks that push replies."""
     replies = Tasks()
     is_rejecting = settings.reject_transaction_message
     build_sending(

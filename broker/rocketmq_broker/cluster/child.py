@@ -26,9 +26,9 @@ class Child:
     """A process that is restarted under the same name when it ends. `run` keeps it running until `stop` is called."""
 
     def __init__(self, name: str, arguments: Sequence[str], report: Callable[[str, str], None], world: World) -> None:
-        """Does not start the process. `report` is called for each line with the name of its source and the text.
+        """Does not start the process yet.
 
-        The source is the name of a process or `cluster`.
+        `report` is called for each line of output with its source and its text. The source is the name of a process or `cluster`.
         """
         self.name = name
         self.address: str | None = None
@@ -36,7 +36,7 @@ class Child:
         self.ready = asyncio.Event()
         """Set when the process is ready for the first time."""
         self.died = asyncio.Event()
-        """Set when the process ends for the first time before `stop` is called."""
+        """Set when the process first ends without a call of `stop`."""
         self.is_given_up = False
         self._arguments = list(arguments)
         self._report = report
@@ -46,7 +46,10 @@ class Child:
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Keeps the process running until `stop` is called, or until it is given up."""
+        """Restarts the process each time it ends.
+
+        Returns after `stop` is called, or when the process must not be restarted.
+        """
         while not self._stopping.is_set():
             started_s = self._world.steady_s()
             status = await self._run_once()
@@ -64,7 +67,7 @@ class Child:
                     await self._stopping.wait()
 
     async def stop(self) -> None:
-        """Ends the process by SIGTERM, or by SIGKILL if it does not end within 10 s. `run` then returns."""
+        """Sends SIGTERM to the process, and SIGKILL if it has not ended after 10 s. `run` then returns."""
         self._stopping.set()
         process = self._process
         if process is None or process.returncode is not None:

@@ -1,4 +1,4 @@
-"""Copies topics and consumer groups to a broker that joins the cluster: without them no client would use its queues."""
+"""Copies topics and consumer groups to a broker that joins the cluster. Without them no client would use its queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.store.tables.topic_configs import TopicConfigs
 
 
 def copy_topics(new_store: Path, members: Iterable[Path], *, excluded: frozenset[str], now_ms: int) -> int:
-    """Copies the topics and groups of the stores `members` into `new_store`. Returns its number of topics.
+    """Copies the topics and groups of the stores `members` into `new_store`. Returns the number of topics in `new_store`.
 
     If several stores have a topic or group, the first one is copied. System topics, dead-letter topics and `excluded` are not
     copied. Raises DamagedStore if a table cannot be read, OSError if one cannot be written.

@@ -28,19 +28,22 @@ class DrainPace:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """The messages of a broker that would be unreachable without it."""
+    """Counts the messages that would be unreachable if the broker left the cluster."""
 
     pending: int = 0
-    """Transactions without a decision."""
+    """The number of transactions without a decision."""
     delayed: int = 0
     unconsumed: tuple[tuple[str, str, int], ...] = ()
-    """Topic, consumer group and number of messages. The group is empty for a topic that no group has consumed."""
+    """Tuples of topic, consumer group, and number of unconsumed messages.
+
+    The group is empty if no group has consumed the topic.
+    """
     parked: int = 0
-    """Dead letters and discarded messages that no one has treated."""
+    """The number of dead letters and discarded messages that no operator has handled."""
 
     @property
     def is_empty(self) -> bool:
-        """True if there are no such messages."""
+        """True if the broker has no such messages, and can leave the cluster."""
         return not (self.pending or self.delayed or self.unconsumed or self.parked)
 
     def text(self) -> str:
@@ -70,7 +73,10 @@ async def remainder_of(address: str) -> Remainder:
 
 
 def _delayed(figures: dict[str, str]) -> int:
-    """Returns the number of delayed messages. Each level's figure is its consume offset and the end of its queue."""
+    """Returns the number of delayed messages, according to the broker's runtime information.
+
+    The value of each delay level contains the consume offset and the end of the level's queue.
+    """
     levels = [text.split(",") for name, text in figures.items() if name.startswith("scheduleMessageOffset_")]
     return sum(max(0, int(end) - int(offset)) for offset, end in levels)
 

@@ -14,7 +14,7 @@ from rocketmq_broker.config import BrokerSettings
 
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 _PORTS_APART: Final = 10
-"""The distance between the listenPorts of two brokers. Each broker also uses listenPort - 2, for the VIP channel."""
+"""The difference between the listenPorts of two brokers. Each broker also uses listenPort - 2, for the VIP channel."""
 _MAX_PORT: Final = 65_535
 _READ_ONLY: Final = 4
 """brokerPermission of a broker that leaves: clients read from it but send to the other brokers."""
@@ -22,12 +22,12 @@ _READ_ONLY: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class FolderFacts:
-    """The contents of a cluster's folder, by the brokers' names."""
+    """The contents of a cluster's folder. Brokers are identified by their names."""
 
     stores: frozenset[str] = frozenset()
     """The names of subfolders that contain a broker's store."""
     removed: frozenset[str] = frozenset()
-    """Brokers that have been drained and stopped."""
+    """The names of brokers that have been drained and stopped."""
     is_store: bool = False
     """True if the folder itself is the store of a single broker."""
 
@@ -38,15 +38,15 @@ class PlannedBroker:
 
     settings: BrokerSettings
     is_new: bool = False
-    """True if it has no store yet."""
+    """True if the broker has no store yet."""
     is_rejoining: bool = False
-    """True if it was removed before."""
+    """True if the broker was removed from the cluster before."""
     is_leaving: bool = False
-    """True if it accepts no new messages and is stopped once it is drained."""
+    """True if the broker accepts no new messages and is stopped once it is drained."""
 
     @property
     def name(self) -> str:
-        """The brokerName."""
+        """The broker's name (brokerName)."""
         return self.settings.broker_name
 
     @property
@@ -65,7 +65,7 @@ class ClusterPlan:
     """False if the brokers register with external name servers (namesrvAddr)."""
     brokers: tuple[PlannedBroker, ...]
     removed: tuple[str, ...] = ()
-    """Brokers that were removed before and are not started. Their stores are kept."""
+    """The names of brokers that were removed before and are not started. Their stores are kept."""
 
 
 def plan_cluster(settings: BrokerSettings, count: int, facts: FolderFacts) -> ClusterPlan:

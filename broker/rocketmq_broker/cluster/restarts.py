@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_RESTARTS: Final = 10
-"""The number of restarts in a row after which a process is given up."""
+"""The maximum number of restarts in a row. When the process ends once more, it is not restarted."""
 STEADY_LIFE_S: Final = 60.0
-"""A process that ran at least this long resets the count of restarts in a row."""
+"""In seconds. If a process ran at least this long, its count of restarts in a row starts at 0 again."""
 BAD_SETTINGS: Final = 2
 """The exit status of a process with invalid settings, which a restart would not fix."""
 _FIRST_PAUSE_S: Final = 0.5
@@ -22,10 +22,10 @@ class Restarts:
     in_a_row: int = 0
 
     def pause_s(self, status: int, lived_s: float) -> float | None:
-        """Returns the seconds to wait before the next start, or None if the process is given up.
+        """Returns the seconds to wait before the next start, or None if the process must not be restarted.
 
-        `status` is the exit status, negative for a signal. Each status except 2 leads to a restart, also 3 (a disk failure
-        damaged the store), because the next start recovers the store or reports why it cannot.
+        `status` is the exit status, negative for a signal. The process is restarted after each status except 2. That includes 3
+        (a disk failure damaged the store), because the next start either recovers the store or reports why it cannot.
         """
         if lived_s >= STEADY_LIFE_S:
             self.in_a_row = 0

@@ -1,4 +1,4 @@
-"""Creates new topics on all brokers. A topic that is created by its first message exists only on one broker."""
+"""Creates new topics on all brokers, because a topic that is created by its first message exists only on one broker."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class TopicSpreading:
     async def spread(self, name_server: str, brokers: Sequence[str]) -> list[str]:
         """Creates new topics on those of the brokers that do not have them. Returns the names of the new topics.
 
-        `brokers` are the addresses of all brokers that should have the topics. A topic of the name server that none of these
-        brokers has is ignored, because anyone may register a name. Raises AdminError; a later call tries again.
+        `brokers` are the addresses of all brokers that should have the topics. Ignores topics that the name server lists but
+        none of these brokers has, because anyone can register a topic there. Raises AdminError; the next call retries.
         """
         async with opened_session(Target(broker_addr=name_server)) as session:
             names = await _topics_at_name_server(session.brokers[0])

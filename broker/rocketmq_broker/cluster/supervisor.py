@@ -44,7 +44,7 @@ class SupervisorOptions:
 
 
 async def supervise(options: SupervisorOptions) -> bool:
-    """Runs the cluster until `options.stopping` is set. Returns False if it ends before because all brokers were given up.
+    """Runs the cluster until `options.stopping` is set. Returns False if all brokers fail too often before that.
 
     Raises ClusterMistake.
     """
@@ -159,7 +159,7 @@ class _Running:
                 self._options.report("cluster", f"new topics created on all brokers: {', '.join(new)}")
 
     async def _watch(self, brokers: Collection[asyncio.Task[None]]) -> bool:
-        """Waits until the cluster is to stop, or until all brokers were given up. Returns False in the second case."""
+        """Waits until the cluster must stop, or until no broker is restarted any more. Returns False in the second case."""
         stopping = asyncio.create_task(self._stop_requested(), name="stop requested")
         ended = asyncio.create_task(_ends_of(brokers), name="ends of brokers")
         await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -226,6 +226,6 @@ class _Running:
 
 
 async def _ends_of(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Returns when all tasks have ended. Cancelling this call does not cancel the tasks."""
+    """Waits until all tasks have ended. Cancelling this call does not cancel the tasks."""
     for task in tasks:
         await asyncio.shield(task)

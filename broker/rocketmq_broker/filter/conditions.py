@@ -14,7 +14,7 @@ from rocketmq_broker.filter.operands import Operand, Property
 ACCEPTED: Final[Mapping[str, frozenset[int]]] = MappingProxyType(
     {"<": frozenset({-1}), "<=": frozenset({-1, 0}), ">": frozenset({1}), ">=": frozenset({0, 1})}
 )
-"""By symbol, the results of comparing the first operand with the second for which the condition is true."""
+"""Maps each comparison symbol to the results of comparing the operands (-1, 0 or 1) for which the condition is true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Truth(Condition):
-    """An operand used as a condition: TRUE, FALSE, NULL or a property. A property is never true, because it is a text."""
+    """An operand used as a condition: TRUE, FALSE, NULL or a property.
+
+    A property is never true, because its value is a string.
+    """
 
     operand: Operand
 
@@ -42,7 +45,10 @@ class Truth(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Or(Condition):
-    """A disjunction: true if a condition is true, otherwise unknown if a condition is unknown. Stops at the first true one."""
+    """A disjunction: true if any condition is true, else unknown if any is unknown.
+
+    Evaluation stops at the first true condition.
+    """
 
     conditions: tuple[Condition, ...]
 
@@ -60,7 +66,7 @@ class Or(Condition):
 
 @dataclass(frozen=True, slots=True)
 class And(Condition):
-    """A conjunction: false if a condition is false, otherwise unknown if a condition is unknown. Stops at the first false one."""
+    """A conjunction: false if any condition is false, else unknown if any is unknown. Evaluation stops at the first false one."""
 
     conditions: tuple[Condition, ...]
 
@@ -130,7 +136,7 @@ class Ordered(Condition):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Condition):
-    """A test whether an operand is unknown. A property is unknown if it is missing."""
+    """The test IS NULL: true if the operand is unknown. A property is unknown if the message does not have it."""
 
     operand: Operand
 
@@ -141,12 +147,12 @@ class IsNull(Condition):
 
 @dataclass(frozen=True, slots=True)
 class In(Condition):
-    """A test whether a property equals one of the texts."""
+    """The test IN: true if the property equals one of the strings."""
 
     operand: Property
     texts: frozenset[str]
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Returns whether the property is one of the texts; None if it is missing."""
+        """Returns whether the property is one of the strings; None if it is missing."""
         value = self.operand.evaluate(properties)
         return None if value is None else value in self.texts

@@ -1,12 +1,12 @@
-"""Converts a property's text to the type of the other operand, as Java's valueOf does (RocketMQ's ComparisonExpression).
+"""Converts the string value of a property to the type of the other operand, as Java's valueOf does (ComparisonExpression).
 
-| other operand | the property's text |
+| other operand | the property's value |
 | --- | --- |
-| whole number of 32 bits | must be a whole number of 32 bits: `a > 3` fails for a message whose `a` is 3.5 or 3000000000 |
-| larger whole number | must be a whole number of 64 bits |
+| 32-bit integer | must be a 32-bit integer: `a > 3` fails for a message with `a` = 3.5 or `a` = 3000000000 |
+| larger integer | must be a 64-bit integer |
 | fraction | must be a number |
-| TRUE or FALSE | `true` is true, every other text is false |
-| property | compared as text by = and <>, as numbers by <, <=, > and >= |
+| TRUE or FALSE | `true` is true, every other string is false |
+| property | compared as strings by = and <>, and as numbers by <, <=, > and >= |
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Comparison = Callable[[Value, Value], int]
 
 
 class Kind(Enum):
-    """The type of an operand's known values."""
+    """The types of an operand's known values."""
 
     TEXT = "text"
     INTEGER = "a whole number of 32 bits"
@@ -36,7 +36,7 @@ class Kind(Enum):
 
 
 MAX_NUMBER_LENGTH: Final = 1024
-"""The maximum number of characters in a number. Parsing a longer text would take too long."""
+"""The maximum number of characters in a number. Parsing a longer string would take too long."""
 NUMBERS: Final = frozenset({Kind.INTEGER, Kind.LONG, Kind.DOUBLE})
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -59,14 +59,17 @@ def equality(left: Kind, right: Kind) -> Comparison:
 
 
 def order(left: Kind, right: Kind) -> Comparison:
-    """Returns the comparison that <, <=, > and >= use for operands of these kinds. Two texts are compared as numbers."""
+    """Returns the comparison that <, <=, > and >= use for operands of these kinds. Two strings are compared as numbers."""
     if left is right is Kind.TEXT:
         return _compare_as_doubles
     return _comparison(left, right)
 
 
 def to_integer(value: Value, bits: int) -> int:
-    """Converts a text as Java's Integer.valueOf and Long.valueOf do; returns a number unchanged. Raises EvaluationFailed."""
+    """Converts a string to an integer of `bits` bits, as Java's Integer.valueOf and Long.valueOf do.
+
+    Returns a number unchanged. Raises EvaluationFailed.
+    """
     if isinstance(value, int):
         return value
     match = _INTEGER.fullmatch(_numeral(value))
@@ -77,7 +80,10 @@ def to_integer(value: Value, bits: int) -> int:
 
 
 def to_double(value: Value) -> float:
-    """Converts a text, even a hexadecimal one, as Java's Double.valueOf does. Raises EvaluationFailed if it is not a number."""
+    """Converts a string, which may be hexadecimal, as Java's Double.valueOf does.
+
+    Raises EvaluationFailed if it is not a number.
+    """
     if isinstance(value, int | float):
         return float(value)
     text = _numeral(value)
@@ -112,7 +118,7 @@ def _rank(number: float) -> float:
 
 
 def _comparison(left: Kind, right: Kind) -> Comparison:
-    """Returns the comparison for operands that are not both texts (ComparisonExpression.__compare)."""
+    """Returns the comparison for operands that are not both strings (ComparisonExpression.__compare)."""
     kinds = {left, right}
     if kinds == {Kind.BOOLEAN, Kind.TEXT}:
         return _compare_with_boolean if right is Kind.BOOLEAN else _fail

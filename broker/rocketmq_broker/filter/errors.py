@@ -6,7 +6,7 @@ class FilterError(Exception):
 
 
 class IllegalExpression(FilterError):
-    """Raised for a text that is not a valid expression, or is too large. The message names the problem and its position."""
+    """Raised if an expression is invalid or too large. The message contains the problem and its position."""
 
 
 class EvaluationFailed(FilterError):

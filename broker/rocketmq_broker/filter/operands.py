@@ -22,7 +22,7 @@ class Operand(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text, a number, TRUE, FALSE or NULL."""
+    """A string, a number, TRUE, FALSE or NULL."""
 
     kind: Kind
     value: Value
@@ -68,7 +68,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A number with its sign changed. Unknown if the operand is not a number literal; a property does not count as one."""
+    """The negation of a number literal. The negation of any other operand, such as a property, is unknown."""
 
     operand: Operand
     kind: Kind = field(init=False)

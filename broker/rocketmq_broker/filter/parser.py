@@ -1,4 +1,4 @@
-"""Parses tokens to a condition (RocketMQ's SelectorParser.jj, with the checks in the constructors of its expressions).
+"""Parses tokens into a condition (RocketMQ's SelectorParser.jj, with the checks in the constructors of its expressions).
 
     condition   = conjunction { OR conjunction }
     conjunction = equality { AND equality }
@@ -7,7 +7,7 @@
     sign        = { "+" | "-" | NOT } ( text | number | TRUE | FALSE | NULL | property | "(" condition ")" )
 
 NOT has the highest precedence: `NOT a = 1` compares `NOT a` with 1, so write `NOT (a = 1)`. Apache's parser parses the longest
-prefix that is a condition and ignores the rest, such as `LIKE 'x'` after a property. Here the whole text must be one condition.
+prefix that is a condition and ignores the rest, such as `LIKE 'x'` after a property. Here the whole expression must be valid.
 """
 
 from __future__ import annotations
@@ -23,13 +23,16 @@ from rocketmq_broker.filter.operands import Literal, Negation, Operand, Property
 from rocketmq_broker.filter.tokens import Token, TokenKind, tokens_of
 
 MAX_OPERANDS: Final = 256
-"""Limits properties, values and IS NULL in one expression. Texts after IN are limited by MAX_TEXTS."""
+"""The maximum number of properties, literals and IS NULL tests in an expression.
+
+MAX_TEXTS limits the strings after IN instead.
+"""
 MAX_BRACKETS: Final = 256
-"""Limits parentheses, NOT and signs in one expression."""
+"""The maximum number of parentheses, NOT and signs in one expression."""
 MAX_DEPTH: Final = 32
-"""Limits how deep parentheses, NOT and signs are nested."""
+"""The maximum depth to which parentheses, NOT and signs are nested."""
 MAX_TEXTS: Final = 1024
-"""Limits the texts after all IN together."""
+"""The maximum number of strings after all IN of one expression together."""
 
 _MAX_INTEGER: Final = (1 << 31) - 1
 _MAX_LONG: Final = (1 << 63) - 1
@@ -42,7 +45,7 @@ _CONSTANTS: Final = {
 
 
 class Parsed(NamedTuple):
-    """The condition of an expression, and its size."""
+    """A parsed condition, and the number of its operands."""
 
     condition: Condition
     operand_count: int
@@ -229,7 +232,7 @@ def _equal(left: Operand, right: Operand, symbol: Token) -> Condition:
 
 
 def _ordered(left: Operand, symbol: str, right: Operand, token: Token) -> Condition:
-    """Returns the comparison of two operands. Raises IllegalExpression unless both may be numbers."""
+    """Returns the comparison of two operands. Raises IllegalExpression unless both can be numbers."""
     for operand in (left, right):
         if isinstance(operand, Condition) or (isinstance(operand, Literal) and operand.kind not in NUMBERS):
             raise IllegalExpression(f"{token} compares only numbers and properties, not texts or conditions")

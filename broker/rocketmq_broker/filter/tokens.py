@@ -33,7 +33,7 @@ class TokenKind(Enum):
     TEXT = "text"
     NAME = "name"
     WORD = "word"
-    """A symbol, or a keyword in capitals."""
+    """A symbol, or a keyword in capital letters."""
     END = "end"
 
 
