@@ -22,16 +22,22 @@ _NAME_OF_THE_ERROR: Final = "org.apache.rocketmq.acl.common.AclException"
 """Apache's brokers begin the remark with this class name, and tools search for it."""
 
 Edit = Callable[[dict[str, PlainAcl]], tuple[str, PlainAcl]]
-"""Takes the content of the files by path. Returns the path of the file to replace and its new content. Raises AccountMistake."""
+"""A function that takes the content of each file, keyed by path, and returns the path of the file to replace and its new content.
+
+Raises AccountMistake.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 class AccessControl:
-    """The accounts in force. A file with a mistake is rejected: the accounts loaded before it stay in force."""
+    """Checks requests against the accounts.
+
+    If a changed file has a mistake, it is rejected and the previous accounts stay in force.
+    """
 
     def __init__(self, files: AccountFiles, topic_at: TopicAt) -> None:
-        """Reads the files. Raises AccountMistake or OSError."""
+        """Reads the account files. Raises AccountMistake or OSError."""
         self._files = files
         self._topic_at = topic_at
         self._stamp = files.stamp()
@@ -66,14 +72,14 @@ class AccessControl:
             self._members[connection] = access_key
 
     def may_check(self, connection: Connection, topic: bytes) -> bool:
-        """Returns True if the producer on this connection may receive check-backs, and so half messages, of the topic."""
+        """Returns True if the producer on this connection may receive check-backs of the topic, which contain half messages."""
         if connection not in self._members:
             return False
         access_key = self._members[connection]
         return access_key is None or self._rules.may_publish(access_key, topic.decode(errors="replace"))
 
     def refuse_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
-        """Raises RequestRefused unless the account may consume the topic in the group. The caller has verified the signature."""
+        """Raises RequestRefused unless the account may consume the topic in the group. The caller verifies the signature."""
         try:
             self._rules.check_consumer(access_key, remote_ip, topic, group)
         except AccessDenied as error:
@@ -89,7 +95,7 @@ class AccessControl:
         return self._rules.is_trusted(remote_ip)
 
     def forget(self, connection: Connection) -> None:
-        """Removes a closed connection."""
+        """Removes the account of a closed connection."""
         self._members.pop(connection, None)
 
     async def follow(self) -> None:
@@ -101,9 +107,9 @@ class AccessControl:
             self._refusals.summarize()
 
     async def change(self, edit: Edit) -> None:
-        """Replaces one file. The change is in force and on disk on return.
+        """Replaces one account file. Returns when the change is on disk and in force.
 
-        Raises AccountMistake or OSError, and then changes nothing.
+        If it raises AccountMistake or OSError, nothing has changed.
         """
         async with self._changing:
             await self._look()

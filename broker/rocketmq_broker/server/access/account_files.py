@@ -1,4 +1,4 @@
-"""The account files: `conf/plain_acl.yml` and all files in `conf/acl`, as in RocketMQ's PlainPermissionManager."""
+"""Reads and replaces the account files: `conf/plain_acl.yml` and all files in `conf/acl` (RocketMQ's PlainPermissionManager)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_MQADMIN: Final = "tools.yml"
 _OWNER_ONLY: Final = 0o600
 
 Stamp = tuple[tuple[str, int, int, int], ...]
-"""Path, modification time, size and inode of each file. It differs after any change."""
+"""The path, modification time, size and inode of each file. Any change of the files changes the stamp."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class AccountFiles:
     default_file: Path
     """The file to which new accounts are added."""
     folder: Path
-    """All files below it whose names end in .yml or .yaml are read too, except tools.yml."""
+    """The folder of further account files: all files below it with the extension .yml or .yaml, except tools.yml."""
 
     def paths(self) -> list[Path]:
         """Returns the files that exist, sorted by path."""

@@ -43,12 +43,12 @@ class NoAclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers, which refuse each account request."""
+        """The handlers of account requests. They refuse each request."""
         codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
         return dict.fromkeys(codes, self.refuse)
 
     def refuse(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Raises RequestRefused."""
+        """Raises RequestRefused, because access control is disabled."""
         code = _CHANGES.get(RequestCode(command.code), ResponseCode.SYSTEM_ERROR)
         raise RequestRefused(code, "access control is disabled: set aclEnable=true in broker.conf")
 
@@ -120,7 +120,7 @@ class AclProcessor:
         self._change(connection, command, edit)
 
     def get_versions(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Returns, for each file, the number of changes by request and the time of the last change."""
+        """Responds with the number of changes by request, and the time of the last change, of each file."""
         versions = {path: _version(acl) for path, acl in self._access.content.items()}
         header = GetBrokerAclConfigResponseHeader(
             version=versions.get(str(self._access.files.default_file), DataVersion()).encode().decode(),
@@ -132,7 +132,7 @@ class AclProcessor:
         return encode_response(command, ResponseCode.SUCCESS, header)
 
     def get_accounts(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Returns all accounts, without their secret keys. RocketMQ's response contains the keys."""
+        """Responds with all accounts, without their secret keys. RocketMQ's response contains the keys."""
         content = self._access.content.values()
         body = GetBrokerClusterAclConfigResponseBody(
             global_white_addrs=[address for acl in content for address in acl.global_white_addresses],
@@ -169,7 +169,7 @@ class AclProcessor:
 
 
 def _split(text: str | None) -> tuple[str, ...] | None:
-    """Returns the parts between commas, without surrounding spaces; None for None."""
+    """Returns the parts between commas, without surrounding spaces. Returns None if `text` is None."""
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
 
 

@@ -32,7 +32,7 @@ class RefusalLog:
             self._others += 1
 
     def summarize(self) -> None:
-        """Logs the repetitions once a minute, and resets the counts. Call it every second."""
+        """Logs the number of repetitions once a minute, and then resets it. Call it every second."""
         self._looks += 1
         if self._looks < _LOOKS_BETWEEN_SUMMARIES:
             return

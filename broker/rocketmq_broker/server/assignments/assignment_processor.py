@@ -31,7 +31,7 @@ from rocketmq_broker.server.shares import RequestsInProgress
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
 MAX_ASKED_AT_ONCE: Final = 1000
-"""The limit of route requests to the name servers that are in progress."""
+"""The maximum number of route requests to the name servers that are in progress at the same time."""
 
 RouteOf = Callable[[str], Awaitable[TopicRouteData | None]]
 
@@ -97,7 +97,11 @@ class AssignmentProcessor:
 def _share_of_pops(
     client_id: str, queues: list[MessageQueue], members: list[str], shared_with: int, strategy: Strategy
 ) -> list[MessageQueue]:
-    """Returns the queues to pop from (allocate4Pop): the consumer's own and those of the next `shared_with` members, or all."""
+    """Returns the queues from which a consumer pops (allocate4Pop).
+
+    These are the queues assigned to it and to the next `shared_with` members. If `shared_with` is not positive or covers all other
+    members, returns all queues, as queue id -1 of each broker.
+    """
     if not 0 < shared_with < len(members) - 1:
         return [MessageQueue(topic, broker, -1) for topic, broker in dict.fromkeys((it.topic, it.broker_name) for it in queues)]
     if client_id not in members:

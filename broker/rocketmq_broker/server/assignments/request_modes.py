@@ -16,7 +16,7 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 FILE_NAME: Final = "messageRequestMode.json"
 _MEMBER: Final = "messageRequestModeMap"
 MAX_MODES: Final = 10_000
-"""The limit of modes, one for each topic and group. Each change rewrites the whole file."""
+"""The maximum number of modes. Each group has one in each topic, and each change rewrites the whole file."""
 
 
 class RequestModes:

@@ -17,7 +17,7 @@ class ClientChannel:
     language: str
     version: int
     last_heartbeat_ms: int
-    """On a monotonic clock, which changes of the system time do not affect."""
+    """In milliseconds of a monotonic clock, which changes of the system time do not affect."""
 
     def is_expired(self, now_ms: int) -> bool:
         """Returns True if the client has stopped sending heartbeats."""

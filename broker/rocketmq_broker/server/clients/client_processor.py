@@ -27,21 +27,30 @@ from rocketmq_broker.server.topics.subscription_group_table import SubscriptionG
 from rocketmq_broker.server.topics.topic_table import TopicTable
 
 MAX_HEARTBEAT_LENGTH: Final = 1024 * 1024
-"""In bytes. Enough for 200 consumer groups with 30 subscriptions each; decoding takes about 10 ms."""
+"""The maximum length of a heartbeat in bytes: enough for 200 consumer groups with 30 subscriptions each.
+
+Decoding it takes about 10 ms.
+"""
 MAX_GROUPS_OF_A_CONNECTION: Final = 15_000
-"""A client has a few groups, a proxy a few hundred. Removing this many takes about 20 ms when the connection closes."""
+"""The maximum number of groups of one connection.
+
+A client has a few groups, a proxy a few hundred. Removing the maximum number takes about 20 ms when the connection closes.
+"""
 MAX_MEMBERSHIPS: Final = 200_000
-"""The limit of memberships of all connections. The broker checks each of them for expired heartbeats every 10 s."""
+"""The maximum number of memberships of all connections together.
+
+The broker checks each of them for expired heartbeats every 10 s.
+"""
 
 
 MAX_REMARKS: Final = 3
-"""The limit of groups with differing subscriptions that the response to one heartbeat names."""
+"""The maximum number of groups with differing subscriptions that the response to one heartbeat lists."""
 GROUPS_AT_ONCE: Final = 100
 """The number of groups of one heartbeat that are registered in one turn of the event loop."""
 
 
 class ClientProcessor:
-    """Registers producers and consumers in their groups by their heartbeats."""
+    """Registers producers and consumers in their groups when they send heartbeats."""
 
     def __init__(
         self,
@@ -125,7 +134,10 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with SUCCESS if the broker supports a consumer's filter. Consumers with an SQL92 filter ask at their start."""
+        """Responds with SUCCESS if the broker supports a consumer's filter.
+
+        Consumers with an SQL92 filter send this request when they start.
+        """
         self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 

@@ -1,4 +1,4 @@
-"""The consumers online, by group, and their subscriptions (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
+"""Tracks the consumers online, keyed by group, and their subscriptions (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
 
 import hashlib
 import logging
@@ -25,15 +25,15 @@ from rocketmq_broker.server.clients.memberships import Memberships
 logger = logging.getLogger(__name__)
 
 _MAX_TEXT_LENGTH: Final = 200
-"""The number of characters kept of a member's subscriptions, for comparison and for log lines."""
+"""The maximum length, in characters, of a string that represents a member's subscriptions in comparisons and log lines."""
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
-"""Called with the group and the connections of its members, which must then rebalance."""
+"""A function that is called with the group and the connections of its members, which must then rebalance."""
 
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A consumer group: its settings, its members, and its subscriptions by topic."""
+    """A consumer group: its settings, its members, and its subscriptions, keyed by topic."""
 
     name: str
     consume_type: ConsumeType | None
@@ -42,9 +42,12 @@ class ConsumerGroup:
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     channels: dict[Connection, ClientChannel] = field(default_factory=dict)
     _texts: dict[Connection, str] = field(default_factory=dict)
-    """The subscriptions of each member. Members without subscriptions are omitted: they may assign queues themselves."""
+    """The subscriptions of each member, as strings.
+
+    Members without subscriptions are omitted: they may assign queues themselves.
+    """
     _members_of: Counter[str] = field(default_factory=Counter)
-    """The number of members for each text of subscriptions."""
+    """Maps each string of `_texts` to the number of members that have it."""
     _reported: str | None = None
 
     def client_ids(self) -> list[str]:
@@ -115,7 +118,10 @@ class ConsumerGroup:
 
 
 def _text(subscriptions: Iterable[SubscriptionData], retry_topic: str) -> str:
-    """Formats a member's subscriptions; equal subscriptions give equal texts. A long text is cut, and a digest is appended."""
+    """Formats a member's subscriptions.
+
+    Equal subscriptions give equal strings. A long string is cut, and a digest is appended.
+    """
     parts = sorted(f"{it.topic} ({_expression(it)})" for it in subscriptions if it.topic != retry_topic)
     text = ", ".join(parts)
     if len(text) <= _MAX_TEXT_LENGTH:
@@ -136,7 +142,7 @@ class ConsumerGroups:
     def __init__(self, on_change: ConsumersChanged) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
         self.memberships = Memberships()
-        """Read-only for callers."""
+        """The groups of each connection. Read-only for callers."""
         self._on_change = on_change
 
     def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> bool:

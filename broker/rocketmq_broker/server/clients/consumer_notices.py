@@ -10,9 +10,9 @@ from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
 
 REST_S: Final = 0.1
-"""The pause between two rounds. Each notice covers all changes made during the pause."""
+"""The pause between two rounds of notices, in seconds. Each notice covers all changes made during the pause."""
 MAX_AT_ONCE: Final = 500
-"""The limit of notices in one round, which takes about 10 ms. A group of 1000 members is notified in two rounds."""
+"""The maximum number of notices in one round, which takes about 10 ms. A group of 1000 members is notified in two rounds."""
 
 
 class ConsumerNotices:

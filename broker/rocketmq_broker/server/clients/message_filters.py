@@ -13,7 +13,10 @@ from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 MAX_EXPRESSION_LENGTH: Final = 64 * 1024
-"""Enough for a thousand long tags. Parsing takes about 10 ms, for each pull that contains its own subscription."""
+"""The maximum length of a tag expression in characters: enough for a thousand long tags.
+
+Parsing it takes about 10 ms, which is repeated for each pull that contains its own subscription.
+"""
 
 
 def parse_tags(expression: str | None) -> frozenset[int] | None:
@@ -44,7 +47,10 @@ LENGTH_OF_A_TAG: Final = 20
 
 
 class MessageFilter(NamedTuple):
-    """Matches messages with one of these tags codes, or messages that the expression accepts, or else all messages."""
+    """Matches messages that have one of the tags codes, or that the SQL92 expression accepts.
+
+    Matches all messages if both are None.
+    """
 
     tags_codes: frozenset[int] | None
     sql: SqlFilter | None = None
@@ -106,7 +112,10 @@ def _is_by_tag(expression_type: str | None) -> bool:
 
 
 def _compiled(expression: str) -> SqlFilter | str:
-    """Returns the filter, or the error text. Caching the error saves work for clients that repeat an illegal expression."""
+    """Returns the filter, or the error text if the expression is illegal.
+
+    Errors are cached too, because clients repeat illegal expressions.
+    """
     try:
         return compile_sql(expression)
     except IllegalExpression as error:

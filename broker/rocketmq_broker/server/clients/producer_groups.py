@@ -1,4 +1,4 @@
-"""The connected producers, by group and by client id (RocketMQ's ProducerManager)."""
+"""Tracks the connected producers, keyed by group and by client id (RocketMQ's ProducerManager)."""
 
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.clients.client_channel import ClientChannel
@@ -11,9 +11,9 @@ class ProducerGroups:
     def __init__(self) -> None:
         self._groups: dict[str, dict[Connection, ClientChannel]] = {}
         self._connections: dict[str, Connection] = {}
-        """By client id."""
+        """The newest connection of each producer, keyed by client id."""
         self.memberships = Memberships()
-        """Read-only for callers."""
+        """The groups of each connection. Read-only for callers."""
         self._groups_of_client: dict[tuple[Connection, str], int] = {}
         """The number of groups of each client on each connection. Several clients may share a connection."""
 
@@ -72,7 +72,7 @@ class ProducerGroups:
         return list(self._groups)
 
     def all_channels(self) -> dict[str, list[ClientChannel]]:
-        """Returns the members of each group."""
+        """Returns the members of each group, keyed by group."""
         return {group: list(members.values()) for group, members in self._groups.items()}
 
     def _leave(self, channel: ClientChannel) -> None:

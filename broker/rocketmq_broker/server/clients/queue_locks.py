@@ -1,4 +1,4 @@
-"""Queue locks for orderly consumption: each is held by one consumer of a group (RocketMQ's RebalanceLockManager)."""
+"""Locks queues for orderly consumption. Each lock is held by one consumer of a group (RocketMQ's RebalanceLockManager)."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from rocketmq_broker.server.shares import is_full
 
 LOCK_EXPIRES_MS = 60_000
 MAX_LOCKS: Final = 200_000
-"""The limit of queues, counted for each group, that are consumed in order at the same time."""
+"""The maximum number of queues, counted for each group, that are consumed in order at the same time."""
 MAX_OF_A_GROUP: Final = 50_000
 
 Queue = TypeVar("Queue", bound=Hashable)
 
 
 class TooManyLocks(Exception):
-    """The limit of locked queues is reached."""
+    """Raised if the maximum number of locked queues is reached."""
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class _Lock:
 
 
 class QueueLocks(Generic[Queue]):
-    """Queue locks by group and queue. A lock ends when its holder releases it, or 60 s after its last renewal."""
+    """Queue locks, keyed by group and queue. A lock ends when its holder releases it, or 60 s after its last renewal."""
 
     def __init__(self, max_locks: int = MAX_LOCKS) -> None:
         self._locks: dict[str, dict[Queue, _Lock]] = {}

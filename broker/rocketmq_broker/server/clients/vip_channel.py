@@ -1,4 +1,4 @@
-"""The VIP channel: a port two below listenPort that does not serve pulls (BrokerController's fastRemotingServer)."""
+"""Serves the VIP channel: a port two below listenPort that does not serve pulls (BrokerController's fastRemotingServer)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class VipChannel:
     """
 
     def __init__(self, dispatcher: RequestHandler) -> None:
-        """`dispatcher` serves listenPort."""
+        """`dispatcher` also handles the requests on listenPort."""
         self._dispatcher = dispatcher
 
     def on_connected(self, connection: Connection) -> None:
