@@ -99,8 +99,8 @@ def _share_of_pops(
 ) -> list[MessageQueue]:
     """Returns the queues from which a consumer pops (allocate4Pop).
 
-    These are the queues assigned to it and to the next `shared_with` members. If `shared_with` is not positive or covers all other
-    members, returns all queues, as queue id -1 of each broker.
+    These are the queues assigned to it and to the next `shared_with` members. If `shared_with` is not positive or includes all
+    others, returns all queues, as queue id -1 of each broker.
     """
     if not 0 < shared_with < len(members) - 1:
         return [MessageQueue(topic, broker, -1) for topic, broker in dict.fromkeys((it.topic, it.broker_name) for it in queues)]

@@ -16,7 +16,7 @@ class Arrivals:
     """Calls listeners with topic, queue id and max offset. An exception of one listener does not affect the others."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` is also called with the number of bytes."""
+        """`counter` is called with the same arguments and the number of bytes."""
         self._listeners = listeners
         self._counter = counter
 

@@ -33,7 +33,7 @@ class Checkpoints:
         """Writes a checkpoint at each interval. Runs until it is cancelled."""
         if self._store.recovery.was_stopped_cleanly:
             await asyncio.sleep(self._interval_s)
-        # Start at once after a crash: if the broker crashes repeatedly, the work of recovery must not grow each time.
+        # Write one at once after a crash. If the broker crashes repeatedly, the work of recovery must not grow each time.
         while True:
             try:
                 await self.write()
@@ -48,7 +48,7 @@ class Checkpoints:
             await asyncio.sleep(self._interval_s)
 
     async def write(self) -> None:
-        """Syncs all entries published so far, so that recovery need not rebuild them. Raises OSError, StoreUnwritable."""
+        """Syncs all entries published so far, so that recovery does not have to rebuild them. Raises OSError, StoreUnwritable."""
         for _ in range(ROUNDS):
             async with self._file_lock:
                 await self._write_once()
@@ -65,7 +65,7 @@ class Checkpoints:
         files, queues = self._store.files, rounds.unsynced_queues()
         try:
             await on_thread(partial(_sync, files, queues))
-            # The index accepts no entries during its sync, so it is synced apart from the queues, whose sync may take longer.
+            # The index accepts no entries during its sync, so it is synced separately from the queues, which may take longer.
             await on_thread(partial(_sync, files, rounds.write_index()))
         except _SyncRefused:
             rounds.distrust()
@@ -75,7 +75,7 @@ class Checkpoints:
 
 
 class _SyncRefused(OSError):
-    """The disk failed to sync a file."""
+    """Raised if the disk fails to sync a file."""
 
 
 def _sync(files: FileSystem, unsynced: Unsynced) -> None:

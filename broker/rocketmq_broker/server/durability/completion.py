@@ -31,14 +31,17 @@ class FrameSink(Protocol):
 
 
 _Answer: TypeAlias = tuple[int, FrameSink, SerializeType, int, CommandHeader | None, bytes]
-"""Commit log offset, connection, serialize type and opaque of the request, and header and body of the response.
+"""Commit log offset, connection, serialize type and opaque of a request, and header and body of its response.
 
-It does not contain the request, which would keep the body of each message in memory until it is durable.
+It does not contain the request, because that would keep the body of each message in memory until the message is durable.
 """
 
 
 class WaitingAnswers:
-    """Pending responses and futures. Each has a commit log offset before which everything must be durable. Offsets ascend."""
+    """Responses and futures that wait until everything before a commit log offset is durable.
+
+    They are added in ascending order of these offsets.
+    """
 
     def __init__(self) -> None:
         self._answers: deque[_Answer] = deque()
@@ -49,15 +52,15 @@ class WaitingAnswers:
         return bool(self._answers or self._futures)
 
     def add(self, position: int, sink: FrameSink, request: Answerable, header: CommandHeader | None, body: bytes) -> None:
-        """Queues the response to a request."""
+        """Queues the response to a request until everything before `position` is durable."""
         self._answers.append((position, sink, request.serialize_type, request.opaque, header, body))
 
     def add_future(self, position: int, future: asyncio.Future[None]) -> None:
-        """Queues a future."""
+        """Queues a future until everything before `position` is durable."""
         self._futures.append((position, future))
 
     def succeed(self, position: int) -> None:
-        """Sends the responses up to that offset, with one call for each connection, and completes the futures."""
+        """Sends the responses up to `position`, with one call for each connection, and completes the futures."""
         waiting = self._answers
         frames: dict[FrameSink, list[bytes]] = {}
         while waiting and waiting[0][0] <= position:
@@ -75,7 +78,7 @@ class WaitingAnswers:
                 future.set_result(None)
 
     def fail_behind(self, position: int, remark: str) -> None:
-        """Sends error responses for all records after that offset, which are lost, and fails their futures."""
+        """Sends error responses for all records after `position`, which are lost, and fails their futures."""
         lost = []
         while self._answers and self._answers[-1][0] > position:
             lost.append(self._answers.pop())
@@ -85,7 +88,7 @@ class WaitingAnswers:
             _fail(self._futures.pop()[1], remark)
 
     def time_out(self, position: int, remark: str) -> None:
-        """Sends FLUSH_DISK_TIMEOUT for all records up to that offset, which may still become durable, and fails their futures."""
+        """Sends FLUSH_DISK_TIMEOUT for all records up to `position`, which may still become durable, and fails their futures."""
         while self._answers and self._answers[0][0] <= position:
             _, sink, serialize_type, opaque, header, body = self._answers.popleft()
             sink.send(encode_answer(serialize_type, opaque, ResponseCode.FLUSH_DISK_TIMEOUT, header, body, remark))
@@ -107,10 +110,10 @@ class CommitListener(Protocol):
     """A listener for records of the commit log that become durable or are lost, such as `PendingTransactions`."""
 
     def confirm(self, position: int) -> None:
-        """Called when all records before this commit log offset are as durable as promised, before they become visible."""
+        """Called when all records before `position` are as durable as promised. They become visible afterwards."""
 
     def take_back(self, position: int) -> None:
-        """Called when all records at or after this commit log offset are lost."""
+        """Called when all records at or after `position`, a commit log offset, are lost."""
 
 
 class Completion:
@@ -124,7 +127,7 @@ class Completion:
         put_times: PutTimes,
         overdue_after_s: float,
     ) -> None:
-        """`listeners` may grow later. `put_times` observes the duration of each request."""
+        """`listeners` may be extended later. `put_times` observes the duration of each request."""
         self._store = store
         self._listeners = listeners
         self._waiting = waiting
@@ -138,15 +141,18 @@ class Completion:
         """Consumers can read everything before this commit log offset."""
 
     def start(self) -> None:
-        """Keeps the running event loop, because CPython 3.11 calls getpid each time that code requests it."""
+        """Stores the running event loop, because getting it calls getpid each time on CPython 3.11."""
         self._loop = asyncio.get_running_loop()
 
     def written(self, position: int, requests: int, began_s: float) -> None:
-        """Records that requests were written up to that offset. `began_s` is the event loop's time of the first request."""
+        """Records that requests were written up to `position`.
+
+        `began_s` is the event loop's time at which the first one was appended.
+        """
         self._batches.add(position, requests, began_s)
 
     def watch(self) -> None:
-        """Starts the timer that answers FLUSH_DISK_TIMEOUT, unless it is running."""
+        """Starts the timer that answers overdue requests with FLUSH_DISK_TIMEOUT, unless it is already running."""
         if self._overdue is None:
             self._overdue = self._loop.call_later(self._overdue_after_s, self._answer_overdue)
 
@@ -156,7 +162,7 @@ class Completion:
             self._overdue.cancel()
 
     def begin(self, position: int) -> None:
-        """Completes everything before that offset, a few batches at a time: many requests may be pending after a disk hang."""
+        """Completes everything before `position`, a few batches at a time. After a disk hang, many requests may be pending."""
         self._durable_to = position
         if not self._is_under_way:
             self._go_on()
@@ -177,7 +183,10 @@ class Completion:
                 return
 
     def _index_keeps_up(self, loop: asyncio.AbstractEventLoop, until_s: float) -> bool:
-        """Adds entries to the index until it has caught up. Returns False at `until_s`: responses must not overtake the index."""
+        """Adds entries to the index until it has caught up.
+
+        Returns False if it has not by `until_s`. No response may be sent before its messages are in the index.
+        """
         while self._store.is_index_behind:
             if loop.time() >= until_s:
                 return False
@@ -185,7 +194,7 @@ class Completion:
         return True
 
     def complete(self, position: int) -> None:
-        """Completes everything before that offset immediately."""
+        """Completes everything before `position` immediately."""
         # Responses are sent before messages become visible, so that clients can continue. A client's next request is handled
         # in a later turn of the event loop, when transactions are confirmed and messages are visible.
         for listener in self._listeners:
@@ -196,7 +205,7 @@ class Completion:
         self.visible_to = max(self.visible_to, position)
 
     def lose_after(self, position: int, error: StoreUnwritable) -> None:
-        """Reports to listeners and waiting clients that the records after that offset are lost."""
+        """Reports to listeners and waiting clients that the records after `position` are lost."""
         for listener in self._listeners:
             listener.take_back(max(position, 0))
         self._batches.drop_behind(position)
@@ -217,7 +226,7 @@ class _Batch(NamedTuple):
     end_position: int
     requests: int
     began_s: float
-    """The event loop's time at which its first request was appended."""
+    """The event loop's time at which the first request of the batch was appended."""
 
 
 class WrittenBatches:
@@ -229,11 +238,14 @@ class WrittenBatches:
         self._put_times = put_times
 
     def add(self, end_position: int, requests: int, began_s: float) -> None:
-        """Adds a batch that ends at that commit log offset."""
+        """Adds a batch that ends at the commit log offset `end_position`."""
         self._batches.append(_Batch(end_position, requests, began_s))
 
     def end_of_first(self, requests: int, otherwise: int) -> int:
-        """Returns the end of the first batches that contain `requests` requests, or `otherwise` if there are fewer."""
+        """Returns the commit log offset after the first batches that contain `requests` requests.
+
+        Returns `otherwise` if there are fewer.
+        """
         for batch in self._batches:
             requests -= batch.requests
             if requests <= 0:
@@ -241,18 +253,21 @@ class WrittenBatches:
         return otherwise
 
     def completed(self, position: int, now_s: float) -> None:
-        """Removes the batches before that offset, which are visible now, and observes their durations."""
+        """Removes the batches before `position`, which are visible now, and observes their durations."""
         while self._batches and self._batches[0].end_position <= position:
             batch = self._batches.popleft()
             self._put_times.observe(now_s - batch.began_s, batch.requests)
 
     def drop_behind(self, position: int) -> None:
-        """Removes the batches after that offset, which are lost."""
+        """Removes the batches after `position`, which are lost."""
         while self._batches and self._batches[-1].end_position > position:
             self._batches.pop()
 
     def overdue(self, began_before_s: float) -> tuple[int, float | None]:
-        """Returns the end of the last batch that began by that time, or -1, and the start time of the next batch, or None."""
+        """Returns the end of the last batch that began by `began_before_s`, or -1 if there is none.
+
+        Also returns the start time of the next batch, or None if there is none.
+        """
         position = -1
         for batch in self._batches:
             if batch.began_s > began_before_s:

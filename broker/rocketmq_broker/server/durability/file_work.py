@@ -10,7 +10,10 @@ T = TypeVar("T")
 
 
 async def on_thread(work: Callable[[], T]) -> T:
-    """Returns the result of `work`. If cancelled, waits for the work to end first, so that the caller's file lock stays held."""
+    """Runs `work` on a thread and returns its result.
+
+    If cancelled, waits until `work` has ended, because the caller's file lock must be held until then.
+    """
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

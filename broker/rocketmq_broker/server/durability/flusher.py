@@ -29,11 +29,14 @@ class Flushing(Protocol):
 
 
 NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
-"""Creates a Flushing. Takes the arguments of `Flusher`."""
+"""A function that creates a Flushing. It takes the arguments of `Flusher`."""
 
 
 class Flusher:
-    """Runs one flush at a time. If the process ends, the request is sent to the next process; syncing twice is harmless."""
+    """Runs one flush at a time.
+
+    If the process ends, its request is sent to the next process, because syncing twice is harmless.
+    """
 
     def __init__(
         self, on_answer: Callable[[int], None], on_unavailable: Callable[[str | None], None], make_room: Callable[[], None]

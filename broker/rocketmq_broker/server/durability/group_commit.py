@@ -26,11 +26,14 @@ from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 logger = logging.getLogger(__name__)
 
 MAX_UNFLUSHED_BYTES: Final = 128 << 20
-"""Above this, sends are refused. It equals 2 s of writes at 64 MB/s; producers wait 3 s by default."""
+"""While more bytes than this are unflushed, messages are refused.
+
+The limit is 2 s of writes at 64 MB/s; producers wait 3 s by default.
+"""
 FLUSHED_AT_BYTES: Final = 16 << 20
-"""With ASYNC_FLUSH, this many unflushed bytes are flushed before the interval ends, because they are also kept in memory."""
+"""With ASYNC_FLUSH, a flush starts early if this many bytes are unflushed, because they are also kept in memory."""
 MAX_UNPUBLISHED: Final = 100_000
-"""Above this, sends are refused. Each message takes memory until consumers can read it."""
+"""While more messages than this are not visible to consumers, new messages are refused. Each of them takes memory."""
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
@@ -50,7 +53,7 @@ class GroupCommit:
         new_flushing: NewFlushing = Flusher,
         on_broken: Callable[[str], object] = lambda reason: None,
     ) -> None:
-        """`unwaited_delay_s` is how long messages that no response waits for may be delayed, so that they share a flush.
+        """`unwaited_delay_s` is the delay of messages that no response waits for, so that they share a flush.
 
         `on_broken` is called with a reason when the store accepts no more writes until it is reopened.
         """
@@ -65,7 +68,7 @@ class GroupCommit:
         self._requests = 0
         self._requests_began_s = 0.0
         self.put_times = PutTimes()
-        """The times from append to durability."""
+        """The durations from append to durability."""
         self._completion = Completion(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
@@ -231,7 +234,10 @@ class GroupCommit:
         self._note_backlog()
 
     def _note_backlog(self) -> None:
-        """Refuses messages while too many are unflushed. This bounds their number, their memory, and the loss in a crash."""
+        """Refuses messages while too many are unflushed.
+
+        This limits the memory that they take, and the messages lost in a crash.
+        """
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MAX_UNFLUSHED_BYTES or unpublished > MAX_UNPUBLISHED or self._no_flusher is not None:
@@ -246,7 +252,7 @@ class NextSegment:
     """Creates the commit log's next segment in advance (RocketMQ's AllocateMappedFileService).
 
     A new segment and its directory entry must be synced before its messages are acknowledged. That takes two syncs. If the next
-    segment is not ready in time, the log creates it itself, or reports why it cannot.
+    segment is not ready in time, the log creates it when it is needed, or reports why it cannot.
     """
 
     def __init__(self, store: MessageStore, tasks: Tasks) -> None:

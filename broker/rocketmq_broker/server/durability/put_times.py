@@ -1,4 +1,4 @@
-"""Durations of storing messages, per minute (RocketMQ's StoreStatsService)."""
+"""Measures how long it takes to store messages, per minute (RocketMQ's StoreStatsService)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from bisect import bisect_right
 from typing import Final
 
 _MAX_MS: Final = 60_000
-"""Longer durations are counted as this one, to bound memory."""
+"""Longer durations are counted as this one, to limit the memory that the counts take."""
 _CLASSES: Final = (
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s",
     "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~",
 )  # fmt: skip
 _CLASS_BEGINS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
-"""The lower bound of each class except the first."""
+"""The lower bound of each class of durations, in milliseconds. The first class begins at 0 and is omitted."""
 
 
 class PutTimes:
@@ -20,7 +20,7 @@ class PutTimes:
 
     def __init__(self) -> None:
         self.max_ms = 0
-        """The longest duration since the start."""
+        """The longest duration since the start, in milliseconds."""
         self._counts: dict[int, int] = {}
         self._last_minute: dict[int, int] | None = None
 
@@ -46,7 +46,10 @@ class PutTimes:
         return "".join(f"[{name}]:{count} " for name, count in zip(_CLASSES, sums, strict=True))
 
     def percentile_ms(self, share: float) -> float:
-        """Returns the milliseconds within which `share` of the last full minute's messages were stored; 0 without messages."""
+        """Returns the time, in milliseconds, within which the given share of the last full minute's messages was stored.
+
+        `share` is between 0 and 1. Returns 0 if there were no messages.
+        """
         counts = self._last_minute or {}
         left = share * sum(counts.values())
         for milliseconds in sorted(counts):

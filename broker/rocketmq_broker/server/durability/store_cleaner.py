@@ -23,10 +23,16 @@ logger = logging.getLogger(__name__)
 _HOUR_MS: Final = 3_600_000
 _SLICE_S: Final = 0.01
 _NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
-"""A half message is kept for its transaction up to this multiple of fileReservedTime. It is discarded after the first one."""
+"""A half message is kept for its transaction for up to this multiple of fileReservedTime.
+
+The transaction is already discarded after one fileReservedTime.
+"""
 
 NeededFrom = Callable[[int], int | None]
-"""Takes a time. Returns the first commit log offset needed by a transaction that began after it, or None."""
+"""A function that takes a time and returns the first commit log offset that later transactions need.
+
+The time is in milliseconds since the epoch. Returns None if no transaction began after it.
+"""
 
 
 class StoreCleaner:

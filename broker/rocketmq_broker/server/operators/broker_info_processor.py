@@ -170,7 +170,7 @@ def _runtime(elapsed_ms: int) -> str:
 
 
 def _capacity(directory: Path) -> dict[str, str]:
-    """Returns the size of the disk; empty for an in-memory store or a missing directory."""
+    """Returns figures about the size of the disk. Returns an empty dict for an in-memory store or a missing directory."""
     try:
         usage = shutil.disk_usage(directory)
     except OSError:

@@ -38,7 +38,10 @@ QUEUES_AT_ONCE: Final = 50
 
 
 class ConsumerCallProcessor:
-    """Resets offsets, and forwards requests to consumers. Each forwarded request is a task: its response arrives later."""
+    """Resets offsets, and forwards requests to consumers.
+
+    Each forwarded request runs as a task, because its response arrives later.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class ConsumerCallProcessor:
         }
 
     def reset_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Resets the members of a group to the offsets of a timestamp, or to the end of the queues with -1."""
+        """Makes the members of a group continue at the offsets of a timestamp. The timestamp -1 means the ends of the queues."""
         header = command.decode_header(ResetOffsetRequestHeader)
         refuse_offsets(header.group, header.topic)
         table = yield from self._offsets_after_reset(header)
@@ -88,7 +91,7 @@ class ConsumerCallProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_consumer_status(self, connection: Connection, command: RemotingCommand) -> None:
-        """Requests the offsets of the members of a group."""
+        """Responds with the offsets of a group's members, which are requested from the members."""
         header = command.decode_header(GetConsumerStatusRequestHeader)
         group = self._consumers.find(header.group)
         if group is None:
@@ -98,13 +101,13 @@ class ConsumerCallProcessor:
         self._tasks.start("get consumer status", self._answer_status(connection, reply_to, group, header))
 
     def get_running_info(self, connection: Connection, command: RemotingCommand) -> None:
-        """Requests the running info of one consumer."""
+        """Responds with the running info of one consumer, which is requested from the consumer."""
         header = command.decode_header(GetConsumerRunningInfoRequestHeader)
         channel = self._member(header.consumer_group, header.client_id)
         self._forward(connection, command, channel, header, b"")
 
     def consume_directly(self, connection: Connection, command: RemotingCommand) -> None:
-        """Makes one consumer consume a message now."""
+        """Makes one consumer consume a message now. Responds with the consumer's result."""
         header = command.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         channel = self._member(header.consumer_group, header.client_id or "")
         try:

@@ -43,11 +43,11 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 _LONG_MAX: Final = (1 << 63) - 1
 
 MAX_QUEUES_SHOWN: Final = 15_000
-"""The limit of queues in one response. A topic may have 10,000."""
+"""The maximum number of queues in one response. A topic may have 10,000 queues."""
 NAMES_AT_ONCE: Final = 500
 QUEUES_ENCODED_AT_ONCE: Final = 500
 QUEUES_AT_ONCE: Final = 50
-"""The number of queues of a topic that one step handles, about a millisecond. A topic may have 10,000."""
+"""The number of a topic's queues that one step handles. A step takes about a millisecond, and a topic may have 10,000 queues."""
 
 
 class ProgressProcessor:
@@ -147,7 +147,10 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
     def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Responds with the lowest offset of all groups in each queue of a topic; 2**63 - 1 if the compared group is behind."""
+        """Responds with the lowest offset of all groups in each queue of a topic.
+
+        The offset is 2**63 - 1 if it is higher than that of the compared group.
+        """
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))
         lowest: dict[int, int] = {}

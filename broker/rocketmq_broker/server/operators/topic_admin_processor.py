@@ -35,7 +35,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 
 QUEUES_AT_ONCE: Final = 50
-"""The number of queues of a topic that one step handles, about a millisecond. A topic may have 10,000."""
+"""The number of a topic's queues that one step handles. A step takes about a millisecond, and a topic may have 10,000 queues."""
 
 
 class TopicAdminProcessor:
