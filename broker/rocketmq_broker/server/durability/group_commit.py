@@ -31,7 +31,7 @@ MAX_UNFLUSHED_BYTES: Final = 128 << 20
 The limit is 2 s of writes at 64 MB/s; producers wait 3 s by default.
 """
 FLUSHED_AT_BYTES: Final = 16 << 20
-"""With ASYNC_FLUSH, a flush starts early if this many bytes are unflushed, because they are also kept in memory."""
+"""With ASYNC_FLUSH, this many unflushed bytes trigger a flush before the interval ends, because they also take memory."""
 MAX_UNPUBLISHED: Final = 100_000
 """While more messages than this are not visible to consumers, new messages are refused. Each of them takes memory."""
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)

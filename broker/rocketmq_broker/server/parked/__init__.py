@@ -1,4 +1,7 @@
-"""Parked messages: dead letters and discarded messages, which wait for an operator. A mark records what the operator did."""
+"""Tracks parked messages: dead letters and discarded messages that an operator must handle.
+
+A mark records what the operator did.
+"""
 
 from rocketmq_broker.server.parked.build import build_parked
 from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor

@@ -64,12 +64,12 @@ class DeadLetterProcessor:
         }
 
     def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Returns the number of untreated dead letters and discarded messages, by group."""
+        """Responds with the number of untreated dead letters and discarded messages, keyed by group."""
         body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Returns the marks of the messages in part of a queue."""
+        """Responds with the marks of the messages in part of a queue."""
         header = command.decode_header(ListMarksRequestHeader)
         topic, first = header.topic.encode(), header.queue_offset
         if header.history:
@@ -102,7 +102,7 @@ class DeadLetterProcessor:
         self._mark(connection, command, letter, Treatment.DISMISSED, reason, retries_of(letter))
 
     def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
-        """Returns the dead letter at that offset, its group, and its latest mark. Raises RequestRefused."""
+        """Returns the dead letter at `commit_log_offset`, its group, and its latest mark. Raises RequestRefused."""
         try:
             record = decode_record(self._store.read_queued(commit_log_offset))
         except UnreadableRecord as error:

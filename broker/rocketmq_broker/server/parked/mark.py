@@ -1,11 +1,11 @@
-"""Marks: records of what operators did with parked messages. RocketMQ has no marks.
+"""Encodes and decodes marks, which record what operators did with parked messages. RocketMQ has no marks.
 
     topic rmq_sys_PARKED_MARK_TOPIC, queue 0, tag = the treatment
     body = topic, queue id, queue offset and commit log offset of the parked message: `%DLQ%credits 0 17 4711`
     REASON = the operator's reason; RETRIES = number of retries of the message; PREVIOUS = queue offset of its previous mark
     born host and store timestamp = the client's address, and the time
 
-A mark is behind its message in the commit log, so the message expires first.
+A mark is stored after its message in the commit log, so the message expires first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREVIOUS: Final = "PREVIOUS"
 
 
 class NotAMark(Exception):
-    """The record is in the mark topic, but is not a mark."""
+    """Raised if a record in the mark topic is not a mark."""
 
 
 class Treatment(StrEnum):
@@ -47,12 +47,15 @@ class ParkedPlace(NamedTuple):
     queue_id: int
     queue_offset: int
     commit_log_offset: int
-    """It differs from that of an earlier message with the same queue offset if the topic was deleted and created again."""
+    """The commit log offset of the message.
+
+    It distinguishes messages that have the same queue offset because the topic was deleted and created again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One treatment of one parked message."""
+    """What an operator did with one parked message."""
 
     place: ParkedPlace
     treatment: Treatment

@@ -36,7 +36,7 @@ DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 AT_MOST_AT_ONCE: Final = 100
-"""The number of records read in one turn of the event loop."""
+"""The maximum number of records that are read in one turn of the event loop."""
 MAX_MARKS_SHOWN: Final = 64
 
 _OF_INTEREST: Final = (DEAD_LETTERS, DISCARD_TOPIC, MARK_TOPIC)
@@ -44,28 +44,28 @@ _PULL_MESSAGES: Final = 32
 _PULL_BYTES: Final = 1 << 20
 
 _Key = tuple[bytes, int]
-"""Topic and queue id."""
+"""The topic and the id of a queue."""
 _MARKS: Final = (MARK_TOPIC, 0)
 
 
 @dataclass(slots=True)
 class _Watched:
-    """A queue of parked messages, or the queue of marks."""
+    """The reading position in a queue of parked messages, or in the queue of marks."""
 
     queue: ParkedQueue
     end_offset: int = 0
-    """The end of the queue."""
+    """The queue offset after the last message."""
     next_offset: int = 0
-    """The next offset to read."""
+    """The queue offset of the next message to read."""
     under_way: dict[int, int] = field(default_factory=dict)
-    """By queue offset: the end of the message's mark in the commit log, until the mark is visible."""
+    """The marks that are not visible yet: maps a message's queue offset to the commit log offset at which its mark ends."""
 
 
 class ParkedMessages:
     """Tracks parked messages and marks when they become visible. Logs a line for each message."""
 
     REST_S: Final = 0.01
-    """The pause between two calls of `read_arrived`, so that other tasks can run."""
+    """The pause between two calls of `read_arrived`, in seconds, so that other tasks can run."""
 
     def __init__(self, store: MessageStore, topic_table: SystemTopics) -> None:
         self._store = store
@@ -118,11 +118,11 @@ class ParkedMessages:
     # Queries
 
     def dead_letters(self) -> Mapping[str, int]:
-        """Returns the number of untreated dead letters, by consumer group."""
+        """Returns the number of untreated dead letters, keyed by consumer group."""
         return self._untreated(is_discarded=False)
 
     def discarded(self) -> Mapping[str, int]:
-        """Returns the number of discarded messages that have not been resumed, by producer group."""
+        """Returns the number of discarded messages that have not been resumed, keyed by producer group."""
         return self._untreated(is_discarded=True)
 
     def latest_mark(self, topic: bytes, queue_id: int, queue_offset: int) -> Mark | None:
@@ -166,7 +166,7 @@ class ParkedMessages:
         """Does nothing: a mark takes effect when `read_arrived` reads it."""
 
     def take_back(self, position: int) -> None:
-        """Removes marks at or after that commit log offset, which are lost."""
+        """Removes marks at or after the commit log offset `position`, which are lost."""
         for watched in self._watched.values():
             watched.under_way = {queue_offset: end for queue_offset, end in watched.under_way.items() if end <= position}
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Final
 
 _NO_GROUP: Final = 0
-"""Stored for a message that was treated or cannot be read."""
+"""The group number of a message that was treated or cannot be read."""
 _NO_MARK: Final = -1
 _EXPIRED_AT_ONCE: Final = 100_000
 
 
 class ParkedQueue:
-    """Stores twelve bytes for each message."""
+    """The messages of one queue. Each takes twelve bytes of memory."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -34,11 +34,11 @@ class ParkedQueue:
 
     @property
     def untreated(self) -> Mapping[str, int]:
-        """The number of untreated messages by group. A group stays in it with 0 after its messages are treated."""
+        """The number of untreated messages, keyed by group. A group whose messages are all treated has the number 0."""
         return self._untreated
 
     def add(self, queue_offset: int, group: str, count: int = 1) -> None:
-        """Adds `count` messages of a group from `queue_offset`. Skipped offsets count as unreadable messages."""
+        """Adds `count` messages of a group, starting at `queue_offset`. Skipped offsets count as unreadable messages."""
         missing = queue_offset - self.end_offset
         if missing > 0:
             self._append(_NO_GROUP, missing)
@@ -61,7 +61,7 @@ class ParkedQueue:
         return self._marks[index]
 
     def expire(self, first_offset: int) -> None:
-        """Removes messages before that offset, at most 100,000 per call."""
+        """Removes messages before `first_offset`, at most 100,000 per call."""
         count = min(first_offset - self._first, len(self._groups), _EXPIRED_AT_ONCE)
         if count <= 0:
             return

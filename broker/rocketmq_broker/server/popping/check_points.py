@@ -1,4 +1,4 @@
-"""Check points: the hidden messages of each group. Changes apply in memory at once, and are recorded in the pop log.
+"""Manages check points: the hidden messages of each group. Changes apply in memory at once, and are recorded in the pop log.
 
 A pop advances the group's offset in the queue, the same offset that pulls commit. After a crash this offset may be seconds old.
 Recovery then replays the pop log, so that acknowledged messages are not delivered again.
@@ -21,7 +21,7 @@ from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.store import ConsumerOffsets
 
 MAX_ENTRIES_KEPT: Final = 50_000
-"""The limit of pop log entries that a restart reads. Older entries that still hide messages are appended again."""
+"""The maximum number of pop log entries that a restart reads. Older entries that still hide messages are appended again."""
 _REWRITTEN_AT_ONCE: Final = 500
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Unconfirmed:
-    """A change whose entry may not be durable yet, and the state before it."""
+    """A change whose pop log entry may not be durable yet, and the state before the change."""
 
     end_position: int
     queue: GroupQueue
@@ -39,12 +39,16 @@ class _Unconfirmed:
 
 
 class CheckPoints:
-    """Hides and settles messages. Both methods return the commit log offset after the entry. StoreUnwritable means no change."""
+    """Hides and settles messages.
+
+    `hide` and `settle` return the commit log offset after the entry that they append. If they raise StoreUnwritable, nothing has
+    changed.
+    """
 
     def __init__(self, log: PopLog, offsets: ConsumerOffsets, offset_commits: OffsetCommits, *, clock: Callable[[], int]) -> None:
         self.hidden = HiddenMessages()
         self.on_visible: Callable[[GroupQueue], None] = lambda queue: None
-        """Called when messages of a queue may have become visible to the group again."""
+        """A function that is called when messages of a queue may have become visible to the group again."""
         self._log = log
         self._offsets = offsets
         self._commits = offset_commits
@@ -76,7 +80,10 @@ class CheckPoints:
         return max(self.position(queue) or 0, *(hidden.check_point.entry.next_offset for hidden in locked), 0)
 
     def set_position(self, queue: GroupQueue, offset: int) -> None:
-        """Sets the group's offset to one that exists in the queue. Raises RequestRefused."""
+        """Sets the group's offset in the queue.
+
+        Raises RequestRefused if the queue does not exist, or if a limit of offsets is reached.
+        """
         self._commits.commit(*queue, offset)
 
     def hide(self, entry: PopEntry, attempt_id: str | None = None) -> int:
@@ -103,12 +110,12 @@ class CheckPoints:
         return {offset: found[offset] for offset in sorted(found) if found[offset].check_point.is_ordered}
 
     def confirm(self, position: int) -> None:
-        """Called when entries before this commit log offset are durable."""
+        """Called when entries before the commit log offset `position` are durable."""
         while self._unconfirmed and self._unconfirmed[0].end_position <= position:
             self._unconfirmed.popleft()
 
     def take_back(self, position: int) -> None:
-        """Undoes the changes whose entries, at or after that commit log offset, are lost."""
+        """Undoes the changes whose entries are lost, which are those at or after the commit log offset `position`."""
         while self._unconfirmed and self._unconfirmed[-1].end_position > position:
             change = self._unconfirmed.pop()
             for offset, before in change.hidden_before.items():
@@ -120,9 +127,10 @@ class CheckPoints:
             self.on_visible(change.queue)
 
     def keep(self) -> None:
-        """Commits the offset from which the next start must read the pop log, and limits that part. Call it every few seconds.
+        """Commits the offset from which the next start must read the pop log, and limits how much it must read.
 
-        The offset found by one call is committed by the next. By then the group offsets that replace older entries are on disk.
+        Call it every few seconds. The offset found by one call is committed by the next. By then the group offsets that replace
+        older entries are on disk.
         """
         end = self._log.end
         if not end:

@@ -17,8 +17,11 @@ from rocketmq_broker.server.topics.names import refuse_offsets
 
 
 class Deliveries:
-    """The popped messages that consumers are processing. Each method returns the commit log offset after its entry, and raises
-    IllegalHandle, HandleExpired, RequestRefused, StoreUnwritable."""
+    """Acknowledges, renews or gives up popped messages that consumers are processing.
+
+    Each method returns the commit log offset after the pop log entry that it appends, and raises IllegalHandle, HandleExpired,
+    RequestRefused, StoreUnwritable.
+    """
 
     def __init__(
         self,
@@ -48,7 +51,7 @@ class Deliveries:
         return end_position
 
     def renew(self, group: str, topic: str, handle: ReceiptHandle, invisible_ms: int) -> tuple[ReceiptHandle, int]:
-        """Changes the end of an invisible time. Also returns the new handle."""
+        """Changes the end of a message's invisible time. Returns the new handle and the commit log offset after the entry."""
         refuse_invisible_time(invisible_ms, min_ms=0)
         queue, offset, hidden = self._find(group, topic, handle)
         if hidden is None:
@@ -75,7 +78,10 @@ class Deliveries:
         return None if hidden is None else self._reviver.give_up(queue, offset, hidden)
 
     def _find(self, group: str, topic: str, handle: ReceiptHandle) -> tuple[GroupQueue, int, Hidden | None]:
-        """Returns the queue and offset of the handle's message, and its hidden state, or None if it was acknowledged in time."""
+        """Returns the queue and offset of the handle's message, and its hidden state.
+
+        The state is None if the message was acknowledged in time.
+        """
         refuse_offsets(group, topic)
         if handle.broker_name != self._broker_name:
             raise IllegalHandle(f"the handle belongs to broker {handle.broker_name}, not to {self._broker_name}")

@@ -6,12 +6,12 @@ class PopError(Exception):
 
 
 class IllegalHandle(PopError):
-    """The receipt handle was not issued by this broker."""
+    """Raised if a receipt handle was not issued by this broker."""
 
 
 class HandleExpired(PopError):
-    """The receipt handle is no longer valid: its invisible time has ended, or a newer handle has replaced it."""
+    """Raised if a receipt handle is no longer valid: its invisible time has ended, or a newer handle has replaced it."""
 
 
 class TooManyPops(PopError):
-    """The limit of waiting pops or of unacknowledged messages is reached (RocketMQ's POLLING_FULL)."""
+    """Raised if the maximum number of waiting pops or of unacknowledged messages is reached (RocketMQ's POLLING_FULL)."""

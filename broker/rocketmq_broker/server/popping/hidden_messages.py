@@ -1,4 +1,4 @@
-"""Hidden messages: popped and not yet acknowledged (RocketMQ's PopBufferMergeService and ConsumerOrderInfoManager)."""
+"""Tracks hidden messages, which were popped and are not acknowledged yet (PopBufferMergeService and ConsumerOrderInfoManager)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
 from rocketmq_broker.server.shares import FEW, is_full
 
 MAX_OF_A_QUEUE: Final = 10_000
-"""The limit of messages in one queue that are hidden from one group (popInflightMessageThreshold)."""
+"""The maximum number of messages in one queue that are hidden from one group (popInflightMessageThreshold)."""
 MAX_OF_A_GROUP: Final = 100_000
-"""The limit of messages in one topic that are hidden from one group: a fifth of MAX_IN_ALL."""
+"""The maximum number of messages in one topic that are hidden from one group: a fifth of MAX_IN_ALL."""
 MAX_IN_ALL: Final = 500_000
-"""The limit of all hidden messages. Each takes about 100 bytes of memory, and a restart reads all of them."""
+"""The maximum number of hidden messages in all. Each takes about 100 bytes of memory, and a restart reads all of them."""
 _FEW_STALE: Final = 1000
 
 
@@ -47,12 +47,12 @@ class Hidden:
 
 
 class HiddenMessages:
-    """The hidden messages by group and queue, and the times at which they become visible."""
+    """The hidden messages, keyed by group and queue, and the times at which they become visible."""
 
     def __init__(self) -> None:
         self._by_queue: dict[GroupQueue, dict[int, Hidden]] = {}
         self._by_group: Counter[tuple[str, str]] = Counter()
-        """By group and topic."""
+        """The number of hidden messages, keyed by group and topic."""
         self._live: dict[int, CheckPoint] = {}
         self._due: list[tuple[int, int, CheckPoint]] = []
         self._number = 0
@@ -60,7 +60,7 @@ class HiddenMessages:
         """The number of hidden messages."""
 
     def of(self, queue: GroupQueue) -> Mapping[int, Hidden]:
-        """Returns the hidden messages of a queue by offset. Read-only for callers."""
+        """Returns the hidden messages of a queue, keyed by offset. Callers must not change the result."""
         return self._by_queue.get(queue, {})
 
     def counts(self) -> Iterator[tuple[GroupQueue, int]]:
@@ -91,7 +91,10 @@ class HiddenMessages:
         return before
 
     def refusal(self, queue: GroupQueue) -> str | None:
-        """Returns why no more messages of the queue may be hidden from the group, or None if they may."""
+        """Returns the reason why no more messages of the queue may be hidden from the group.
+
+        Returns None if more may be hidden.
+        """
         of_group = self._by_group[queue.group, queue.topic]
         if len(self.of(queue)) >= MAX_OF_A_QUEUE:
             what = f"queue {queue.queue_id} of topic {queue.topic}"
@@ -103,7 +106,7 @@ class HiddenMessages:
         return None
 
     def refusals(self) -> Iterator[str]:
-        """Yields the refusals that are in effect now, as texts for operators."""
+        """Yields the reasons why pops are refused now, as texts for operators."""
         if self.count >= MAX_IN_ALL:
             yield _IN_ALL.format(count=self.count)
         for (group, topic), count in list(self._by_group.items()):
@@ -114,7 +117,7 @@ class HiddenMessages:
                 yield _too_many(queue.group, count, f"queue {queue.queue_id} of topic {queue.topic}", MAX_OF_A_QUEUE)
 
     def watch(self, check_point: CheckPoint, due_ms: int) -> None:
-        """Schedules the check point for `take_due` at that time."""
+        """Schedules the check point. `take_due` returns it once `due_ms`, in milliseconds since the epoch, has passed."""
         self._number += 1
         heapq.heappush(self._due, (due_ms, self._number, check_point))
         if len(self._due) > 2 * len(self._live) + _FEW_STALE:
@@ -130,7 +133,7 @@ class HiddenMessages:
         return None
 
     def next_due_ms(self) -> int | None:
-        """Returns the time of the next check point for `take_due`, or None if no message is hidden."""
+        """Returns the time when `take_due` returns the next check point, or None if no message is hidden."""
         return self._due[0][0] if self._due else None
 
     def held_by(self, check_point: CheckPoint) -> list[tuple[int, Hidden]]:

@@ -1,4 +1,4 @@
-"""The messages that a group is processing: popped and not yet acknowledged (RocketMQ's PopInflightMessageCounter)."""
+"""Reports the messages that a group is processing: popped and not yet acknowledged (RocketMQ's PopInflightMessageCounter)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 _REFUSALS_SHOWN: Final = 5
 _INSPECTED: Final = 16
-"""The number of unacknowledged messages per queue whose delivery attempts are counted."""
+"""The maximum number of unacknowledged messages of a queue for which the delivery attempts are determined."""
 
 
 class InHand:
-    """Reports unacknowledged popped messages to operators, for each queue. A queue takes up to a millisecond."""
+    """Reports unacknowledged popped messages to operators. A report about one queue takes up to a millisecond."""
 
     def __init__(self, hidden: HiddenMessages, offsets: ConsumerOffsets, store: MessageStore) -> None:
         self._hidden = hidden
@@ -28,22 +28,28 @@ class InHand:
         self._store = store
 
     def count(self, group: str, topic: str, queue_id: int) -> int:
-        """Returns the number of unacknowledged messages."""
+        """Returns the number of the queue's messages that the group has not acknowledged."""
         return len(self._hidden.of(GroupQueue(group, topic, queue_id)))
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """Returns the number of unacknowledged messages by group and topic. Redelivered messages count for the retry topic."""
+        """Returns the number of unacknowledged messages, keyed by group and topic.
+
+        Redelivered messages count for the retry topic.
+        """
         found: Counter[tuple[str, str]] = Counter()
         for queue, messages in self._hidden.counts():
             found[queue.group, queue.topic] += messages
         return found
 
     def refusals(self) -> list[str]:
-        """Returns why pops are refused now, at most five reasons."""
+        """Returns the reasons why pops are refused now, at most five."""
         return list(islice(self._hidden.refusals(), _REFUSALS_SHOWN))
 
     def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
-        """Returns the unacknowledged messages' progress, or None if no message is unacknowledged or waits for redelivery."""
+        """Returns the progress of the queue's unacknowledged messages.
+
+        Returns None if no message is unacknowledged or waits for redelivery.
+        """
         queue = GroupQueue(group, topic, queue_id)
         hidden = self._hidden.of(queue)
         is_pop_retry = topic.startswith(topics.RETRY_PREFIX) and topic != topics.retry_topic(group)

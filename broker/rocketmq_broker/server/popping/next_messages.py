@@ -27,18 +27,21 @@ from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 from rocketmq_broker.world import Chance
 
 MAX_MESSAGES: Final = 32
-"""The limit of messages in one pop, as in RocketMQ."""
+"""The maximum number of messages in one pop, as in RocketMQ."""
 MAX_ATTEMPT_ID_LENGTH: Final = 255
-"""In characters. Apache's clients send a UUID."""
+"""The maximum length of an attempt id in characters. Apache's clients send a UUID."""
 RETRIES_FIRST_PERCENT: Final = 20
-"""The percentage of pops that read the retry topic first. Others read it last, if they want more (popFromRetryProbability)."""
+"""The percentage of pops that read the retry topic first.
+
+Others read it last, if they need more messages (popFromRetryProbability).
+"""
 _MOVED: Final = (
     GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL,
 )  # fmt: skip
 _MAX_FILTERING_NS: Final = 10_000_000
-"""The time limit of one pop's filter expression, because other clients wait meanwhile."""
+"""The time limit, in nanoseconds, for the filter expression of one pop. Other clients have to wait during that time."""
 _MAX_QUEUES: Final = 1_000
-"""The limit of queues that one pop reads. It starts at a random queue."""
+"""The maximum number of queues that one pop reads. It starts at a random queue."""
 
 
 class NextMessages:
@@ -112,7 +115,7 @@ class NextMessages:
             yield retry_topic, 0, True
 
     def _has_next(self, request: PopRequest, queue: GroupQueue, locked: Mapping[int, Hidden]) -> bool:
-        """Returns True if a pop would find a message. For a new group any message in the queue counts, as in RocketMQ."""
+        """Returns True if a pop would find a message. If the group is new, any message in the queue counts, as in RocketMQ."""
         if locked and not _is_same_attempt(request, locked):
             return all(hidden.visible_ms <= self._clock() for hidden in locked.values())
         topic, known = queue.topic.encode(), self._check_points.position(queue)
@@ -123,7 +126,7 @@ class NextMessages:
         start_offset, found = self._read(request, queue, popped, is_retry=is_retry)
         if found.next_begin_offset <= start_offset:
             return
-        hidden = self._hidden.of(queue)  # skip these: a group whose offset was reset backwards must not get them twice
+        hidden = self._hidden.of(queue)  # skip these, because a group whose offset was reset backwards must not get them twice
         records = [record for record in found.records if queue_offset_of(record) not in hidden]
         self._hide(request, queue, records, popped, start_offset, found.next_begin_offset, is_retry=is_retry)
 

@@ -1,4 +1,4 @@
-"""The pop log: records of popped and of settled messages, so that a crash loses neither.
+"""Reads and appends to the pop log, which records popped and settled messages, so that a crash loses neither.
 
     topic rmq_sys_POP_LOG_TOPIC, queue 0
     ["pop", group, topic, queue id, start offset, next offset, [offsets], pop time, invisible time, attempt]
@@ -27,7 +27,7 @@ POP_LOG: Final = topics.POP_LOG_TOPIC.encode()
 
 
 class GroupQueue(NamedTuple):
-    """A queue, as consumed by one group."""
+    """A queue and a group that consumes it."""
 
     group: str
     topic: str
@@ -35,7 +35,7 @@ class GroupQueue(NamedTuple):
 
 
 class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
-    """Hides messages of a queue from a group."""
+    """An entry that hides messages of a queue from a group."""
 
     group: str
     topic: str
@@ -55,7 +55,7 @@ class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
 
 
 class AckEntry(msgspec.Struct, array_like=True, tag="ack", frozen=True):
-    """Settles messages: the group does not receive them from this queue again."""
+    """An entry that settles messages: the group does not receive them from this queue again."""
 
     group: str
     topic: str
@@ -81,7 +81,10 @@ class PopLog:
         self._has_topic = False
 
     def append(self, entry: Entry, now_ms: int) -> Appended:
-        """Appends an entry. It may use the reserved disk space, as ends of transactions may. Raises StoreUnwritable."""
+        """Appends an entry, which may use the reserved disk space, as records that end transactions may.
+
+        Raises StoreUnwritable.
+        """
         if not self._has_topic:
             self._topics.internal(topics.POP_LOG_TOPIC, 1)
             self._has_topic = True
@@ -95,7 +98,7 @@ class PopLog:
         return self._store.max_offset(POP_LOG, 0)
 
     def entries(self, first: int) -> Iterator[tuple[int, Entry]]:
-        """Yields the readable visible entries from the queue offset `first`, with their offsets."""
+        """Yields the readable visible entries, starting at the queue offset `first`, with their offsets."""
         for data in records_from(self._store, POP_LOG, 0, max(first, self._store.min_offset(POP_LOG, 0))):
             try:
                 record = decode_record(data)

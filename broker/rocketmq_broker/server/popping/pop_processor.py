@@ -31,7 +31,7 @@ from rocketmq_broker.server.popping.waiting_pops import PopRequest
 from rocketmq_broker.server.ports import Durability
 
 MAX_ACKS: Final = 1000
-"""The limit of messages that one BATCH_ACK_MESSAGE acknowledges. Each of them costs a record."""
+"""The maximum number of messages that one BATCH_ACK_MESSAGE acknowledges. Each of them appends a record."""
 _AT_THE_END: Final = 1
 """RocketMQ's ConsumeInitMode.MAX: a new group begins at the end of its queues."""
 
@@ -142,7 +142,7 @@ class PopProcessor:
         return self._answer_later(connection, command, end_position)
 
     def change_invisible_time(self, connection: Connection, command: RemotingCommand) -> None:
-        """Changes the end of a message's invisible time. Responds with NO_MESSAGE if it has ended."""
+        """Changes the end of a message's invisible time. Responds with NO_MESSAGE if that time has already ended."""
         header = command.decode_header(ChangeInvisibleTimeRequestHeader)
         try:
             handle = ReceiptHandle.parse(header.extra_info, header.offset)

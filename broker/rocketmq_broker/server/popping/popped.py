@@ -9,11 +9,11 @@ from rocketmq_broker.message.record import queue_offset_of, read_fields
 from rocketmq_broker.server.popping.receipt_handle import ReceiptHandle
 
 _RECONSUME_TIMES: Final = 12
-"""The position of RECONSUMETIMES in a record's header."""
+"""The index of RECONSUMETIMES in the unpacked header of a record."""
 
 
 def attempt_of(record: bytes) -> int:
-    """Returns the number of the delivery attempt, 1 for the first. It does not count attempts of orderly pops."""
+    """Returns the number of the delivery attempt, 1 for the first. Attempts of orderly pops are not counted."""
     return read_fields(record)[0][_RECONSUME_TIMES] + 1
 
 
@@ -73,7 +73,7 @@ class Popped:
     """True if a filter skipped messages, and the messages after them have not been read yet."""
 
     refusal: str | None = None
-    """Why a queue with messages returned none to the group."""
+    """The reason why a queue with messages returned none to the group."""
 
     @property
     def is_answer(self) -> bool:

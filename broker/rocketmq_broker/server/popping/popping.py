@@ -38,7 +38,7 @@ REST_S: Final = 0.005
 _TRIED_AT_ONCE: Final = 256
 _REVIVED_AT_ONCE: Final = 200
 _UNWRITABLE_MS: Final = 1000
-"""The pause before a retry if the store was not writable."""
+"""The pause before a retry, in milliseconds, if the store was not writable."""
 
 
 class Popping:
@@ -67,12 +67,12 @@ class Popping:
         """`max_sleep_s` limits the result of `work`, because the event loop's clock may be slower than `clock`."""
         self.check_points = check_points
         self.deliveries = deliveries
-        """For request processors, which wait for durability themselves."""
+        """Acknowledges messages for request processors, which wait for durability themselves."""
         self.in_hand = in_hand
-        """For the requests of operators."""
+        """Reports unacknowledged messages to operators."""
         self.waiting = WaitingPops()
         self.alarm = alarm
-        """Set when `work` must be called earlier than it returned."""
+        """Set when `work` must be called earlier than its last result says."""
         self._next = next_messages
         self._hidden = check_points.hidden
         self._reviver = reviver
@@ -169,7 +169,7 @@ class Popping:
     def begin(
         self, request: PopRequest, poll_ms: int, deliver: Callable[[Popped | None], None], *, owner: object = None
     ) -> WaitingPop | None:
-        """Calls `deliver` with messages, or with None after `poll_ms`. Returns the pop if it is waiting.
+        """Calls `deliver` with messages, or with None after `poll_ms`. Returns the pop, or None if `deliver` was called.
 
         The messages may be sent when their `end_position` is durable. Raises RequestRefused, TooManyPops, StoreUnwritable.
         """
@@ -201,7 +201,7 @@ class Popping:
         self.on_arrival(queue.topic.encode(), queue.queue_id, 0)
 
     def work(self) -> float | None:
-        """Revives due messages, serves waiting pops, and times out expired ones.
+        """Revives due messages, serves waiting pops, and ends pops whose poll time has passed.
 
         Returns the seconds until the next call, 0 if work remains, or None if no message is hidden and no pop is waiting.
         """
@@ -289,6 +289,6 @@ class Popping:
         return popped.is_answer
 
     def _read_further(self, popped: Popped, request: PopRequest) -> None:
-        """Lets `work` continue after messages that a filter skipped."""
+        """Makes `work` read the topic again if the pop found none because a filter skipped messages."""
         if popped.is_unfinished and not popped.queues:
             self._arrived[request.topic.encode()] = None

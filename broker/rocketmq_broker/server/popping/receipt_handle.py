@@ -1,4 +1,4 @@
-"""Receipt handles: strings with which consumers acknowledge popped messages (RocketMQ's ExtraInfoUtil).
+"""Encodes and decodes receipt handles, with which consumers acknowledge popped messages (RocketMQ's ExtraInfoUtil).
 
     startOffset popTime invisibleTime reviveQid retry brokerName queueId offset
 
@@ -19,9 +19,9 @@ from rocketmq_broker.server.popping.errors import IllegalHandle
 ORDERED: Final = 999
 """The revive queue id of orderly pops (KeyBuilder.POP_ORDER_REVIVE_QUEUE)."""
 MAX_LENGTH: Final = 1024
-"""In characters. A handle with the longest broker name is much shorter."""
+"""The maximum length of a handle in characters. A handle with the longest broker name is much shorter."""
 MAX_INVISIBLE_MS: Final = 12 * 3600 * 1000
-"""Twelve hours, the limit of RocketMQ's proxy. Messages are kept much longer."""
+"""The maximum invisible time: twelve hours, the limit of RocketMQ's proxy. Messages are kept much longer."""
 
 _NORMAL, _RETRY = "0", "1"
 

@@ -1,4 +1,4 @@
-"""Pops that found no messages, and wait for messages or for their timeout (RocketMQ's PopLongPollingService)."""
+"""Keeps pops that found no messages until messages arrive or their timeout expires (RocketMQ's PopLongPollingService)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rocketmq_broker.server.popping.popped import Popped
 from rocketmq_broker.server.shares import is_full
 
 MAX_WAITING: Final = 100_000
-"""RocketMQ's maxPopPollingSize."""
+"""The maximum number of waiting pops (RocketMQ's maxPopPollingSize)."""
 MAX_OF_AN_OWNER: Final = 8_192
 MAX_EXPRESSIONS_LENGTH: Final = 1 << 20
-"""In characters: the limit for all filter expressions of an owner's waiting pops."""
+"""The maximum length, in characters, of all filter expressions of an owner's waiting pops together."""
 MAX_POLL_MS: Final = 120_000
 
 
@@ -50,12 +50,12 @@ class WaitingPop:
     deliver: Callable[[Popped | None], None]
     """Called once, with messages, or with None after the timeout."""
     owner: object = None
-    """For example the client's connection."""
+    """The party that waits, for example the client's connection. Limits apply to each owner separately."""
     is_over: bool = field(default=False, init=False)
 
 
 class WaitingPops:
-    """The waiting pops by topic and by deadline, in the order of their arrival."""
+    """The waiting pops in the order of their arrival. They can be found by topic and by deadline."""
 
     def __init__(self) -> None:
         self._by_topic: dict[bytes, dict[WaitingPop, None]] = {}

@@ -1,4 +1,4 @@
-"""Pulls that found no messages, and wait for messages or for their timeout (RocketMQ's PullRequestHoldService)."""
+"""Keeps pulls that found no messages until messages arrive or their timeout expires (RocketMQ's PullRequestHoldService)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rocketmq_broker.server.clients.message_filters import MessageFilter
 _Key = TypeVar("_Key")
 
 DEADLINE_STEP_MS = 100
-"""Deadlines are rounded up to a multiple of this, so that pulls with similar deadlines share one entry."""
+"""Deadlines are rounded up to a multiple of this number of milliseconds, so that pulls with similar deadlines share one entry."""
 
 HELD_PER_CONNECTION = 8192
-"""The limit of held pulls of a connection. Further pulls get their responses immediately."""
+"""The maximum number of held pulls of a connection. Further pulls are answered immediately."""
 
 EXPRESSIONS_PER_CONNECTION = 1 << 20
-"""The limit in characters for all filter expressions of a connection's held pulls. Beyond it pulls are not held."""
+"""The maximum length, in characters, of all filter expressions of a connection's held pulls. Further such pulls are not held."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +39,7 @@ class HeldPull:
 
 
 class HeldPulls:
-    """The held pulls by queue, by deadline and by connection. A pull is removed from all three at once."""
+    """The held pulls, indexed by queue, deadline and connection. Removing a pull removes it from all three indexes."""
 
     def __init__(self) -> None:
         self._by_queue: dict[tuple[bytes, int], WaitingPulls] = {}
@@ -132,7 +132,10 @@ def _discard(table: dict[_Key, dict[HeldPull, None]], key: _Key, pull: HeldPull)
 
 
 class WaitingPulls:
-    """The held pulls of one queue, by tags code. Any message wakes the pulls for all messages or with an SQL92 expression."""
+    """The held pulls of one queue, keyed by tags code.
+
+    Any new message wakes the pulls without a filter or with an SQL92 expression.
+    """
 
     def __init__(self, checked_until: int) -> None:
         self.checked_until = checked_until

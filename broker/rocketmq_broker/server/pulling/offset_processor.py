@@ -54,8 +54,8 @@ class OffsetProcessor:
     def query_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with a group's offset in a queue.
 
-        A new group starts at offset 0 in a young queue, whatever its setting. So it receives messages that were sent just before
-        its first consumer started.
+        A new group starts at offset 0 in a young queue, whichever ConsumeFromWhere its members use. So it receives messages that
+        were sent just before its first consumer started.
         """
         header = command.decode_header(QueryConsumerOffsetRequestHeader)
         refuse_illegal_consumer_group(header.consumer_group)

@@ -30,9 +30,9 @@ from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 
 MAX_SUSPENSION_MS: Final = 120_000
 MAX_FILTERING_NS: Final = 10_000_000
-"""The approximate time limit for filter expressions of held pulls in one turn of the event loop."""
+"""The approximate time limit, in nanoseconds, for filter expressions of held pulls in one turn of the event loop."""
 TRIED_AT_ONCE: Final = 256
-"""The limit of held pulls that are repeated in one turn of the event loop, about 10 ms."""
+"""The maximum number of held pulls that are repeated in one turn of the event loop, which takes about 10 ms."""
 
 _CODES: Final = {
     GetMessageStatus.FOUND: ResponseCode.SUCCESS,
@@ -46,7 +46,10 @@ _CODES: Final = {
 
 
 class PullProcessor:
-    """Handles pulls. If a pull finds nothing and the client allows it, holds it until a message arrives or the timeout."""
+    """Handles pulls.
+
+    If a pull finds no messages and the client allows it, the pull is held until a message arrives or its timeout expires.
+    """
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class PullProcessor:
         broker_permission: int,
         clock: Callable[[], int],
     ) -> None:
-        """`short_polling_ms` replaces the clients' suspension if long polling is disabled."""
+        """If long polling is disabled, `short_polling_ms` replaces the time for which clients allow their pulls to be held."""
         self._store = store
         self._rules = ReadingRules(topic_table, subscription_groups, broker_permission)
         self._groups = subscription_groups
@@ -79,7 +82,7 @@ class PullProcessor:
         self._short_polling_ms = short_polling_ms
         self._clock = clock
         self.alarm = Alarm()
-        """Set when a deadline is earlier than the time that `answer_overdue` returned."""
+        """Set when a deadline is earlier than the last result of `answer_overdue`."""
         self._next_due_ms: float = math.inf
         self._woken: deque[tuple[HeldPull, bool]] = deque()
         """Pulls to repeat in later turns of the event loop, and whether each may be held again."""
@@ -133,7 +136,7 @@ class PullProcessor:
             self.alarm.ring()
 
     def answer_overdue(self) -> float | None:
-        """Responds to pulls whose deadline has passed, and repeats pulls that earlier calls left over.
+        """Responds to pulls whose deadline has passed, and repeats pulls that were left over by earlier calls.
 
         Returns the seconds until the next call, 0 if pulls are left over, or None if no pull is held.
         """
@@ -150,7 +153,10 @@ class PullProcessor:
         return (due_ms - now_ms) / 1000 if due_ms is not None else None
 
     def _repeat_all(self, pulls: Iterable[HeldPull], *, may_hold: bool) -> None:
-        """Repeats pulls. After MAX_FILTERING_NS of filtering, the remaining pulls with expressions are sent back for a retry."""
+        """Repeats pulls.
+
+        After MAX_FILTERING_NS of filtering, responds PULL_RETRY_IMMEDIATELY to the remaining pulls with expressions.
+        """
         cost_ns = 0
         for pull in pulls:
             if cost_ns > MAX_FILTERING_NS and pull.message_filter.sql is not None:
@@ -159,7 +165,7 @@ class PullProcessor:
                 cost_ns += self._repeat(pull, may_hold=may_hold)
 
     def _repeat(self, pull: HeldPull, *, may_hold: bool) -> int:
-        """Repeats a pull, and responds or holds it again. Returns the time of its filter expression in nanoseconds."""
+        """Repeats a pull, and then responds or holds it again. Returns the nanoseconds that its filter expression took."""
         cost_ns = 0
         try:
             found = self._read(pull)

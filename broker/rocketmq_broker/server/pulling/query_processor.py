@@ -23,10 +23,13 @@ MAX_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
 """Clients close the connection when they receive a longer frame."""
 SLICE_S: Final = 0.01
 MAX_SLICES: Final = 1000
-"""The limit of slices of one query. They search about 20 million index entries, a full index file."""
+"""The maximum number of slices of one query. They search about 20 million index entries, which fill an index file."""
 MAX_LONG_QUERIES: Final = 64
 MAX_LONG_QUERIES_OF_A_CONNECTION: Final = 16
-"""Long queries are handled in turn, so this limits how long one client can delay the queries of others."""
+"""The maximum number of long queries of a connection.
+
+Long queries run one after another, so this limits how long one client can delay the queries of others.
+"""
 
 Steps: TypeAlias = Generator[None, None, QueriedMessages]
 
@@ -69,7 +72,7 @@ class QueryProcessor:
         return None
 
     async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
-        """Continues one query at a time, with pauses for other requests."""
+        """Continues long queries, one at a time, with pauses for other requests."""
         try:
             async with self._turn:
                 for _ in range(MAX_SLICES):
@@ -98,7 +101,7 @@ class QueryProcessor:
 
 
 def _slice(steps: Steps, steady_ns: Callable[[], int]) -> QueriedMessages | None:
-    """Searches for SLICE_S. Returns the result, or None if the search has not ended."""
+    """Runs the search for SLICE_S. Returns the result, or None if the search has not ended."""
     end_ns = steady_ns() + int(SLICE_S * 1e9)
     while steady_ns() < end_ns:
         try:

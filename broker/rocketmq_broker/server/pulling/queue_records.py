@@ -12,7 +12,7 @@ _PULL_BYTES: Final = 4 << 20
 
 
 def records_from(store: MessageStore, topic: bytes, queue_id: int, offset: int) -> Iterator[bytes]:
-    """Yields all visible records of a queue from an offset on, including records that become visible during the iteration."""
+    """Yields all visible records of a queue, starting at `offset`. Includes records that become visible during the iteration."""
     while offset < store.max_offset(topic, queue_id):
         pulled = store.pull(topic, queue_id, offset, _PULL_MESSAGES, _PULL_BYTES)
         yield from pulled.records

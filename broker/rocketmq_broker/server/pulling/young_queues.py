@@ -1,4 +1,4 @@
-"""Young queues: a new consumer group starts at their first message (checkInDiskByConsumeOffset in RocketMQ)."""
+"""Detects young queues, in which a new consumer group starts at the first message (RocketMQ's checkInDiskByConsumeOffset)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _SHARE_OF_MEMORY: Final = 0.4
 
 
 class YoungQueues:
-    """Checks whether a queue still has its first message, near the end of the commit log."""
+    """Checks whether a queue is young: it still has its first message, and that message is near the end of the commit log."""
 
     def __init__(self, store: MessageStore, max_bytes: int) -> None:
-        """A queue is young while at most `max_bytes` have been stored since its first message."""
+        """A queue is young while at most `max_bytes` have been written to the commit log since its first message."""
         self._store = store
         self._max_bytes = max_bytes
 
@@ -28,5 +28,5 @@ class YoungQueues:
 
 
 def young_queue_bytes() -> int:
-    """Returns the limit for `YoungQueues` on this machine, in bytes."""
+    """Returns `max_bytes` of `YoungQueues` for this machine."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MEMORY)
