@@ -1,4 +1,4 @@
-"""Fair shares of a shared limit: each party may use some of it even when other parties have reached the limit."""
+"""Divides a limit among several parties, so that each may use some of it even when the other parties have reached the limit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from typing import Final
 
 FEW: Final = 32
-"""The number of items that each party may hold after others have reached the limit."""
+"""The number of items that each party may always hold, even after others have reached the limit."""
 
 
 def is_full(held: int, limit: int, of_party: int) -> bool:
@@ -19,7 +19,7 @@ def is_full(held: int, limit: int, of_party: int) -> bool:
 
 
 class RequestsInProgress:
-    """Counts the requests in progress, by party."""
+    """Counts the requests in progress of each party."""
 
     def __init__(self) -> None:
         self._of_party: Counter[Hashable] = Counter()

@@ -41,7 +41,7 @@ class BrokerClock:
         return self.steady_ns() // _NS_IN_MS
 
     def date_of(self, steady_ms: int) -> int:
-        """Converts a monotonic time to milliseconds since the epoch, by the current system time."""
+        """Converts a monotonic time to milliseconds since the epoch, based on the current system time."""
         return (steady_ms * _NS_IN_MS + self._offset_ns) // _NS_IN_MS
 
     def on_step(self, listener: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""Steps of the system time between the messages of a queue: store timestamps before and after a step are not comparable."""
+"""Tracks steps of the system time per queue, because store timestamps before and after a step are not comparable."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 
 class _Stretch(NamedTuple):
-    """The messages from a queue offset on, and the sum of all steps when the first of them was stored."""
+    """The messages that start at a queue offset, and the sum of all steps until the first of them was stored."""
 
     first_offset: int
     stepped_ms: int
 
 
 class ClockOfQueue:
-    """The steps since the broker started. Earlier steps are only detectable from store timestamps in the future."""
+    """Records the steps since the broker started. Earlier steps can only be detected if store timestamps are in the future."""
 
     def __init__(self) -> None:
         """Starts without steps."""
@@ -22,12 +22,12 @@ class ClockOfQueue:
         self._stretches = deque([_Stretch(0, 0)])
 
     def stepped(self, step_ms: int, next_offset: int) -> None:
-        """Records a step before the message with this queue offset."""
+        """Records a step. `next_offset` is the queue offset of the first message after it."""
         self._stepped_ms += step_ms
         self.ends_at(next_offset)
 
     def ends_at(self, next_offset: int) -> None:
-        """Records that the next message gets this queue offset, because messages at and after it are lost."""
+        """Records that the next message gets the queue offset `next_offset`, because messages at or after it are lost."""
         stretches = self._stretches
         while stretches and stretches[-1].first_offset >= next_offset:
             stretches.pop()
@@ -35,7 +35,7 @@ class ClockOfQueue:
             stretches.append(_Stretch(next_offset, self._stepped_ms))
 
     def stepped_since(self, queue_offset: int) -> int:
-        """Returns the sum of the steps since that message was stored. Queue offsets must ascend from call to call."""
+        """Returns the sum of the steps since the message at `queue_offset` was stored. Offsets must ascend from call to call."""
         stretches = self._stretches
         while len(stretches) > 1 and stretches[1].first_offset <= queue_offset:
             stretches.popleft()

@@ -1,4 +1,4 @@
-"""Delay levels, and the topics and queues of delayed messages (part of RocketMQ's ScheduleMessageService)."""
+"""Determines delay levels, and the topics and queues of delayed messages (part of RocketMQ's ScheduleMessageService)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ _MAX_DIGITS_OF_A_TIME: Final = 18
 
 
 class Place(NamedTuple):
-    """The topic and queue of a message, and its properties there."""
+    """The topic and queue of a message, and the properties with which it is stored there."""
 
     topic: bytes
     queue_id: int
@@ -44,7 +44,10 @@ def delay_level(encoded_properties: bytes) -> int:
 
 
 def level_after(wait_ms: int, levels_ms: Sequence[int]) -> int:
-    """Returns the shortest level that is at least `wait_ms`; 0 for no wait, -1 if all levels are shorter."""
+    """Returns the level with the shortest delay of at least `wait_ms`.
+
+    Returns 0 for no wait, and -1 if all delays are shorter.
+    """
     if wait_ms <= 0:
         return 0
     long_enough = [(delay_ms, level) for level, delay_ms in enumerate(levels_ms, 1) if delay_ms >= wait_ms]
@@ -85,7 +88,11 @@ def _number(name: str, text: str) -> int:
 
 
 def waiting_place(place: Place, level: int, highest_level: int) -> Place:
-    """Returns the place in the schedule topic. The original place is stored in REAL_TOPIC and REAL_QID. Levels are capped."""
+    """Returns the place in the schedule topic.
+
+    The properties there contain the original place, as REAL_TOPIC and REAL_QID. A level above `highest_level` is replaced by
+    `highest_level`.
+    """
     level = min(level, highest_level)
     encoded = properties.put(place.properties, properties.DELAY_TIME_LEVEL, str(level))
     encoded = properties.put(encoded, properties.REAL_TOPIC, place.topic.decode())

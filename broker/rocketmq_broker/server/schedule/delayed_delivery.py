@@ -19,10 +19,10 @@ from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, Place, 
 from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
 
 MAX_AT_ONCE: Final = 500
-"""The number of messages delivered in one turn of the event loop."""
+"""The maximum number of messages that are delivered in one turn of the event loop."""
 REST_S: Final = 0.005
 UNWRITABLE_MS: Final = 100
-"""The pause before a retry if the store was not writable."""
+"""The pause before a retry, in milliseconds, if the store was not writable."""
 
 _READ_MESSAGES: Final = 32
 _READ_BYTES: Final = 1 << 20
@@ -32,7 +32,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Level:
-    """A delay level: the next offset of its queue, and the due time of its next message, or None if the queue is empty."""
+    """A delay level: the next offset of its queue, and the due time of the next message.
+
+    The due time is None if the queue is empty.
+    """
 
     queue_id: int
     delay_ms: int
@@ -42,7 +45,7 @@ class _Level:
 
 
 class Queues(Protocol):
-    """The queues of topics (TopicTable)."""
+    """Finds the queues of topics (TopicTable)."""
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
         """Returns the queue for a message that was accepted for `queue_id` earlier. The topic may have fewer queues now."""
@@ -57,7 +60,7 @@ class _Delivered(NamedTuple):
 
 
 class DelayedDelivery:
-    """Delivers each message at least once. The offset advances when the delivered message is durable.
+    """Delivers each delayed message at least once. A level's offset advances when the delivered message is durable.
 
     After a crash, messages delivered since the offsets were last saved are found in the index, and not delivered again.
     """
@@ -82,7 +85,7 @@ class DelayedDelivery:
         self._max_sleep_s = max_sleep_s
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
-        """Set when a message may be due earlier than `deliver_due` returned."""
+        """Set when a message may be due earlier than the last result of `deliver_due`."""
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
 
@@ -106,13 +109,13 @@ class DelayedDelivery:
         return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._max_sleep_s)
 
     def confirm(self, position: int) -> None:
-        """Advances the offsets past messages delivered before this commit log offset, which are durable."""
+        """Advances the offsets past messages that were delivered before `position` in the commit log, which are durable."""
         while self._delivered and self._delivered[0].end_position <= position:
             delivered = self._delivered.popleft()
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
 
     def take_back(self, position: int) -> None:
-        """Schedules messages again whose deliveries, at or after this commit log offset, are lost."""
+        """Schedules messages again if their deliveries were at or after `position` in the commit log, because these are lost."""
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
@@ -192,7 +195,7 @@ def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
 class DeliveredBefore:
     """Finds messages that were delivered before a crash but after the offsets were last saved. RocketMQ delivers them again.
 
-    Only messages that were due before the crash are searched in the index.
+    Searches the index only for messages that were due before the crash.
     """
 
     def __init__(self, store: MessageStore) -> None:

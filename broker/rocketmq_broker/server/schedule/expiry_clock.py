@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Final
 
 BELIEVED_AFTER_MS: Final = 3_600_000
-"""A step forward of the system time is accepted after this time, in which an operator or a time service can correct it."""
+"""In milliseconds.
+
+A step forward of the system time is accepted after this time, during which an operator or a time service can correct it.
+"""
 
 _TOLERANCE_MS: Final = 60_000
 

@@ -8,7 +8,10 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 MAX_REASON_LENGTH: Final = 1000
-"""In characters. The reason shares 32 KiB with the other properties of the message that contains it."""
+"""The maximum length of a reason in characters.
+
+The reason shares 32 KiB with the other properties of the message that contains it.
+"""
 
 
 def acceptable_reason(reason: str, *, what_for: str) -> str:

@@ -43,9 +43,9 @@ from rocketmq_broker.store import MessageStore, StoreUnwritable
 logger = logging.getLogger(__name__)
 
 PUSH_TIMEOUT_MS: Final = 10_000
-"""The time within which the requester must confirm the reply (Broker2Client.callClient)."""
+"""The time, in milliseconds, within which the requester must confirm the reply (Broker2Client.callClient)."""
 MAX_IN_PROGRESS: Final = 10_000
-"""The limit of replies in progress, as in Apache's broker (replyThreadPoolQueueCapacity)."""
+"""The maximum number of replies in progress, as in Apache's broker (replyThreadPoolQueueCapacity)."""
 NOT_STORED_ID: Final = "0"
 """The message id of a reply that was not stored. Clients cannot decode a response without a message id."""
 

@@ -37,7 +37,7 @@ _INT32_MAX: Final = (1 << 31) - 1
 
 
 class SendBackProcessor:
-    """Stores the message again: in the group's retry topic after a delay, or in its dead-letter topic."""
+    """Stores a failed message again: in the group's retry topic after a delay, or in the group's dead-letter topic."""
 
     def __init__(
         self,

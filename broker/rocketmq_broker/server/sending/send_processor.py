@@ -45,7 +45,11 @@ NO_ROOM: Final = (
     "%s is stored as a dead letter of group %s instead of being retried: its %d bytes of properties leave no room for "
     "the properties of a retry"
 )
-"""Only messages that another broker stored can have so many properties. If refused, they would be sent back forever."""
+"""The log line for such a dead letter.
+
+Only messages that another broker stored can have so many properties. If they were refused, consumers would send them back
+forever.
+"""
 
 _MULTIPLE_TAGS: Final = "MULTI_TAG"
 """RocketMQ's TopicFilterType of topics whose messages may have several tags."""
@@ -57,11 +61,11 @@ class Destination(NamedTuple):
     topic: bytes
     queue_id: int
     topic_bits: int
-    """The bits of the topic in the message's sysFlag: whether its messages may have several tags."""
+    """The bits that the topic adds to the message's sysFlag, which mark that its messages may have several tags."""
 
 
 class SendDestination:
-    """Determines the destination of each message. For a retried message after its last attempt, it is the dead-letter topic."""
+    """Determines the destination of each message. After the last attempt of a retried message, it is the dead-letter topic."""
 
     def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, random: Chance) -> None:
         self._topics = topic_table
@@ -85,7 +89,7 @@ class SendDestination:
         return Destination(topic.encode(), queue_id, topic_bits)
 
     def without_room(self, retry_topic: bytes, encoded: bytes) -> Place:
-        """Returns the dead-letter topic as the place of a retried message whose properties leave no room for its delay."""
+        """Returns the place in the dead-letter topic for a retried message whose properties leave no room for those of a delay."""
         group = retry_topic.decode().removeprefix(topics.RETRY_PREFIX)
         logger.warning(NO_ROOM, "a retried message", group, len(encoded))
         return Place(self._topics.dead_letter_topic(group).topic_name.encode(), 0, encoded)
@@ -100,9 +104,9 @@ class SendDestination:
 BATCH_AT_ONCE_BYTES: Final = 2048
 """A batch up to this size is stored in one turn of the event loop. It contains at most about a hundred messages."""
 BATCHED_AT_ONCE: Final = 32
-"""The number of messages of a longer batch that are stored in one step, about a millisecond."""
+"""The number of messages of a longer batch that are stored in one step. A step takes about a millisecond."""
 MAX_BATCHED: Final = 65_536
-"""The limit of messages in a batch. The response contains the id of each; encoding 190,000 ids took 40 to 70 ms."""
+"""The maximum number of messages in a batch. The response contains the id of each; encoding 190,000 ids took 40 to 70 ms."""
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
@@ -208,7 +212,10 @@ class SendProcessor:
     def _store_batch(
         self, connection: Connection, command: RemotingCommand, header: SendHeader, place: Place, sys_flag: int
     ) -> Steps:
-        """Stores the whole batch, or nothing if a message is illegal. Other messages may come between those of a long batch."""
+        """Stores the whole batch, or nothing if a message is illegal.
+
+        Other messages may be stored between those of a long batch.
+        """
         of_batch = self._properties.of_batch(header.properties.encode())
         batch_size = BatchSize(self._store.config.max_message_size)
         for number, message in enumerate(split_batch(command.body)):

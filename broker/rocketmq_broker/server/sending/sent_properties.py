@@ -1,9 +1,9 @@
 """Checks the properties and sysFlag of sent messages, and derives the stored ones.
 
-The broker trusts some properties of stored messages, such as the destination of a half message. So it stores these only
-if it has written them itself.
+The broker trusts some properties of stored messages, such as the destination of a half message. So it stores such a property
+only if it has written it itself.
 
-This code runs for each message. It uses `find` instead of `in`, which is half as fast for bytes.
+This code runs for each message. It uses `find` instead of `in`, because `in` is half as fast for bytes.
 """
 
 from __future__ import annotations
@@ -30,15 +30,21 @@ they are removed, and the message is accepted.
 """
 
 MAX_KEYS: Final = 1000
-"""The limit of keys of a message. Each key becomes an index entry, and all entries of a message are written in one step."""
+"""The maximum number of keys of a message. Each key becomes an index entry. All entries of a message are written in one step."""
 MAX_KEYS_OF_A_BATCH: Final = 262_144
-"""The limit of keys in a batch: four for each message of the largest batch."""
+"""The maximum number of keys in a batch: four for each message of the largest batch."""
 MAX_PROPERTIES_OF_A_BATCH: Final = 64
-"""The limit of properties of a batch as a whole. Each is searched in each message of the batch. Apache's clients set three."""
+"""The maximum number of properties of a batch as a whole.
+
+Each is searched in each message of the batch. Apache's clients set three.
+"""
 ADDED_TO_EACH_BYTES: Final = 128
-"""The bytes that properties of the batch may always add to each message, enough for a unique id, WAIT, instance and cluster."""
+"""The number of bytes that a batch's properties may always add to each message.
+
+It is enough for unique id, WAIT, instance and cluster.
+"""
 _UNCOUNTED_BYTES: Final = 2 * MAX_KEYS
-"""Properties up to this length cannot contain too many keys, so keys are not counted."""
+"""Encoded properties of up to this many bytes cannot contain too many keys, so their keys are not counted."""
 _KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
@@ -74,7 +80,8 @@ class StoredProperties:
         """Returns the properties of a half or delayed message, with WAIT, which Apache's broker keeps until delivery."""
         encoded = without_brokers_own(encoded)
         if len(encoded) > self._max_bytes_before_it:
-            return encoded  # sent again by a consumer: its own properties matter more than the cluster
+            # A consumer has sent the message again. Its properties leave no room for the cluster, and take precedence over it.
+            return encoded
         if encoded.find(_CLUSTER) >= 0:
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):
@@ -116,7 +123,10 @@ class BatchSize:
         self._messages = self._added_bytes = self._keys = 0
 
     def add(self, encoded: bytes, own: bytes) -> None:
-        """Counts a message by its stored properties and its own properties. Raises IllegalMessage."""
+        """Counts a message with the stored properties `encoded`, of which `own` are its own.
+
+        Raises IllegalMessage if a limit is exceeded.
+        """
         self._messages += 1
         self._added_bytes += len(encoded) - len(own)
         if self._added_bytes > max(self._max_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
@@ -183,9 +193,10 @@ def begins_transaction(encoded: bytes) -> bool:
 
 
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
-    """Returns the sysFlag to store. The transaction bits may only mark the beginning of a transaction, if the message begins one.
+    """Returns the sysFlag to store.
 
-    Raises IllegalMessage for other transaction bits: only a broker marks messages as committed or rolled back.
+    The only transaction bits allowed are TRANSACTION_PREPARED, and only if the message begins a transaction. For others it raises
+    IllegalMessage, because only a broker marks messages as committed or rolled back.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
     if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):

@@ -11,7 +11,7 @@ SAMPLE_INTERVAL_S: Final = 10
 
 
 class Measure(IntEnum):
-    """What is measured: messages or bytes. The value is the index within a sample."""
+    """The unit of a flow: messages or bytes. The value is the index within a sample."""
 
     MESSAGES = 1
     SIZE = 2
@@ -19,7 +19,7 @@ class Measure(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Messages or bytes over a span of time."""
+    """The number of messages or bytes in a span of time."""
 
     amount: int = 0
     per_second: float = 0.0
@@ -37,7 +37,10 @@ class FlowReport:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time: the ticks of SAMPLE_INTERVAL_S between two samples, and the number of samples."""
+    """A span of time, and how it is sampled.
+
+    `ticks` is the time between two samples, in units of SAMPLE_INTERVAL_S. `kept` is the number of samples that are kept.
+    """
 
     ticks: int
     kept: int

@@ -1,4 +1,4 @@
-"""The throughput of the broker, of topics and of groups, under RocketMQ's names (BrokerStatsManager)."""
+"""Counts the throughput of the broker, of topics and of groups, under RocketMQ's names (BrokerStatsManager)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rocketmq_broker.server.statistics.flow_counter import MINUTE, SPANS, FlowCo
 TOPIC_PUT_NUMS: Final = "TOPIC_PUT_NUMS"
 """The number of messages that became visible in a topic. The key is the topic."""
 TOPIC_PUT_SIZE: Final = "TOPIC_PUT_SIZE"
-"""The size of these messages in the commit log, in bytes."""
+"""The size in the commit log, in bytes, of the messages that became visible in a topic. The key is the topic."""
 GROUP_GET_NUMS: Final = "GROUP_GET_NUMS"
 """The number of messages that a group pulled from a topic. The key is TOPIC@GROUP."""
 GROUP_GET_SIZE: Final = "GROUP_GET_SIZE"
-"""The size of these messages, in bytes."""
+"""The size, in bytes, of the messages that a group pulled from a topic. The key is TOPIC@GROUP."""
 SNDBCK_PUT_NUMS: Final = "SNDBCK_PUT_NUMS"
 """The number of messages of a topic that a group sent back after failures. The key is TOPIC@GROUP."""
 BROKER_PUT_NUMS: Final = "BROKER_PUT_NUMS"

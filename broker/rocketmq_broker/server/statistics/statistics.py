@@ -1,4 +1,4 @@
-"""The broker's throughput, sampled every second (RocketMQ's BrokerStats and StoreStatsService)."""
+"""Counts the broker's throughput, sampled every second (RocketMQ's BrokerStats and StoreStatsService)."""
 
 import time
 from collections import deque
@@ -20,15 +20,15 @@ class BrokerStatistics:
     pulls_found: int = 0
     pulls_missed: int = 0
     max_pull_ms: int = 0
-    """The longest time to find the messages of a pull."""
+    """The longest time that it took to find the messages of a pull, in milliseconds."""
     put_at_midnight: int = 0
     got_at_midnight: int = 0
     put_yesterday: int = 0
     got_yesterday: int = 0
     flows: MessageFlows = field(default_factory=MessageFlows)
-    """Throughput by topic and by group."""
+    """Counts the throughput of each topic and each group."""
     traffic: TrafficCounts = field(default_factory=TrafficCounts)
-    """Counters by topic, message type and group, for metrics."""
+    """Counts messages of each topic, message type and group, for metrics."""
     _samples: deque[tuple[int, int, int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS_S[-1] + 1))
 
     def sample(self, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""Messages and bytes in and out by topic, as plain counters for metrics (RocketMQ 5's BrokerMetricsManager)."""
+"""Counts incoming and outgoing messages and bytes of each topic, for metrics (RocketMQ 5's BrokerMetricsManager)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Traffic:
 
 @dataclass(slots=True)
 class TrafficCounts:
-    """Messages sent by producers, by message type, and messages pulled by consumer groups."""
+    """Messages sent by producers, for each message type, and messages pulled by consumer groups."""
 
     normal: dict[bytes, Traffic] = field(default_factory=dict)
     delayed: dict[bytes, Traffic] = field(default_factory=dict)
     transactional: dict[bytes, Traffic] = field(default_factory=dict)
-    """Half messages, by the real topic of their messages."""
+    """Half messages, keyed by the topic in which their messages become visible after a commit."""
     pulled: dict[tuple[bytes, str], Traffic] = field(default_factory=dict)
-    """By topic and consumer group."""
+    """Pulled messages, keyed by topic and consumer group."""
     pops_refused: dict[tuple[bytes, str], int] = field(default_factory=dict)
-    """Refused pops of groups with too many unacknowledged messages, by topic and consumer group."""
+    """The number of pops refused because a group had too many unacknowledged messages, keyed by topic and consumer group."""
 
 
 def count(counts: dict[Key, Traffic], key: Key, messages: int, size: int) -> None:

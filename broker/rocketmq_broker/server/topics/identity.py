@@ -1,4 +1,4 @@
-"""The broker's names and address (part of RocketMQ's BrokerConfig)."""
+"""Defines the broker's names and address (part of RocketMQ's BrokerConfig)."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class BrokerIdentity:
     """An IP address, or a host name that clients can resolve."""
     port: int
     ip: str = ""
-    """The IP address of `host`, if that is a host name."""
+    """The IP address to which `host` resolves, if `host` is a name."""
 
     @property
     def address(self) -> str:

@@ -28,24 +28,24 @@ class NameServerLink:
         self._waiting: list[asyncio.Future[None]] = []
 
     def request(self) -> None:
-        """Registers immediately, after a change."""
+        """Makes `run` register immediately. Call it after a change."""
         self._is_change_wanted = True
         self._wake.set()
 
     def connection_ended(self) -> None:
-        """Registers immediately, because the name server may have lost the registration."""
+        """Makes `run` register immediately, because the name server may have lost the registration."""
         self.is_registered = False
         self._wake.set()
 
     async def registered(self) -> None:
-        """Registers. Returns when the name server has responded or the request has failed."""
+        """Registers the broker. Returns when the name server has responded or the request has failed."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(done)
         self.request()
         await done
 
     async def run(self) -> None:
-        """Keeps the broker registered until cancelled."""
+        """Keeps the broker registered until it is cancelled."""
         while True:
             self._is_change_wanted = False
             self._wake.clear()

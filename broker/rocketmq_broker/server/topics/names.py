@@ -43,7 +43,7 @@ def refuse_offsets(group: str, topic: str) -> None:
 
 
 def refuse_message_of_the_broker(topic: bytes) -> None:
-    """Raises RequestRefused if consumers cannot receive messages of the topic, so that a message of it is never forwarded."""
+    """Raises RequestRefused if only the broker consumes the topic, so that no message of the topic is forwarded to consumers."""
     name = topic.decode(errors="replace")
     if name in topics.CONSUMED_BY_THE_BROKER:
         remark = f"only the broker consumes topic[{name}]: no group can have received a message of it"

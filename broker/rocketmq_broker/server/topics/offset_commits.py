@@ -13,12 +13,15 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets
 
 MAX_OFFSETS: Final = 200_000
-"""The limit of offsets, one for each group and queue: enough for 1000 groups with 200 queues each. A restart reads them."""
+"""The maximum number of offsets, one for each group and queue: enough for 1000 groups with 200 queues each.
+
+A restart reads all.
+"""
 MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
 
 class OffsetCommits:
-    """Commits offsets. Changes of existing entries are always accepted: the limits only apply to new entries."""
+    """Commits offsets. Changes of existing entries are always accepted, because the limits only apply to new entries."""
 
     def __init__(
         self,
@@ -37,7 +40,7 @@ class OffsetCommits:
 
         Raises RequestRefused if the topic or queue does not exist, or the group cannot exist.
 
-        Does not create a group, like RocketMQ's brokers: its first heartbeat creates its settings.
+        Like RocketMQ's brokers, does not create the settings of a group. The group's first heartbeat creates them.
         """
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:

@@ -25,7 +25,7 @@ TIMEOUT_MS: Final = 3000
 GOODBYE_TIMEOUT_MS: Final = 500
 FIRST_PAUSE_S: Final = 0.5
 MAX_PAUSE_S: Final = 5.0
-"""The longest pause between attempts to reach a name server. The first pause is at most this long, too."""
+"""The maximum pause, in seconds, between attempts to reach a name server."""
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class Registration:
         period_s: float,
         new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, MAX_PAUSE_S),
     ) -> None:
-        """`period_s` is the interval of registrations without changes."""
+        """`period_s` is the interval, in seconds, between registrations if nothing changes."""
         self._client = client
         self._identity = identity
         self._topics = topic_table
@@ -55,17 +55,17 @@ class Registration:
         self._unreachable: set[str] = set()
         self._has_left_out = False
         self._changed: dict[str, set[str]] = {address: set() for address in name_servers}
-        """Topics that changed since the last registration, by name server address."""
+        """The topics that changed since the last registration, keyed by name server address."""
         self.on_registered: Callable[[set[str]], None] = lambda topics: None
-        """Called with the changed topics when a name server has accepted them."""
+        """A function that is called with the changed topics when a name server has accepted them."""
 
     @property
     def registered_with(self) -> dict[str, bool]:
-        """Whether the last registration succeeded, by name server address."""
+        """Maps the address of each name server to whether the last registration succeeded."""
         return {link.address: link.is_registered for link in self._links}
 
     def topic_changed(self, topic: str) -> None:
-        """Registers immediately, after a change of this topic."""
+        """Registers immediately with all name servers. Call it after a change of the topic."""
         for link in self._links:
             self._changed[link.address].add(topic)
             link.request()
@@ -77,11 +77,14 @@ class Registration:
                 link.connection_ended()
 
     async def registered(self) -> None:
-        """Registers. Returns when each name server has responded or failed."""
+        """Registers with all name servers. Returns when each of them has responded or failed."""
         await asyncio.gather(*(link.registered() for link in self._links))
 
     async def route_of(self, topic: str) -> TopicRouteData | None:
-        """Requests the topic's route, with its queues on all brokers. Returns None if no name server returns one."""
+        """Requests the topic's route, which contains its queues on all brokers.
+
+        Returns None if no name server returns a route.
+        """
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         for link in self._links:
             try:
@@ -95,7 +98,7 @@ class Registration:
         return None
 
     async def run(self) -> None:
-        """Keeps the broker registered until cancelled."""
+        """Keeps the broker registered until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             for link in self._links:
                 group.create_task(link.run(), name=f"registration with {link.address}")

@@ -14,7 +14,10 @@ MAX_PLAIN_TOPICS: Final = 1000
 topicSysFlag and order, which are rarely used.
 """
 MAX_REGISTERED: Final = 60_000
-"""The limit of registered topics. This project's name server accepts 65,536. Only older stores can have so many topics."""
+"""The maximum number of registered topics.
+
+This project's name server accepts 65,536. Only older stores can have so many topics.
+"""
 
 
 class EncodedRegistration(NamedTuple):
@@ -31,7 +34,7 @@ class EncodedRegistration(NamedTuple):
 def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> EncodedRegistration:
     """Encodes the registration of these topics. Omits the op topic, as RocketMQ does.
 
-    Very many topics take about 0.2 s, so call it on another thread than the event loop's.
+    Encoding very many topics takes about 0.2 s, so do not call it on the event loop's thread.
     """
     everything = topics_body(topics, broker_permission=broker_permission)
     everything.topic_config_table.pop(OP_HALF_TOPIC, None)

@@ -25,7 +25,10 @@ INITIAL_GROUPS: Final = (
 
 
 class SubscriptionGroupTable:
-    """All groups. Changes by operators are on disk when the method returns; others are saved by `persist_changes`."""
+    """The settings of all consumer groups.
+
+    Changes by operators are on disk when the method returns. `persist_changes` saves all others.
+    """
 
     def __init__(
         self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], max_groups: int = 5_000
@@ -62,7 +65,10 @@ class SubscriptionGroupTable:
         return config
 
     def for_consuming(self, group: str) -> SubscriptionGroupConfig:
-        """Returns the group's settings. Raises RequestRefused if the group does not exist and cannot be created."""
+        """Returns the group's settings, which are created if allowed.
+
+        Raises RequestRefused if the group does not exist otherwise.
+        """
         config = self.find(group)
         if config is None:
             refuse_illegal_consumer_group(group)

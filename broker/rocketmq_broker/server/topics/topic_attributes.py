@@ -14,15 +14,15 @@ from typing import Final
 
 
 class IllegalAttributes(Exception):
-    """An illegal change of attributes. The text contains the attribute and the reason."""
+    """Raised if a change of attributes is illegal. The message contains the attribute and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Attribute:
     values: tuple[str, ...]
-    """The values that this broker supports."""
+    """The values of the attribute that this broker supports."""
     is_changeable: bool = True
-    """Whether it may be changed after the topic was created."""
+    """Whether the attribute may be changed after the topic was created."""
 
 
 _ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(

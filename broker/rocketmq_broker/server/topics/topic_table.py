@@ -31,7 +31,7 @@ class TopicRules:
     broker_topic_enable: bool = True
     trace_topic: str | None = None
     max_topics: int = 10_000
-    """The limit of topics that clients and operators may create. It does not apply to retry and dead-letter topics."""
+    """The maximum number of topics that clients and operators may create. It does not apply to retry and dead-letter topics."""
 
 
 class TopicTable:
@@ -49,7 +49,7 @@ class TopicTable:
         clock: Callable[[], int],
     ) -> None:
         self.on_change: Callable[[str], None] = lambda topic: None
-        """Called with the topic after each change that the name servers need."""
+        """A function that is called with the topic after each change that the name servers need."""
         self._configs = configs
         self._rules = rules
         self._clock = clock
@@ -89,7 +89,7 @@ class TopicTable:
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
         """Returns the settings of a message's topic. Creates a missing topic from the default topic's settings.
 
-        The settings are on disk on return. Raises RequestRefused, and StoreUnwritable if the disk fails.
+        The settings are on disk when the method returns. Raises RequestRefused, and StoreUnwritable if the disk fails.
         """
         config = self._sendable.get(topic)
         if config is None:
@@ -117,7 +117,7 @@ class TopicTable:
     def read_by_others(self, topic: str, queue_nums: int) -> TopicConfig:
         """Returns a system topic that clients may read. Creates the topic if it is missing (createTopicInSendMessageBackMethod).
 
-        Its settings are on disk on return, so that dead letters can be found after a crash. Raises StoreUnwritable.
+        Its settings are on disk when the method returns, so that dead letters can be found after a crash. Raises StoreUnwritable.
         """
         config = self.internal(topic, queue_nums)
         self._save(topic)
