@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Final
 
 BELIEVED_AFTER_MS: Final = 3_600_000
-"""In milliseconds.
+"""The time, in milliseconds, after which a step forward of the system time is accepted.
 
-A step forward of the system time is accepted after this time, during which an operator or a time service can correct it.
+Until then, an operator or a time service can correct the system time.
 """
 
 _TOLERANCE_MS: Final = 60_000

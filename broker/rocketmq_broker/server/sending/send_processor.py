@@ -45,7 +45,7 @@ NO_ROOM: Final = (
     "%s is stored as a dead letter of group %s instead of being retried: its %d bytes of properties leave no room for "
     "the properties of a retry"
 )
-"""The log line for such a dead letter.
+"""The log line for a message that is not retried, because its properties leave no room for those of a retry.
 
 Only messages that another broker stored can have so many properties. If they were refused, consumers would send them back
 forever.
@@ -65,7 +65,7 @@ class Destination(NamedTuple):
 
 
 class SendDestination:
-    """Determines the destination of each message. After the last attempt of a retried message, it is the dead-letter topic."""
+    """Determines the destination of each message. A retried message goes to the dead-letter topic after its last attempt."""
 
     def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, random: Chance) -> None:
         self._topics = topic_table
@@ -89,7 +89,7 @@ class SendDestination:
         return Destination(topic.encode(), queue_id, topic_bits)
 
     def without_room(self, retry_topic: bytes, encoded: bytes) -> Place:
-        """Returns the place in the dead-letter topic for a retried message whose properties leave no room for those of a delay."""
+        """Returns the place in the dead-letter topic for a retried message if its properties leave no room for a delay level."""
         group = retry_topic.decode().removeprefix(topics.RETRY_PREFIX)
         logger.warning(NO_ROOM, "a retried message", group, len(encoded))
         return Place(self._topics.dead_letter_topic(group).topic_name.encode(), 0, encoded)

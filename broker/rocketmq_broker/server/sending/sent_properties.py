@@ -123,9 +123,10 @@ class BatchSize:
         self._messages = self._added_bytes = self._keys = 0
 
     def add(self, encoded: bytes, own: bytes) -> None:
-        """Counts a message with the stored properties `encoded`, of which `own` are its own.
+        """Counts a message.
 
-        Raises IllegalMessage if a limit is exceeded.
+        `encoded` are its stored properties, and `own` those without the properties of the batch. Raises IllegalMessage if a limit is
+        exceeded.
         """
         self._messages += 1
         self._added_bytes += len(encoded) - len(own)
@@ -195,8 +196,8 @@ def begins_transaction(encoded: bytes) -> bool:
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
     """Returns the sysFlag to store.
 
-    The only transaction bits allowed are TRANSACTION_PREPARED, and only if the message begins a transaction. For others it raises
-    IllegalMessage, because only a broker marks messages as committed or rolled back.
+    The only transaction bits allowed are TRANSACTION_PREPARED, and only if the message begins a transaction. Raises IllegalMessage
+    for other bits, because only a broker marks messages as committed or rolled back.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
     if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):

@@ -15,7 +15,7 @@ from rocketmq_broker.store import ConsumerOffsets
 MAX_OFFSETS: Final = 200_000
 """The maximum number of offsets, one for each group and queue: enough for 1000 groups with 200 queues each.
 
-A restart reads all.
+A restart reads all of them.
 """
 MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 

@@ -65,9 +65,9 @@ class SubscriptionGroupTable:
         return config
 
     def for_consuming(self, group: str) -> SubscriptionGroupConfig:
-        """Returns the group's settings, which are created if allowed.
+        """Returns the group's settings. Creates the group with default settings if allowed.
 
-        Raises RequestRefused if the group does not exist otherwise.
+        Raises RequestRefused if the group does not exist and cannot be created.
         """
         config = self.find(group)
         if config is None:
