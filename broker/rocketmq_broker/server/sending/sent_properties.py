@@ -125,8 +125,8 @@ class BatchSize:
     def add(self, encoded: bytes, own: bytes) -> None:
         """Counts a message.
 
-        `encoded` are its stored properties, and `own` those without the properties of the batch. Raises IllegalMessage if a limit is
-        exceeded.
+        `encoded` are its stored properties, and `own` are those that it did not get from the batch. Raises IllegalMessage if a
+        limit is exceeded.
         """
         self._messages += 1
         self._added_bytes += len(encoded) - len(own)
@@ -196,8 +196,8 @@ def begins_transaction(encoded: bytes) -> bool:
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
     """Returns the sysFlag to store.
 
-    The only transaction bits allowed are TRANSACTION_PREPARED, and only if the message begins a transaction. Raises IllegalMessage
-    for other bits, because only a broker marks messages as committed or rolled back.
+    The only transaction bits allowed are TRANSACTION_PREPARED, and only if the message begins a transaction. Otherwise raises
+    IllegalMessage, because only a broker marks messages as committed or rolled back.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
     if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):

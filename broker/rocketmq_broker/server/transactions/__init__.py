@@ -1,4 +1,7 @@
-"""Transactions: half messages, their state changes, check-backs and recovery. Other packages use only the names exported here."""
+"""Implements transactions: half messages, their state changes, check-backs and recovery.
+
+Other packages only use the names exported here.
+"""
 
 from rocketmq_broker.server.transactions.build import NoTransactions, Transactions, build_transactions
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages

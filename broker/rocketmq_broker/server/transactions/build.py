@@ -34,7 +34,7 @@ class NoTransactions:
         self._broker_host = broker_host
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Raises RequestRefused."""
+        """Raises RequestRefused, because the broker rejects transactional messages."""
         remark = f"the broker[{self._broker_host}] sending transaction message is forbidden"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
 
@@ -62,7 +62,10 @@ class Transactions:
         tasks.start("notes of transactions", self.notes.keep())
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """Returns the first commit log offset needed by a transaction that began after a time, or None."""
+        """Returns the first commit log offset that is needed by transactions that began after `begun_after_ms`.
+
+        Returns None if there are none.
+        """
         return self.messages.table.needed_from(begun_after_ms)
 
 

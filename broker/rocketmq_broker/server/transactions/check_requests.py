@@ -1,6 +1,6 @@
 """Sends checks to producers, and tracks unanswered ones (RocketMQ's AbstractTransactionalMessageCheckListener).
 
-A producer answers with an ordinary END_TRANSACTION request. A check counts once it is sent.
+A producer answers with an ordinary END_TRANSACTION request. A check is counted when it is sent.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ class CheckRequests:
         self._store_host = store_host
         self._turn = 0
         self.may_check: Callable[[Connection, bytes], bool] | None = None
-        """Returns True if a producer may receive checks of a topic's transactions. If None, all producers may."""
+        """A function that returns True if a producer may receive checks of a topic's transactions.
+
+        If it is None, all producers may.
+        """
 
     def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
-        """Returns the state of the transaction's producer group, and the connections that can be sent a check."""
+        """Returns the state of the transaction's producer group, and the connections to which a check can be sent."""
         online = self._producers.connections(transaction.producer_group)
         if self.may_check is not None:
             online = [connection for connection in online if self.may_check(connection, transaction.topic)]
@@ -61,7 +64,7 @@ class CheckRequests:
         return GroupState(bool(online), bool(able), owes_answer), able
 
     def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
-        """Sends a check to one of the available producers. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        """Sends a check to one of the connections in `able`. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
         half = self._messages.read(transaction)
         asked = self._ask_one(transaction, half, self._in_turn(able, half.born_host), transaction.checks + 1, now_ms)
         if asked is None:
@@ -72,7 +75,7 @@ class CheckRequests:
         self._messages.counts.checks_sent += 1
 
     def repeat_unanswered(self, now_ms: int, limit: int) -> None:
-        """Repeats checks whose answer may be lost. Prefers an available producer of the group that is not the silent one.
+        """Repeats checks whose answer may be lost. Prefers producers of the group other than the one that has not answered.
 
         A repeated check counts once, and keeps its number.
         """
@@ -123,7 +126,7 @@ class CheckRequests:
         return self._checks_in_flight.next_repetition_ms()
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks unanswered checks as overdue when their time has passed."""
+        """Marks checks as overdue if their time has passed without an answer."""
         self._checks_in_flight.notice_time(now_ms)
 
     def unanswered_about(self, transaction: PendingTransaction) -> int:

@@ -17,11 +17,11 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 logger = logging.getLogger(__name__)
 
 AT_MOST_AT_ONCE = 256
-"""The number of transactions handled in one turn of the event loop."""
+"""The maximum number of transactions that are handled in one turn of the event loop."""
 HELD_BACK_MS = 1_000
-"""The pause before a retry if no producer of the group is available, or the half message is not on disk yet."""
+"""The pause, in milliseconds, before a retry if no producer of the group is available, or the half message is not on disk yet."""
 UNWRITABLE_MS = 1_000
-"""The pause before a retry if the store was not writable."""
+"""The pause, in milliseconds, before a retry if the store was not writable."""
 MIN_SLEEP_S = 0.02
 
 
@@ -38,7 +38,7 @@ class CheckService:
         expiry_clock: Callable[[], int],
         max_sleep_s: float,
     ) -> None:
-        """`appended` is called when records were appended to the store (GroupCommit.appended).
+        """`appended` is called after records have been appended to the store (GroupCommit.appended).
 
         `expiry_clock` is the clock for discarding transactions by age (ExpiryClock). `max_sleep_s` limits the result of `due_s`,
         because the event loop's clock may be slower than `clock`.
@@ -50,11 +50,11 @@ class CheckService:
         self._max_sleep_s = max_sleep_s
         self._expiry_clock = expiry_clock
         self.alarm = Alarm()
-        """Set when a transaction is due earlier than `handle_due_now` returned."""
+        """Set when a transaction is due earlier than the last result of `handle_due_now`."""
         self._known_bad: set[int] = set()
 
     def restrict_checks(self, may_check: Callable[[Connection, bytes], bool]) -> None:
-        """Restricts checks to producers that may see the half messages of a topic."""
+        """Restricts checks to producers for which `may_check` returns True. The topic of the half message is passed to it."""
         self._requests.may_check = may_check
 
     def handle_due_now(self) -> float | None:
@@ -63,7 +63,10 @@ class CheckService:
         return self.due_s()
 
     def due_s(self) -> float | None:
-        """Returns the seconds until the next transaction is due, or None if none is pending. The alarm is set if it shortens."""
+        """Returns the seconds until the next transaction is due, or None if none is pending.
+
+        The alarm is set if a transaction becomes due before that.
+        """
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)
@@ -71,7 +74,7 @@ class CheckService:
         return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._max_sleep_s)
 
     def handle_due(self, now_ms: int) -> None:
-        """Handles a limited number of transactions that are due at `now_ms`."""
+        """Handles transactions that are due at `now_ms`, at most AT_MOST_AT_ONCE."""
         before = self._messages.appended_position
         self._requests.notice_time(now_ms)
         for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
@@ -111,7 +114,7 @@ class CheckService:
             self._lose(transaction, now_ms)
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
-        """Parks the message. ParkedMessages logs it when it is visible."""
+        """Parks the message of a transaction. ParkedMessages logs it when it becomes visible."""
         try:
             self._messages.discard(transaction, now_ms)
         except NotWrittenYet:
@@ -125,7 +128,7 @@ class CheckService:
                 self._messages.counts.discards += 1
 
     def _put_back_oldest(self, now_ms: int) -> None:
-        """Keeps the consumer offset of the half queue near the end of the queue, so that the next start reads little."""
+        """Puts the oldest half messages back at the end of the half queue, so that the next start has to read fewer messages."""
         for _ in range(AT_MOST_AT_ONCE):
             transaction = must_be_put_back(self._messages.table, self._messages.policy)
             if transaction is None:

@@ -28,7 +28,7 @@ from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
 logger = logging.getLogger(__name__)
 
 MAX_AT_ONCE: Final = 1024
-"""The number of half messages read in one turn of the event loop."""
+"""The maximum number of half messages that are read in one turn of the event loop."""
 
 
 class ResumeProcessor:
@@ -97,7 +97,10 @@ class ResumeProcessor:
             self._is_searching = False
 
     def _search_on(self, connection: Connection, discarded: HalfMessage, related: Iterator[HalfMessage]) -> bool:
-        """Searches the next messages. Returns True if there are no more. Raises NotResumable, CorruptRecord, StoreUnwritable."""
+        """Searches the next of the `related` messages.
+
+        Returns True if there are no more. Raises NotResumable, CorruptRecord, StoreUnwritable.
+        """
         some = list(islice(related, MAX_AT_ONCE))
         try:
             refuse_if_not_resumable(discarded, some)
@@ -132,7 +135,7 @@ class ResumeProcessor:
             return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
         found = [self._store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
-        if not all(one.are_all for one in found):  # the index may omit the right one of very many messages with this id
+        if not all(one.are_all for one in found):  # if very many messages have this id, the index may omit the relevant one
             return self._half_messages_since(discarded)
         return iter([read_any_message(record) for one in found for record in one.records])
 

@@ -23,9 +23,9 @@ class TopicOutcomes:
     prompt_commits: int = 0
     """Commits within the first bound, which are nearly all commits."""
     late_commits: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS_MS))
-    """Later commits, by the bounds above the first one. The last counter is for commits beyond all bounds."""
+    """The number of later commits for each bound above the first one. The last counter is for commits beyond all bounds."""
     latency_ms: int = 0
-    """The sum of the times from half message to commit."""
+    """The sum of the times from half message to commit, in milliseconds."""
 
     @property
     def commits(self) -> int:

@@ -65,7 +65,7 @@ class TransactionAdminProcessor:
         }
 
     def list_pending(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the matching pending transactions, oldest first. Reads the half messages of one page only."""
+        """Responds with the matching pending transactions, oldest first. Reads only the half messages of one page."""
         header = command.decode_header(ListPendingTransactionsRequestHeader)
         matching = _matching(self._messages, header, self._clock())
         rest = [transaction for transaction in matching if transaction.commit_log_offset > header.after]

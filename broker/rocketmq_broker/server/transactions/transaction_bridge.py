@@ -37,7 +37,7 @@ class TransactionBridge:
         return self.append(op_message(half_queue_offset, now_ms, self._store_host, state, reason), now_ms)
 
     def take_back(self, position: int) -> None:
-        """Called when all records at or after that commit log offset are lost."""
+        """Called when all records at or after the commit log offset `position` are lost."""
         self.appended_position = min(self.appended_position, position)
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
@@ -54,12 +54,15 @@ class TransactionBridge:
         return half
 
     def message_at(self, commit_log_offset: int) -> HalfMessage | None:
-        """Calls the function `message_at` with the bridge's store."""
+        """Reads the message at a commit log offset. Returns None if there is no message."""
         return message_at(self._store, commit_log_offset)
 
 
 def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
-    """Reads the message at an offset from a client or another record. Returns None if there is no message."""
+    """Reads the message at a commit log offset, which a client or another record contains.
+
+    Returns None if there is no message.
+    """
     try:
         return read_any_message(store.read_queued(commit_log_offset))
     except UnreadableRecord:

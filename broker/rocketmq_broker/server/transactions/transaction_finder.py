@@ -26,7 +26,10 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 
 _MAX_OPS_READ: Final = 1000
-"""The limit of op messages read for one response, to find when transactions were rolled back. It takes some milliseconds."""
+"""The maximum number of op messages that are read for one response, to find when transactions were rolled back.
+
+Reading them takes some milliseconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class FoundPending:
 
     transaction: PendingTransaction
     half: HalfMessage | None
-    """None if it is unreadable; `problem` contains the reason."""
+    """None if the half message is unreadable; `problem` then contains the reason."""
     problem: str | None = None
 
     @property
@@ -46,17 +49,20 @@ class FoundPending:
 
 @dataclass(frozen=True, slots=True)
 class FoundDecided:
-    """A decided transaction, as far as its records are still in the store."""
+    """A decided transaction, with those of its records that are still in the store."""
 
     commit_log_offset: int
     """The offset of the first half message, or -1 if unknown."""
     state: State | None
-    """None if the decision is unknown."""
+    """The state after the decision; None if it is unknown."""
     half: HalfMessage | None = None
     made: HalfMessage | None = None
     """The committed or discarded message."""
     op: HalfMessage | None = None
-    """The op message that closed it. Searched if it has a reason, or for a rollback soon after the half message."""
+    """The op message that closed the half message.
+
+    It is looked up if it contains a reason, or if a rollback soon followed the half message.
+    """
     problem: str | None = None
 
 
@@ -64,7 +70,7 @@ Found = FoundPending | FoundDecided
 
 
 class TransactionFinder:
-    """Searches the table, the index and the commit log. Reads a few records for each transaction, and changes nothing."""
+    """Searches the table of pending transactions, the index and the commit log. Changes nothing."""
 
     def __init__(self, messages: TransactionalMessages, store: MessageStore) -> None:
         self._messages = messages
@@ -85,7 +91,10 @@ class TransactionFinder:
         return list(dict.fromkeys(transaction for transaction in found if transaction is not None))
 
     def pending_by_offset(self, commit_log_offset: int) -> PendingTransaction | None:
-        """Returns the pending transaction that has a half message, or a copy of it, at that offset, or None."""
+        """Returns the pending transaction with a half message, or a copy of it, at `commit_log_offset`.
+
+        Returns None if there is none.
+        """
         table = self._messages.table
         transaction = table.find(commit_log_offset)
         if transaction is None and (copy := table.copies.find(commit_log_offset)) is not None:
@@ -97,7 +106,10 @@ class TransactionFinder:
         return self._found(self._halves(word))
 
     def by_offset(self, commit_log_offset: int) -> list[Found]:
-        """Returns the transaction that has a half message, or a copy of it, at that offset. Returns an empty list if none has."""
+        """Returns the transaction with a half message, or a copy of it, at `commit_log_offset`.
+
+        Returns an empty list if there is none.
+        """
         transaction = self.pending_by_offset(commit_log_offset)
         if transaction is not None:
             return [self.found_pending(transaction)]
@@ -108,7 +120,10 @@ class TransactionFinder:
         return self._found(copies or [half])
 
     def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
-        """Returns the transactions that operators decided, or that were lost, until `before_ms`, latest first."""
+        """Returns transactions that operators decided, or that were lost, until `before_ms`, latest first.
+
+        Reads at most `max_count` records of such decisions.
+        """
         records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
         ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
         return [decided for op in ops for decided in self._closed_by(op)]

@@ -19,7 +19,7 @@ from rocketmq_broker.transaction.messages.offsets import TransactionOffsets
 logger = logging.getLogger(__name__)
 
 KEEP_INTERVAL_S = 2.0
-"""The interval of writes while transactions change. Without changes the interval may be longer in tests."""
+"""The interval of writes, in seconds, while transactions change. While none changes, `idle_s` is the interval."""
 
 
 class CheckCountsFile(Protocol):
@@ -33,7 +33,10 @@ class CheckCountsFile(Protocol):
 
 
 def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
-    """Returns the number of checks of each transaction. A damaged file counts as empty: a few checks are then sent again."""
+    """Returns the number of checks of each transaction.
+
+    If the file is damaged, returns no numbers, and some checks are sent again.
+    """
     try:
         return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
@@ -46,7 +49,7 @@ class _NotedOffsets(NamedTuple):
     position: int
     """The commit log offset before which all records must be on disk."""
     take_backs: int
-    """The number of times that records were lost before. If it increases, the offsets are wrong."""
+    """The number of times that records had been lost. If this number has increased since, the offsets are wrong."""
 
 
 class TransactionNotes:

@@ -111,18 +111,18 @@ def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_off
         table.close_copy(half_queue_offset, op)
 
 
-# Op messages whose message may be lost
+# Op messages with a committed message that may be lost
 
 
 def _is_behind_damage(store: MessageStore, commit_log_offset: int) -> bool:
-    """Returns True if the record before that offset is damaged. A committed message is directly before its op message."""
+    """Returns True if the record before `commit_log_offset` is damaged. A committed message is directly before its op message."""
     begins_segment = commit_log_offset % store.config.commit_log_segment_size == 0
     slack = store.config.commit_log_segment_size if begins_segment else 0  # a blank record may be between them
     return any(0 <= commit_log_offset - (offset + size) <= slack for offset, size in store.recovery.damaged)
 
 
 def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms: int) -> None:
-    """Puts back pending transactions whose op message is doubted, because the next start no longer detects the damage."""
+    """Puts back pending transactions with an op message that may be wrong, because the next start does not detect the damage."""
     for transaction in [transaction for transaction in messages if transaction.stored_queue_offset in doubted]:
         logger.warning(
             "the transaction at commit log offset %d is pending again: its decision may be lost in a damaged record",
@@ -142,7 +142,10 @@ def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms
 def _ended_without_op(
     store: MessageStore, bridge: TransactionBridge, undecided: Sequence[RecoveredTransaction]
 ) -> Mapping[int, State]:
-    """Finds undecided transactions whose committed or discarded message is stored, by the index or else by reading queues."""
+    """Finds undecided transactions with a committed or discarded message in the store.
+
+    Searches the index, or else reads queues.
+    """
     evidence, ends = Evidence(undecided, bridge.message_at), _ends_of_topics(store, undecided)
     unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered, ends)]
     for topic, queue_id, first in _queues_to_read(unindexed):
@@ -162,7 +165,7 @@ def _consider_indexed(
 ) -> bool:
     """Reads the messages that the index returns for the transaction id. Returns True if the index returns all of them.
 
-    A committed or discarded message is behind its half message, so a topic that ends before it is not searched. Most
+    A committed or discarded message is stored after its half message, so a topic that ends before it is not searched. Most
     transactions that are pending at a crash began after the last message of their topic.
     """
     transaction_id = recovered.transaction_id
@@ -178,7 +181,7 @@ def _consider_indexed(
         for record in found.records:
             if _is_in_its_queue(store, record):
                 evidence.consider(record)
-        are_all = are_all and found.are_all  # the index may omit the right one of very many messages with this id
+        are_all = are_all and found.are_all  # if very many messages have this id, the index may omit the relevant one
     return are_all
 
 
@@ -192,7 +195,7 @@ def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
-    """Returns the queues that may contain messages of these transactions, each with the commit log offset to start behind."""
+    """Returns the queues that may contain messages of these transactions. Each is read after the returned commit log offset."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
         transaction, begins = recovered.transaction, recovered.begins

@@ -1,4 +1,4 @@
-"""The entry point of transactions, with one method for each change of a transaction's state (TransactionalMessageService).
+"""Changes the states of transactions, with one method for each change (RocketMQ's TransactionalMessageService).
 
 `rocketmq_broker.transaction.states` documents the states, and the records of each change. All records of a change are written in
 one batch. They take effect when they are appended. If the batch is lost before it is on disk, `take_back` undoes them.
@@ -46,7 +46,7 @@ class TransactionalMessages:
 
     def __init__(self, table: PendingTransactions, bridge: TransactionBridge, policy: CheckPolicy, topics: Topics) -> None:
         self.table = table
-        """For this package only (rocketmq_broker.server.transactions)."""
+        """The table of pending transactions. Only this package (rocketmq_broker.server.transactions) may use it."""
         self.policy = policy
         self.counts = TransactionCounts()
         self.outcomes: defaultdict[bytes, TopicOutcomes] = defaultdict(TopicOutcomes)
@@ -55,7 +55,10 @@ class TransactionalMessages:
         self._topics = topics
         self._recent = RecentHalfMessages()
         self._resumed: dict[int, int] = {}
-        """Resumed messages that are not durable yet: the commit log offset after the new half message of each."""
+        """Maps the commit log offset of a resumed message to the offset after its new half message.
+
+        An entry is removed when the half message is durable.
+        """
         self._latest_group = ""
         self._known_topics: dict[bytes, bytes] = {}  # one object for each topic, shared by its transactions
 
@@ -164,7 +167,7 @@ class TransactionalMessages:
         )
 
     def _new_topic(self, topic: bytes) -> bytes:
-        """Returns the shared object of a new topic. Raises NotADestination."""
+        """Returns the `bytes` object of a topic that all its transactions share. Raises NotADestination."""
         name = topic.decode()
         if not takes_transactions(name):
             raise NotADestination(f"topic[{name}] does not accept transactional messages")
@@ -182,13 +185,13 @@ class TransactionalMessages:
         return self._bridge.appended_position
 
     def confirm(self, position: int) -> None:
-        """Called when records before that commit log offset are as durable as promised."""
+        """Called when records before the commit log offset `position` are as durable as promised."""
         if self._resumed:
             self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
         self.table.confirm(position)
 
     def take_back(self, position: int) -> None:
-        """Undoes the state changes whose records, at or after that commit log offset, are lost."""
+        """Undoes the state changes whose records are lost, which are those at or after the commit log offset `position`."""
         self.counts.take_backs += 1
         self._recent.clear()
         self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}
