@@ -23,7 +23,7 @@ def busy_poll_s(settings: BrokerSettings, processors: float) -> float:
 
 
 def usable_processors(root: Path = Path("/")) -> float:
-    """Returns how many processors this process may use, by its affinity and the quota of its control group (cgroup v1, v2)."""
+    """Returns how many processors this process may use, according to its affinity and its cgroup quotas (v1 and v2)."""
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([float(own), *_quotas(root)])
 

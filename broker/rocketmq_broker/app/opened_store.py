@@ -1,4 +1,4 @@
-"""The store and its tables, opened together."""
+"""Opens the store and its tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_LOGGED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenedStore:
-    """The store and its tables: everything on disk."""
+    """An open store and its tables, which together are everything on disk."""
 
     messages: MessageStore
     topics: TopicConfigs

@@ -1,4 +1,4 @@
-"""The folder of a cluster: a store and a settings file for each broker, and marks of removed brokers."""
+"""Manages the folder of a cluster, which contains a store and a settings file for each broker, and marks of removed brokers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _is_store(path: Path) -> bool:
 
 
 def mark_removed(folder: Path, name: str, text: str) -> None:
-    """Marks a broker as removed. The mark is durable on return; `text` explains it to a reader of the file."""
+    """Marks a broker as removed. The mark is durable when the function returns. `text` is the content of the file."""
     path = _mark(folder, name)
     with path.open("w", encoding="utf-8") as file:
         file.write(f"{text}\n")

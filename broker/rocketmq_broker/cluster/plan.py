@@ -17,7 +17,7 @@ _PORTS_APART: Final = 10
 """The difference between the listenPorts of two brokers. Each broker also uses listenPort - 2, for the VIP channel."""
 _MAX_PORT: Final = 65_535
 _READ_ONLY: Final = 4
-"""brokerPermission of a broker that leaves: clients read from it but send to the other brokers."""
+"""The brokerPermission of a broker that leaves. Clients read from it, but send to the other brokers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Or(Condition):
     conditions: tuple[Condition, ...]
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Evaluates the conditions in order."""
+        """Returns whether any condition is true; None if the result is unknown."""
         result: bool | None = False
         for condition in self.conditions:
             value = condition.evaluate(properties)
@@ -71,7 +71,7 @@ class And(Condition):
     conditions: tuple[Condition, ...]
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Evaluates the conditions in order."""
+        """Returns whether all conditions are true; None if the result is unknown."""
         result: bool | None = True
         for condition in self.conditions:
             value = condition.evaluate(properties)
@@ -106,7 +106,7 @@ class Equal(Condition):
         object.__setattr__(self, "_compare", conversion.equality(self.left.kind, self.right.kind))
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Compares the operands."""
+        """Returns whether the operands are equal; None if the result is unknown."""
         left, right = self.left.evaluate(properties), self.right.evaluate(properties)
         if left is None:
             return True if right is None else None
@@ -126,7 +126,7 @@ class Ordered(Condition):
         object.__setattr__(self, "_compare", conversion.order(self.left.kind, self.right.kind))
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Compares the operands."""
+        """Returns whether the comparison is true; None if an operand is unknown."""
         left = self.left.evaluate(properties)
         if left is None:
             return None

@@ -1,4 +1,4 @@
-"""The operands of comparisons: properties, literals and their negations (RocketMQ's Expression)."""
+"""Evaluates the operands of comparisons: properties, literals and their negations (RocketMQ's Expression)."""
 
 from __future__ import annotations
 

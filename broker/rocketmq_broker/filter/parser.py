@@ -6,8 +6,10 @@
     comparison  = sign { ( ">" | ">=" | "<" | "<=" ) sign | [ NOT ] BETWEEN sign AND sign | [ NOT ] IN "(" text { "," text } ")" }
     sign        = { "+" | "-" | NOT } ( text | number | TRUE | FALSE | NULL | property | "(" condition ")" )
 
-NOT has the highest precedence: `NOT a = 1` compares `NOT a` with 1, so write `NOT (a = 1)`. Apache's parser parses the longest
-prefix that is a condition and ignores the rest, such as `LIKE 'x'` after a property. Here the whole expression must be valid.
+A `text` is a string in quotes. NOT has the highest precedence: `NOT a = 1` compares `NOT a` with 1, so write `NOT (a = 1)`.
+
+Apache's parser parses the longest prefix that is a condition and ignores the rest, such as `LIKE 'x'` after a property. Here the
+whole expression must be valid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Divides a limit among several parties, so that each may use some of it even when the other parties have reached the limit."""
+"""Divides a limit among several parties. Each may use some of it, even when the other parties have reached the limit."""
 
 from __future__ import annotations
 

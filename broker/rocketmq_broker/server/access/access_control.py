@@ -52,7 +52,7 @@ class AccessControl:
 
     @property
     def content(self) -> dict[str, PlainAcl]:
-        """The content of each file, by its path."""
+        """The content of each account file, keyed by path."""
         return self._content
 
     @property

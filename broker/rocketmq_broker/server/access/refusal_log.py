@@ -1,4 +1,4 @@
-"""Logs refused requests: the first of each kind, then only counts, so that many attempts do not fill the disk."""
+"""Logs refused requests. Logs the first of each kind, and then only counts, so that many attempts do not fill the disk."""
 
 from __future__ import annotations
 

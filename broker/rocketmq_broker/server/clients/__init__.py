@@ -1,1 +1,1 @@
-"""The connected clients, their groups, and the queues that they have locked."""
+"""Tracks the connected clients, their groups, and the queues that they have locked."""

@@ -33,7 +33,7 @@ ConsumersChanged = Callable[[str, list[Connection]], None]
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A consumer group: its settings, its members, and its subscriptions, keyed by topic."""
+    """A consumer group with its settings, its members, and its subscriptions, which are keyed by topic."""
 
     name: str
     consume_type: ConsumeType | None

@@ -13,7 +13,7 @@ Counter: TypeAlias = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """Calls listeners with topic, queue id and max offset. An exception of one listener does not affect the others."""
+    """Calls each listener with topic, queue id and max offset. An exception of one listener does not affect the others."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
         """`counter` is called with the same arguments and the number of bytes."""

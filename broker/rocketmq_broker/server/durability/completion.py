@@ -212,7 +212,7 @@ class Completion:
         self._waiting.fail_behind(position, str(error))
 
     def _answer_overdue(self) -> None:
-        """Answers overdue requests with FLUSH_DISK_TIMEOUT: their messages may or may not be stored."""
+        """Answers overdue requests with FLUSH_DISK_TIMEOUT. Their messages may still be stored or lost."""
         self._overdue = None
         loop = self._loop
         overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)

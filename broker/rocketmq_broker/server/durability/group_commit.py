@@ -1,4 +1,4 @@
-"""Group commit: one write and one flush for many messages (RocketMQ's GroupCommitService and FlushRealTimeService).
+"""Writes and flushes many messages together (RocketMQ's GroupCommitService and FlushRealTimeService).
 
 All messages appended in one turn of the event loop are written together. With SYNC_FLUSH they are flushed before their responses
 are sent and consumers can read them; messages that arrive during a flush share the next one. With ASYNC_FLUSH the responses are

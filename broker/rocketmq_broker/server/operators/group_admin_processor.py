@@ -117,7 +117,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_all_producers(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Responds with all producers, by group."""
+        """Responds with all producers, grouped by producer group."""
         groups = self._producers.group_names()
         members = ((name, self._producers.channels(name) or []) for name in groups)
         body = yield from table_in_steps(

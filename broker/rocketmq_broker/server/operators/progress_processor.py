@@ -99,7 +99,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Responds with the progress of all groups, by topic."""
+        """Responds with the progress of all groups, grouped by topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
         whole = ConsumeStatsList(broker_addr=self._identity.address)
         groups: list[bytes] = []

@@ -65,7 +65,7 @@ class Mark:
     previous: int | None
     """The queue offset of the message's previous mark."""
     queue_offset: int
-    """The queue offset of the mark itself."""
+    """The queue offset of this mark in the mark topic."""
     at_ms: int
     by: str
     """The address of the client that sent the request."""

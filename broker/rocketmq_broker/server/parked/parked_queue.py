@@ -1,4 +1,4 @@
-"""The state of one queue of parked messages: the group and the latest mark of each message."""
+"""Stores the state of one queue of parked messages: the group and the latest mark of each message."""
 
 from __future__ import annotations
 

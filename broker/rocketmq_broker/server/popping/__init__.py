@@ -1,4 +1,4 @@
-"""Pop consumption (POP): the broker distributes single messages to the consumers of a group, hides them while they are being
+"""Implements pop consumption (POP). The broker distributes single messages to the consumers of a group, hides them while they are
 processed, and delivers them again if they are not acknowledged in time."""
 
 from rocketmq_broker.server.popping.build import build_popping

@@ -1,4 +1,4 @@
-"""Manages check points: the hidden messages of each group. Changes apply in memory at once, and are recorded in the pop log.
+"""Manages check points, which hide messages from a group. Changes apply in memory at once, and are recorded in the pop log.
 
 A pop advances the group's offset in the queue, the same offset that pulls commit. After a crash this offset may be seconds old.
 Recovery then replays the pop log, so that acknowledged messages are not delivered again.
@@ -105,7 +105,7 @@ class CheckPoints:
         return end_position
 
     def ordered(self, queue: GroupQueue) -> dict[int, Hidden]:
-        """Returns the messages of orderly pops that lock the queue, by offset."""
+        """Returns the messages of orderly pops that lock the queue, keyed by offset."""
         found = self.hidden.of(queue)
         return {offset: found[offset] for offset in sorted(found) if found[offset].check_point.is_ordered}
 

@@ -1,5 +1,6 @@
-"""Acknowledges popped messages and changes their invisible time, by receipt handle (RocketMQ's AckMessageProcessor and
-ChangeInvisibleTimeProcessor)."""
+"""Acknowledges popped messages and changes their invisible time. Receipt handles identify the messages.
+
+Implements RocketMQ's AckMessageProcessor and ChangeInvisibleTimeProcessor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a pop."""
+"""Represents the result of a pop."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Popped:
     filtering_ns: int = 0
     """The estimated time spent on filter expressions, in nanoseconds."""
     has_messages: bool = False
-    """For a notification: True if the queues have messages."""
+    """True if the queues have messages. Only set if the request is a notification."""
     is_unfinished: bool = False
     """True if a filter skipped messages, and the messages after them have not been read yet."""
 

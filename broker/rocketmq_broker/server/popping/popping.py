@@ -1,4 +1,4 @@
-"""Pop consumption: the broker distributes messages instead of queues (RocketMQ's PopMessageProcessor and related classes).
+"""Implements pop consumption, which distributes messages instead of queues (RocketMQ's PopMessageProcessor and others).
 
 A pop returns messages of any queue to one consumer, and hides them from the rest of the group for an invisible time. The consumer
 acknowledges each message with its receipt handle. A message that is not acknowledged in time is delivered again ("revived").

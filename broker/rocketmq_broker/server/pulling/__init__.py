@@ -1,1 +1,1 @@
-"""Pulls, queries of messages, and consumer offsets."""
+"""Handles pulls, queries of messages, and requests about consumer offsets."""

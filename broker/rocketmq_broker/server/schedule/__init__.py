@@ -1,1 +1,1 @@
-"""Delayed delivery by delay level."""
+"""Delivers delayed messages after the delay of their delay level."""

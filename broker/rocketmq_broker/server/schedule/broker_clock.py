@@ -1,4 +1,4 @@
-"""The broker's clock: the system time, advanced by a monotonic clock between two checks.
+"""Implements the broker's clock, which follows the system time and is advanced by a monotonic clock between two checks.
 
 An operator or a time service may set the system time by days, forward or backward. That must not change the length of a wait, so
 durations are measured with the monotonic clock. Dates, such as store timestamps, follow the system time. Listeners that compare

@@ -17,7 +17,7 @@ class ClockOfQueue:
     """Records the steps since the broker started. Earlier steps can only be detected if store timestamps are in the future."""
 
     def __init__(self) -> None:
-        """Starts without steps."""
+        """Begins with no recorded steps."""
         self._stepped_ms = 0
         self._stretches = deque([_Stretch(0, 0)])
 

@@ -26,7 +26,7 @@ class ExpiryClock:
     ) -> None:
         """`newest_ms` is the store time of the newest message, a lower bound in case the machine starts with a wrong clock.
 
-        `believed_ms` is this clock's time at the last checkpoint: the newest message may have been stored with a wrong clock.
+        `believed_ms` is this clock's time at the last checkpoint. The store time of the newest message may be wrong.
         """
         self._clock = clock
         self._steady_ms = steady_ms

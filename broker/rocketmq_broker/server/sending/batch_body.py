@@ -1,4 +1,4 @@
-"""The body of SEND_BATCH_MESSAGE: consecutive encoded messages (RocketMQ's MessageDecoder.encodeMessages).
+"""Decodes the body of SEND_BATCH_MESSAGE, which consists of encoded messages (RocketMQ's MessageDecoder.encodeMessages).
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
 

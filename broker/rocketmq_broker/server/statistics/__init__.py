@@ -1,1 +1,1 @@
-"""The broker's counters."""
+"""Counts messages and requests, for operators and metrics."""

@@ -66,7 +66,7 @@ class _Sample(NamedTuple):
 
 @dataclass(slots=True)
 class FlowCounter:
-    """Counters that never decrease. `calls` is the number of additions."""
+    """Counts messages and bytes in counters that never decrease. `calls` is the number of additions."""
 
     messages: int = 0
     size: int = 0

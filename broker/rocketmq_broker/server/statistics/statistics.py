@@ -12,7 +12,7 @@ SPANS_S = (10, 60, 600)
 
 @dataclass(slots=True)
 class BrokerStatistics:
-    """Counters since the start, and their samples of the last ten minutes."""
+    """Counters since the broker's start, and samples of them from the last ten minutes."""
 
     start_ms: int
     messages_put: int = 0
@@ -43,7 +43,7 @@ class BrokerStatistics:
         self.flows.sample(now_ms)
 
     def roll_over_midnight(self) -> None:
-        """Starts a new day: today's counts become yesterday's."""
+        """Starts a new day. Today's counts become yesterday's."""
         self.put_yesterday, self.put_at_midnight = self.put_at_midnight, self.messages_put
         self.got_yesterday, self.got_at_midnight = self.got_at_midnight, self.messages_got
 
@@ -52,19 +52,19 @@ class BrokerStatistics:
         return self._rates(1)
 
     def got_rates(self) -> str:
-        """Formats the messages pulled per second."""
+        """Formats the messages pulled per second over 10, 60 and 600 s."""
         return self._rates(2)
 
     def found_rates(self) -> str:
-        """Formats the pulls per second that found messages."""
+        """Formats the pulls per second that found messages, over 10, 60 and 600 s."""
         return self._rates(3)
 
     def missed_rates(self) -> str:
-        """Formats the pulls per second that found no messages."""
+        """Formats the pulls per second that found no messages, over 10, 60 and 600 s."""
         return self._rates(4)
 
     def pull_rates(self) -> str:
-        """Formats the pulls per second."""
+        """Formats the pulls per second over 10, 60 and 600 s."""
         return self._rates(3, 4)
 
     def _rates(self, *columns: int) -> str:

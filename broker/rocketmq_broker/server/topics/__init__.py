@@ -1,1 +1,1 @@
-"""Topics, subscription groups, consumer offsets, and the registration with name servers."""
+"""Manages topics, subscription groups, consumer offsets, and the registration with name servers."""

@@ -1,4 +1,4 @@
-"""The body of a broker's registration: JSON, compressed if there are many topics (RocketMQ's compressedRegister)."""
+"""Encodes the body of a broker's registration as JSON, which is compressed if there are many topics (compressedRegister)."""
 
 from __future__ import annotations
 

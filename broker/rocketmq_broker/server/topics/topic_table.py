@@ -57,7 +57,7 @@ class TopicTable:
         self.has_changed = Alarm()
         """Set when `persist_changes` has work to do."""
         self._unsaved: set[str] = set()
-        """The topics whose settings have not been saved."""
+        """The topics with settings that have not been saved."""
         for config in _initial_topics(rules):
             if configs.get(config.topic_name) != config:
                 self._put(config)

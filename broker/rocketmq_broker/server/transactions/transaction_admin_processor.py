@@ -75,7 +75,10 @@ class TransactionAdminProcessor:
         return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with pending or decided transactions, by id, key or half offset. The list is empty if none is found."""
+        """Responds with the pending or decided transactions that have an id, key or half offset.
+
+        The list is empty if none is found.
+        """
         header = command.decode_header(ShowTransactionRequestHeader)
         found: dict[int, Found] = {}
         if header.half_offset is not None:

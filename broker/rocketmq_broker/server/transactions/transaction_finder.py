@@ -34,7 +34,7 @@ Reading them takes some milliseconds.
 
 @dataclass(frozen=True, slots=True)
 class FoundPending:
-    """A pending transaction."""
+    """A pending transaction and its half message."""
 
     transaction: PendingTransaction
     half: HalfMessage | None
@@ -57,7 +57,7 @@ class FoundDecided:
     """The state after the decision; None if it is unknown."""
     half: HalfMessage | None = None
     made: HalfMessage | None = None
-    """The committed or discarded message."""
+    """The committed or discarded message that was stored for the half message."""
     op: HalfMessage | None = None
     """The op message that closed the half message.
 
