@@ -20,7 +20,7 @@ MAX_MODES: Final = 10_000
 
 
 class RequestModes:
-    """The modes set by operators. The default is pull, as in RocketMQ."""
+    """The request modes that operators have set. The default is pull, as in RocketMQ."""
 
     def __init__(self, file: ConfigFile, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
         """Reads the file. Raises DamagedStore."""

@@ -119,11 +119,11 @@ class ReplyProcessor:
         return {RequestCode.SEND_REPLY_MESSAGE: self.reply, RequestCode.SEND_REPLY_MESSAGE_V2: self.reply_v2}
 
     def reply(self, connection: Connection, command: RemotingCommand) -> None:
-        """Handles a reply whose header has full names."""
+        """Handles a reply with full names of the header fields."""
         self._handle(connection, command, command.decode_header(SendMessageRequestHeader))
 
     def reply_v2(self, connection: Connection, command: RemotingCommand) -> None:
-        """Handles a reply whose header has short names."""
+        """Handles a reply with short names of the header fields."""
         self._handle(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _handle(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:

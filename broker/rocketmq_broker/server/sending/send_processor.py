@@ -156,12 +156,12 @@ class SendProcessor:
         }
 
     def send_v2(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Handles a message whose header has short names."""
+        """Handles a message with short names of the header fields."""
         header = command.decode_header(SendMessageRequestHeaderV2)
         return (self._send_batch if header.batch else self._send)(connection, command, header)
 
     def send(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Handles a message whose header has full names."""
+        """Handles a message with full names of the header fields."""
         header = command.decode_header(SendMessageRequestHeader)
         return (self._send_batch if header.batch else self._send)(connection, command, header)
 

@@ -76,14 +76,14 @@ class FlowCounter:
     )
 
     def sample(self, span: Span, now_ms: int) -> None:
-        """Adds a sample of the counters to a span of time."""
+        """Samples the counters for a span of time. `now_ms` is the time of the sample."""
         samples = self._samples[span]
         if not samples:
             samples.append(_Sample(now_ms - span.interval_ms))
         samples.append(_Sample(now_ms, self.messages, self.size, self.calls))
 
     def flow(self, span: Span, measure: Measure) -> Flow:
-        """Returns the flow within the span."""
+        """Returns the number of messages or bytes within the span, and their rates."""
         samples = self._samples[span]
         if not samples:
             return Flow()
@@ -92,5 +92,5 @@ class FlowCounter:
         return Flow(passed, passed * 1000 / max(1, last.at_ms - first.at_ms), passed / calls if calls else 0.0)
 
     def report(self, measure: Measure) -> FlowReport:
-        """Returns the flows of all spans."""
+        """Returns the flows of the last minute, hour and day."""
         return FlowReport(self.flow(MINUTE, measure), self.flow(HOUR, measure), self.flow(DAY, measure))

@@ -1,4 +1,4 @@
-"""Validates the names of groups and topics in requests (RocketMQ's Validators), and protects the broker's own."""
+"""Validates the names of groups and topics in requests (RocketMQ's Validators), and protects names that the broker uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The settings of consumer groups, created when a group is first used (RocketMQ's SubscriptionGroupManager)."""
+"""Manages the settings of consumer groups, which are created when a group is first used (SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SubscriptionGroupTable:
 
     @property
     def groups(self) -> SubscriptionGroups:
-        """The table itself. Read-only for callers."""
+        """The stored table of groups. Read-only for callers."""
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:

@@ -1,4 +1,4 @@
-"""The broker's topics, and their automatic creation (RocketMQ's TopicConfigManager)."""
+"""Manages the broker's topics, and creates topics automatically (RocketMQ's TopicConfigManager)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TopicTable:
 
     @property
     def configs(self) -> TopicConfigs:
-        """The table itself. Read-only for callers."""
+        """The stored table of topics. Read-only for callers."""
         return self._configs
 
     def get(self, topic: str) -> TopicConfig | None:

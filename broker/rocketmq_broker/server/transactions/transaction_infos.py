@@ -23,7 +23,7 @@ DECIDED: Final = "decided"
 def pending_info(
     found: FoundPending, *, now_ms: int, check_max: int, is_producer_online: bool, owed_since_ms: int | None
 ) -> TransactionInfo:
-    """Converts a pending transaction. `owed_since_ms` is the time of the oldest unanswered check."""
+    """Converts a pending transaction to a TransactionInfo. `owed_since_ms` is the time of the oldest unanswered check."""
     transaction = found.transaction
     info = TransactionInfo(
         State.PENDING.value,
@@ -45,7 +45,7 @@ def pending_info(
 
 
 def decided_info(found: FoundDecided) -> TransactionInfo:
-    """Converts a decided transaction."""
+    """Converts a decided transaction to a TransactionInfo."""
     info = TransactionInfo(_state_of(found), found.commit_log_offset, problem=found.problem)
     half, made, op = found.half, found.made, found.op
     _add_message(info, half)
@@ -79,7 +79,7 @@ def decided_now_info(
 
 
 def check_back_info(check_back: CheckBack) -> CheckBackInfo:
-    """Converts a recorded check-back."""
+    """Converts a recorded check-back to a CheckBackInfo."""
     answer = _ANSWERS.get(check_back.answer) if check_back.answer is not None else None
     return CheckBackInfo(check_back.asked_ms, check_back.producer, answer, check_back.answered_ms, check_back.failure)
 
