@@ -22,7 +22,7 @@ _VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
 
 
 class BrokerPorts:
-    """The broker's two ports. Like Apache's broker, it does not start if one of them is in use."""
+    """The broker's two ports. Like Apache's broker, the broker does not start if one of them is in use."""
 
     def __init__(
         self,

@@ -10,7 +10,10 @@ from rocketmq_broker.remoting.connections.connection import Connection, RequestH
 from rocketmq_broker.remoting.dispatcher import not_supported
 
 PORTS_BELOW_LISTEN_PORT: Final = 2
-"""Clients subtract this number from the port of the route (MixAll.brokerVIPChannel)."""
+"""The difference between listenPort and the port of the VIP channel.
+
+Clients subtract it from the port of the route (MixAll.brokerVIPChannel).
+"""
 
 NOT_SERVED: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 

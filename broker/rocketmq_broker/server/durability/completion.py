@@ -31,7 +31,7 @@ class FrameSink(Protocol):
 
 
 _Answer: TypeAlias = tuple[int, FrameSink, SerializeType, int, CommandHeader | None, bytes]
-"""Commit log offset, connection, serialize type and opaque of a request, and header and body of its response.
+"""A pending response: commit log offset, connection, serialize type and opaque of the request, then header and body.
 
 It does not contain the request, because that would keep the body of each message in memory until the message is durable.
 """

@@ -20,7 +20,7 @@ UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 MAX_BY_UNIQUE_KEY: Final = 32
 MAX_MESSAGES: Final = 1024
 MAX_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
-"""Clients close the connection when they receive a longer frame."""
+"""The maximum size of a response in bytes. Clients close the connection when they receive a longer frame."""
 SLICE_S: Final = 0.01
 MAX_SLICES: Final = 1000
 """The maximum number of slices of one query. They search about 20 million index entries, which fill an index file."""

@@ -18,7 +18,10 @@ def build_delayed_delivery(
     clock: BrokerClock,
     max_sleep_s: float,
 ) -> DelayedDelivery:
-    """Builds delayed delivery, and registers it for lost records and steps of the clock. The caller must report new messages."""
+    """Builds delayed delivery, and registers it for lost records and steps of the clock.
+
+    The caller must report new messages to it.
+    """
     delayed_delivery = DelayedDelivery(
         store=store,
         group_commit=group_commit,

@@ -29,7 +29,7 @@ class TopicOutcomes:
 
     @property
     def commits(self) -> int:
-        """All commits, prompt and late."""
+        """The number of all commits, prompt and late."""
         return self.prompt_commits + sum(self.late_commits)
 
     def committed(self, latency_ms: int) -> None:
