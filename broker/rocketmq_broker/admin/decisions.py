@@ -24,7 +24,7 @@ def half_offset_of(word: str) -> int | None:
 
 
 async def decide(session: Session, word: str, *, commit: bool, reason: str) -> tuple[BrokerRequests, TransactionInfo]:
-    """Commits or rolls back the pending transaction with this id or half offset. Raises Refused, CannotAsk."""
+    """Commits or rolls back the pending transaction with this id or half offset. Raises Refused or CannotAsk."""
     half_offset = half_offset_of(word)
     if half_offset is not None:
         header = DecideTransactionRequestHeader(half_offset=half_offset, commit=commit, reason=reason)
@@ -35,7 +35,7 @@ async def decide(session: Session, word: str, *, commit: bool, reason: str) -> t
 
 
 async def resume(session: Session, word: str) -> tuple[BrokerRequests, DiscardedMessage]:
-    """Resumes the check-backs of the discarded message with this message id or transaction id. Raises Refused, CannotAsk."""
+    """Resumes the check-backs of the discarded message with this message id or transaction id. Raises Refused or CannotAsk."""
     found = await session.ask_each(lambda broker: discarded_with_id(broker, word))
     matching = [(broker, message) for broker, messages in found for message in messages]
     if matching:

@@ -10,7 +10,7 @@ class Refused(AdminError):
 
 
 class NotSupported(Refused):
-    """Raised if the broker does not support the request, as Apache's brokers do not."""
+    """Raised if the broker does not support the request, for example because it is an Apache broker."""
 
 
 class CannotAsk(AdminError):

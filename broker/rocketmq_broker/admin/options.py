@@ -24,7 +24,7 @@ Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="The 
 
 
 def duration(text: str) -> int:
-    """Returns a duration in milliseconds. Raises typer.BadParameter."""
+    """Parses a duration and returns it in milliseconds. Raises typer.BadParameter if it is invalid."""
     try:
         return parse_duration_ms(text)
     except ValueError as error:

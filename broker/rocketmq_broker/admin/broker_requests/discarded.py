@@ -18,7 +18,7 @@ class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
     """A message that the broker discarded after too many check-backs."""
 
     message_id: str
-    """The offset message id, by which the message is resumed."""
+    """The offset message id. Pass it to `resume` to resume the check-backs of the message."""
     commit_log_offset: int
     queue_offset: int
     transaction_id: str | None
@@ -32,7 +32,7 @@ class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
     born_ms: int
     discarded_ms: int
     is_resumed: bool = False
-    """Whether the message became a half message again."""
+    """Whether the check-backs were resumed, so that the message became a half message again."""
 
 
 async def newest_discarded(
@@ -56,7 +56,7 @@ async def discarded_with_id(requests: BrokerRequests, word: str) -> list[Discard
 
 
 async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
-    """Returns the message with `is_resumed` set. Finds the later half message by the broker's index."""
+    """Returns the message with the current value of `is_resumed`. Looks for a later half message in the broker's index."""
     if message.transaction_id is None:
         return message
     halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)

@@ -1,4 +1,4 @@
-"""Statistics and settings of a broker, its topics and its groups, with requests that Apache's brokers also support."""
+"""Requests the statistics and settings of a broker, its topics and its groups. Apache's brokers support these requests, too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rocketmq_broker.protocol.java_properties import parse_properties
 
 
 async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | None:
-    """Returns the offsets of each queue of a topic; None if the broker does not have the topic. Raises CannotAsk, Refused."""
+    """Returns the offsets of each queue of a topic; None if the broker does not have the topic. Raises CannotAsk or Refused."""
     header = GetTopicStatsInfoRequestHeader(topic=topic)
     answer = await broker.ask(RequestCode.GET_TOPIC_STATS_INFO, header, ResponseCode.TOPIC_NOT_EXIST)
     if answer.code == ResponseCode.TOPIC_NOT_EXIST:
@@ -38,35 +38,35 @@ async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | N
 
 
 async def system_topics(broker: BrokerRequests) -> frozenset[str]:
-    """Returns the broker's system topics. Raises CannotAsk, Refused."""
+    """Returns the broker's system topics. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, None)
     with decoding_answer_of(broker.address):
         return frozenset(TopicList.decode(answer.body).topic_list)
 
 
 async def consumer_groups(broker: BrokerRequests) -> list[str]:
-    """Returns all consumer groups of the broker, sorted. Raises CannotAsk, Refused."""
+    """Returns all consumer groups of the broker, sorted. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None)
     with decoding_answer_of(broker.address):
         return sorted(SubscriptionGroupWrapper.decode(answer.body).subscription_group_table)
 
 
 async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
-    """Returns the offsets of a group in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
+    """Returns the offsets of a group in each queue of a topic, or of all its topics. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
     with decoding_answer_of(broker.address):
         return ConsumeStats.decode(answer.body)
 
 
 async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
-    """Returns the groups that consume a topic now or have consumed it. Raises CannotAsk, Refused."""
+    """Returns the groups that consume a topic now or have consumed it. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, QueryTopicConsumeByWhoRequestHeader(topic=topic))
     with decoding_answer_of(broker.address):
         return sorted(GroupList.decode(answer.body).group_list)
 
 
 async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
-    """Returns the online members of a consumer group, and how their subscriptions differ. Raises CannotAsk, Refused."""
+    """Returns the online members of a consumer group, and how their subscriptions differ. Raises CannotAsk or Refused."""
     header = GetConsumerConnectionListRequestHeader(consumer_group=group)
     answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, header, ResponseCode.CONSUMER_NOT_ONLINE)
     if answer.code == ResponseCode.CONSUMER_NOT_ONLINE:
@@ -76,7 +76,7 @@ async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
 
 
 async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
-    """Returns the online members of a producer group. Raises CannotAsk, Refused."""
+    """Returns the online members of a producer group. Raises CannotAsk or Refused."""
     header = GetProducerConnectionListRequestHeader(producer_group=group)
     answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, header, ResponseCode.SYSTEM_ERROR)
     if answer.code == ResponseCode.SYSTEM_ERROR:
@@ -86,21 +86,24 @@ async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection
 
 
 async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
-    """Returns the online producers by group. Raises CannotAsk, Refused; NotSupported for Apache's brokers before 4.9.5."""
+    """Returns the online producers, keyed by group.
+
+    Raises CannotAsk or Refused, and NotSupported for Apache's brokers before 4.9.5.
+    """
     answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
     with decoding_answer_of(broker.address):
         return ProducerTableInfo.decode(answer.body).data
 
 
 async def runtime_info(broker: BrokerRequests) -> dict[str, str]:
-    """Returns the broker's runtime statistics by the names that mqadmin prints. Raises CannotAsk, Refused."""
+    """Returns the broker's runtime statistics, keyed by the names that mqadmin prints. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO, None)
     with decoding_answer_of(broker.address):
         return KVTable.decode(answer.body).table
 
 
 async def settings(broker: BrokerRequests) -> dict[str, str]:
-    """Returns the broker's settings by the property names of broker.conf. Raises CannotAsk, Refused."""
+    """Returns the broker's settings, keyed by the property names of broker.conf. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_CONFIG, None)
     with decoding_answer_of(broker.address):
         return parse_properties(answer.body.decode())

@@ -14,7 +14,10 @@ _PULL_MESSAGES: Final = 32
 async def pages(
     requests: BrokerRequests, topic: str, queue_id: int = 0, *, newest_first: bool = True
 ) -> AsyncIterator[list[Record]]:
-    """Yields the current messages of a queue in pages. Pages, and messages in a page, have the same order. Pages may be empty."""
+    """Yields the messages that a queue has now, in pages.
+
+    The messages are sorted from newest to oldest, or from oldest to newest if `newest_first` is False. A page may be empty.
+    """
     first, end = await requests.offsets(topic, queue_id)
     while first < end:
         if newest_first:

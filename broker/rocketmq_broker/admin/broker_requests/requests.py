@@ -49,7 +49,7 @@ from rocketmq_broker.remoting.errors import RemotingError
 
 TIMEOUT_MS: Final = 5000
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
-"""The consumer group of RocketMQ's own tools. Every broker has it."""
+"""The consumer group of RocketMQ's own tools, which exists on every broker."""
 
 _FIND_ALL: Final = 64
 
@@ -72,7 +72,7 @@ class BrokerRequests:
         return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
 
     async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
-        """Commits or rolls back a transaction. Durable on return."""
+        """Commits or rolls back a transaction. The change is durable on return."""
         return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
 
     async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
@@ -84,7 +84,7 @@ class BrokerRequests:
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
     async def count_parked(self) -> ParkedCounts:
-        """Returns the numbers of untreated dead letters and discarded messages."""
+        """Returns the number of dead letters and the number of discarded messages that no operator has treated yet."""
         answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
         with decoding_answer_of(self.address):
             return ParkedCounts.decode(answer.body)
@@ -94,11 +94,11 @@ class BrokerRequests:
         return await self._marks(AdminRequestCode.LIST_MARKS, header)
 
     async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
-        """Delivers a dead letter to its group once more. Durable on return."""
+        """Delivers a dead letter to its group once more. The redelivered message is durable on return."""
         return self._one(await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))
 
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
-        """Marks a dead letter as dismissed. Durable on return."""
+        """Marks a dead letter as dismissed. The change is durable on return."""
         return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> SendMessageResponseHeader:
@@ -109,7 +109,7 @@ class BrokerRequests:
             return answer.decode_header(SendMessageResponseHeader)
 
     async def topics(self) -> dict[str, int]:
-        """Returns the number of read queues of each topic of the broker."""
+        """Returns the broker's topics, each with its number of read queues."""
         answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         with decoding_answer_of(self.address):
             table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
@@ -124,7 +124,10 @@ class BrokerRequests:
             return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
 
     async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        """Returns messages starting at a queue offset, and the next offset to pull. A missing queue or topic has no messages."""
+        """Returns messages starting at a queue offset, and the next offset to pull.
+
+        Returns no messages if the queue or topic does not exist.
+        """
         header = PullMessageRequestHeader(
             consumer_group=TOOLS_GROUP,
             topic=topic,
@@ -152,14 +155,14 @@ class BrokerRequests:
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
 
     async def query(self, topic: str, key: str) -> list[Record]:
-        """Returns the messages of a topic, also of a system topic, with this key or unique id."""
+        """Returns the messages of a topic with this key or unique id. System topics can be queried, too."""
         header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
         answer = await self.ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
         with decoding_answer_of(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
 
     async def view(self, commit_log_offset: int) -> Record:
-        """Returns the message at a commit log offset, of any topic."""
+        """Returns the message at a commit log offset, regardless of its topic."""
         data = await self.view_bytes(commit_log_offset)
         with decoding_answer_of(self.address):
             return decode_record(data)
@@ -207,7 +210,7 @@ def is_stored_at(message_id: MessageId, address: str) -> bool:
 
 @contextmanager
 def decoding_answer_of(address: str) -> Iterator[None]:
-    """Raises CannotAsk if the block fails to decode an answer of the broker at the address."""
+    """A context manager that raises CannotAsk if its block fails to decode an answer of the broker at `address`."""
     try:
         yield
     except (ProtocolError, CorruptRecord, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The web console with the commands for operators (`rocketmq-admin console`).
+"""The web console for operators, started by `rocketmq-admin console`.
 
 `create_console` is the entry point. An `Extension` adds further screens.
 """

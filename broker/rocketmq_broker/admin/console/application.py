@@ -50,13 +50,16 @@ class Extension:
     actions: Sequence[FormAction] = ()
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()
-    """Additional sources of events of transactions."""
+    """Additional sources of transaction events."""
     finders: Sequence[Finder] = ()
-    """Additional sources of the search, such as customers."""
+    """Additional sources for the search, such as a customer database."""
 
 
 def create_console(settings: ConsoleSettings, target: Target, extension: Extension | None = None) -> Starlette:
-    """Returns the console for the target's brokers as an ASGI application. `state.streams` are its live pages."""
+    """Returns the console for the target's brokers as an ASGI application.
+
+    `state.streams` holds the event streams of its live pages.
+    """
     added = extension or Extension()
     world, brokers, streams = current_world(), Brokers(target), Streams()
     sampler = Sampler(brokers, world)

@@ -1,4 +1,4 @@
-"""The brokers of the console, with connections that stay open between pages."""
+"""The brokers of the console. Connections to them stay open between requests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ class Brokers:
 
 
 def broker_at(session: Session, address: str) -> BrokerRequests:
-    """Returns the session's broker with the address, or its only broker if the address is empty. Raises Refused."""
+    """Returns the session's broker with the address, or its only broker if the address is empty.
+
+    Raises Refused if there is no such broker.
+    """
     for broker in session.brokers:
         if broker.address == address:
             return broker

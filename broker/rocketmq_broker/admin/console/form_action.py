@@ -1,4 +1,4 @@
-"""The action of a form of the console, requested by POST with the CSRF token of a page of this console."""
+"""Form actions of the console. A form is submitted by POST, with the CSRF token from a page of this console."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from rocketmq_broker.admin.console.visit import Visit
 
 
 class RefusedForm(NamedTuple):
-    """A rejected form, whose fields keep their values."""
+    """A rejected form, with the values that the visitor entered."""
 
     path: str
     fields: Mapping[str, str]
 
     def kept(self, path: str, name: str, otherwise: object = "", /, **where: str) -> object:
-        """Returns a field's value if the form at `path` with the field values `where` was rejected; otherwise `otherwise`."""
+        """Returns the rejected value of the field `name`, so that the form can show it again.
+
+        Returns `otherwise` if the rejected form has another path than `path` or other field values than those in `where`.
+        """
         if path != self.path or any(self.fields.get(field) != value for field, value in where.items()):
             return otherwise
         return self.fields.get(name, "")
@@ -35,9 +38,9 @@ class FormAction:
     back_to: Callable[[Visit], str]
     """Returns the address of the page to show afterwards."""
     shows_result: bool = True
-    """Whether that page shows the sentence. False if the page itself shows the progress."""
+    """Whether the page of `back_to` shows the sentence. False if the page shows the progress by itself."""
     form_at: Callable[[Visit], str] | None = None
     """Returns the address of the page with the form, to show again with its fields filled in if the form is rejected.
 
-    None: the page of `back_to`.
+    If it is None, the page of `back_to` is shown.
     """

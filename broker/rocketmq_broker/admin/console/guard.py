@@ -25,7 +25,7 @@ SECURITY_HEADERS: Final = {
 
 
 class FormTooLong(Exception):
-    """Raised for a request body that is larger than any form of the console."""
+    """Raised for a request body that is larger than any form of the console can be."""
 
 
 class Guard:

@@ -9,11 +9,11 @@ from difflib import SequenceMatcher
 from typing import Final
 
 MAX_STREAMS: Final = 32
-"""The maximum number of live pages at a time. Further pages are not updated and show that."""
+"""The maximum number of live pages at a time. Further pages are not updated and show a notice about it."""
 _SILENT_S: Final = 15.0
 """The time without events after which a comment is sent, to detect closed connections and to keep proxies from closing them."""
 _MAX_LINES: Final = 4_000
-"""A part with more lines is sent as a whole, because a comparison would be slower."""
+"""The maximum number of lines to compare. A part with more lines is sent as a whole, because a comparison would be slower."""
 
 Change = tuple[int, int, list[str]]
 """The first and the end index of the replaced lines in the old version, and the new lines."""
@@ -88,7 +88,7 @@ def server_sent_event(name: str, data: str) -> str:
 
 
 def changes_of(old: str, new: str) -> str | None:
-    """Returns the changes as JSON, sorted by line; None if the whole part is shorter."""
+    """Returns the changed lines as JSON, or None if sending the whole part is shorter or it has too many lines."""
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > _MAX_LINES:
         return None

@@ -1,4 +1,4 @@
-"""The login by password. A signed cookie marks visitors who are logged in. Repeated wrong passwords block an address."""
+"""The password login. A signed cookie identifies visitors who are logged in. Repeated wrong passwords block an address."""
 
 from __future__ import annotations
 
@@ -23,25 +23,28 @@ _BLOCK_S: Final = 60.0
 _MAX_BLOCK_S: Final = 3600.0
 _MAX_DOUBLINGS: Final = 6
 _MAX_ADDRESSES: Final = 10_000
-"""The maximum number of addresses to remember. The address with the oldest guess is forgotten first."""
+"""The maximum number of addresses to remember. The address with the least recent guess is forgotten first."""
 
 
 @dataclass(slots=True)
 class _Guesses:
-    """The wrong passwords from one address since its last correct one."""
+    """Counts the wrong passwords that an address has sent since its last correct one."""
 
     wrong: int = 0
     blocked_until_s: float = 0.0
 
 
 class PasswordCheck:
-    """Checks passwords. After five wrong ones it blocks the address for a minute, then two, up to an hour."""
+    """Checks passwords.
+
+    After five wrong ones, it blocks the address for a minute; each further one doubles that, up to an hour.
+    """
 
     def __init__(self, password: str, world: World) -> None:
         self._password = password
         self._world = world
         self._guesses: OrderedDict[str, _Guesses] = OrderedDict()
-        """The guesses by address, ordered by the time of the last guess."""
+        """Maps addresses to their guesses, ordered by the time of the last guess."""
 
     def blocked_for_s(self, address: str) -> float:
         """Returns for how many seconds the address is still blocked; 0 if it is not blocked."""
@@ -66,7 +69,10 @@ class PasswordCheck:
 
 
 def _network(address: str) -> str:
-    """Returns an IPv4 address, or the /64 network of an IPv6 address, all of which may belong to one client."""
+    """Returns the address itself if it is IPv4, or the /64 network of an IPv6 address.
+
+    One client may own all addresses of a /64 network.
+    """
     return ":".join(address.split(":")[:4]) if ":" in address and "." not in address else address
 
 

@@ -1,4 +1,4 @@
-"""Renders pages from templates, with filters for texts, times and addresses."""
+"""Renders pages from templates, with filters for strings, times and addresses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class Pages:
     def page(
         self, request: Request, template: str, *, title: str, status: int = 200, address: URL | None = None, **facts: Any
     ) -> HTMLResponse:
-        """Returns a whole page, for `address` or for the address of the request. It shows the result of the last action once."""
+        """Returns a whole page, rendered for `address` or for the address of the request.
+
+        The page shows the result of the visitor's last action, once.
+        """
         address = address or request.url
         session = request.scope.get("session", {})
         result = session.pop("result", None)
@@ -83,17 +86,17 @@ def url(path: str, **query: object) -> str:
 
 
 def clock_text(ms: int | None) -> str:
-    """Returns a time in local time, to the second."""
+    """Formats a time in local time, to the second."""
     return time_text(ms)
 
 
 def milliseconds_text(ms: int | None) -> str:
-    """Returns a time in local time, to the millisecond."""
+    """Formats a time in local time, to the millisecond."""
     return "" if ms is None else f"{time_text(ms)}.{ms % 1000:03d}"
 
 
 def _finalized(value: object) -> object:
-    """Escapes control and bidirectional characters in texts. Does not change markup."""
+    """Escapes control and bidirectional characters in strings. Does not change markup."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -1,6 +1,6 @@
 """HTTP connections with a time limit for requests, so that slow and silent clients cannot exhaust all connections.
 
-uvicorn alone waits forever for the rest of a request, and answers 503 while such connections reach its limit.
+By default, uvicorn waits forever for the rest of a request, and answers 503 while such connections reach its limit.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _WAITING_STATES: Final = (h11.IDLE, h11.SEND_BODY)
 
 
 class PatientProtocol(H11Protocol):
-    """A connection whose client must complete each request within a time limit, which further bytes do not extend.
+    """A connection that is closed if a request is not complete within a time limit. Further bytes do not extend the limit.
 
-    A new connection above the limit replaces a waiting one: of the address with the most connections, the one that has waited
-    longest. Connections with a request in progress or a live page are not closed.
+    Above the limit, a new connection closes the longest-waiting one of the address that has the most connections. Connections
+    with a request in progress or a live page are not closed.
     """
 
     request_timeout_s: float = 20.0

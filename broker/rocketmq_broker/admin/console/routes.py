@@ -43,7 +43,7 @@ class ConsoleRoutes:
         self._streams = streams
         self._now_ms = now_ms
         self._screens: dict[str, Screen] = {}
-        """The screens by path."""
+        """Maps paths to screens."""
 
     def screen_routes(self, screens: Iterable[Screen]) -> list[Route]:
         """Returns a route for each screen, and one for its live part at `/live` below the screen's path."""
@@ -61,7 +61,7 @@ class ConsoleRoutes:
 
     @property
     def exception_handlers(self) -> Mapping[Any, Any]:
-        """Handlers that render failures as pages without a traceback."""
+        """Returns handlers that render failures as pages without a traceback."""
         return {AdminError: self._on_admin_error, HTTPException: self._on_http_error, Exception: self._on_any_error}
 
     def _page_of(self, screen: Screen) -> Any:
@@ -78,7 +78,7 @@ class ConsoleRoutes:
         self, request: Request, screen: Screen, visit: Visit, facts: Any, address: URL,
         *, status: int = 200, refusal: str = "", form: RefusedForm = NOT_REFUSED,
     ) -> Response:  # fmt: skip
-        """Renders the screen at the address. A rejected form keeps its values, with the refusal above it."""
+        """Renders the screen at `address`. If a form was rejected, it keeps its values and shows the refusal above it."""
         heading = screen.heading(visit) if screen.heading is not None else screen.title
         live = f"{live_path(screen)}?{address.query}" if screen.refresh_s is not None else None
         return self._pages.page(

@@ -33,7 +33,7 @@ class Sample:
     delivered: int | None = None
     pending: int | None = None
     parked: int | None = None
-    """Untreated dead letters and discarded messages."""
+    """The number of dead letters and discarded messages that no operator has treated yet."""
 
 
 class Sampler:
@@ -56,7 +56,7 @@ class Sampler:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def charts(self) -> list[Chart]:
-        """Returns charts of the samples."""
+        """Returns charts of the samples of the last minutes."""
         return charts_of(list(self._samples))
 
     async def _run(self) -> None:

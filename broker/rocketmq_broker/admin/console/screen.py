@@ -1,4 +1,4 @@
-"""A screen: a page whose main part the server updates while it is open."""
+"""Defines screens. A screen is a page that the server updates while it is open."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rocketmq_broker.admin.console.visit import Visit
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A page that finds facts and shows them with a template."""
+    """A page that collects facts from the brokers and renders them with a template."""
 
     path: str
     title: str
     template: str
     """The template of the live part. It receives the result of `find` as `facts`."""
     find: Callable[[Visit], Awaitable[Any]]
-    """Returns the facts. Raises AdminError, whose message the page then shows."""
+    """Returns the facts. If it raises AdminError, the page shows the error's message."""
     refresh_s: float | None = 1.0
     """The seconds between two updates while the page is open; None for a page without updates."""
     heading: Callable[[Visit], str] | None = None
-    """Returns the heading. Default: the title."""
+    """Returns the heading; None uses the title."""
     elsewhere: Callable[[Any], str | None] | None = None
-    """Returns the address to redirect to if another page shows these facts better; None to stay."""
+    """Returns the address to redirect to if another page shows these facts better; None to stay on this page."""

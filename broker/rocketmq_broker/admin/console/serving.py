@@ -34,7 +34,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stops the server at a signal. Unlike uvicorn, does not raise the signal again afterwards."""
+        """Stops the server when it receives a signal. Unlike uvicorn, it does not raise the signal again afterwards."""
         loop = asyncio.get_running_loop()
         numbers = signal.SIGINT, signal.SIGTERM
         for number in numbers:
@@ -47,7 +47,10 @@ class _Server(uvicorn.Server):
 
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
-    """Serves until a signal. Calls `on_ready` with the address once the server listens. Raises UnusableSettings if it cannot."""
+    """Serves until a signal. Calls `on_ready` with the address once the server listens.
+
+    Raises UnusableSettings if it cannot listen.
+    """
     server = _Server(server_config(app), app.state.streams)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     with server.capture_signals():
@@ -57,7 +60,10 @@ async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[s
 
 
 def server_config(app: Starlette, connection: type[PatientProtocol] = PatientProtocol) -> uvicorn.Config:
-    """Returns uvicorn's configuration. Headers of a proxy with the visitor's address count only if FORWARDED_ALLOW_IPS is set."""
+    """Returns uvicorn's configuration.
+
+    A proxy's headers with the visitor's address are trusted only if FORWARDED_ALLOW_IPS is set.
+    """
     return uvicorn.Config(
         app,
         http=connection,

@@ -25,9 +25,9 @@ class ConsoleSettings:
 
     host: str = "127.0.0.1"
     port: int = 8088
-    """0 selects a free port."""
+    """The port to listen on. 0 selects a free port."""
     password: str | None = None
-    """None disables the login, which is allowed only on a loopback address."""
+    """The password of the login. None disables the login, which is allowed only on a loopback address."""
 
     @property
     def is_loopback(self) -> bool:

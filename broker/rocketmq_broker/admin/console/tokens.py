@@ -1,4 +1,4 @@
-"""The CSRF token in each form, which prevents other sites from submitting a form in a visitor's name."""
+"""Checks the CSRF token in each form, which prevents other sites from submitting a form on a visitor's behalf."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ class Tokens:
 
 
 def has_token(request: Request, given: str) -> bool:
-    """Returns whether the token of a form is the visitor's token."""
+    """Returns whether the token in a form equals the visitor's token."""
     return hmac.compare_digest(str(request.session.get(_TOKEN, "")).encode(), given.encode()) and bool(given)

@@ -14,7 +14,7 @@ Query = Mapping[str, str]
 
 
 class Visit:
-    """The query of a visit, and a session with the brokers, which is opened at first use."""
+    """The query of a visit, and a session with the brokers, which is opened when it is first used."""
 
     def __init__(self, brokers: Brokers, query: Query, now_ms: Callable[[], int]) -> None:
         """`now_ms` returns the milliseconds since the epoch."""

@@ -17,12 +17,12 @@ class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
     letter: DeadLetter
     properties: dict[str, str]
     body: str | None
-    """The uncompressed body; None if it is not UTF-8 text."""
+    """The decompressed body; None if it is not UTF-8 text."""
     body_base64: str
     history: list[Treated]
     """All treatments, latest first."""
     problem: str | None = None
-    """Why the body cannot be uncompressed."""
+    """The reason why the body cannot be decompressed; None if it can."""
 
 
 async def content_of(found: FoundLetter) -> DeadLetterContent:

@@ -22,12 +22,12 @@ class Treated(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
-    """A message that a consumer group could not consume in all attempts."""
+    """A message that a consumer group failed to consume in all its attempts."""
 
     offset_message_id: str
-    """The id made of the message's position, by which operators name it."""
+    """The id derived from the message's position. Operators use it to refer to the dead letter."""
     message_id: str
-    """The unique id from the producer, which redeliveries keep."""
+    """The unique id assigned by the producer. It does not change when the message is redelivered."""
     consumer_group: str
     topic: str
     """The topic that the message was originally sent to; empty if it is not recorded."""
@@ -35,7 +35,7 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
     tags: str | None
     redeliveries: int
     retries: int
-    """How often the message had been retried before it was parked."""
+    """How often the message was retried before it became a dead letter."""
     body_size: int
     born_ms: int
     parked_ms: int
@@ -43,7 +43,7 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
     queue_offset: int
     commit_log_offset: int
     treatment: Treated | None = None
-    """The last treatment."""
+    """The last treatment; None if there is none."""
 
 
 def read_dead_letter(record: Record) -> DeadLetter:

@@ -24,11 +24,11 @@ class DeadLetterGroup(msgspec.Struct, frozen=True, rename="camel"):
 
     consumer_group: str
     untreated: int | None
-    """The number of dead letters not retried or dismissed; None if the broker keeps no marks."""
+    """The number of dead letters that were neither retried nor dismissed; None if the broker does not record this."""
     total: int
     """The number of stored dead letters."""
     newest_ms: int | None
-    """The time at which the last one was parked."""
+    """The time at which the newest dead letter was stored."""
 
 
 class FoundLetter(NamedTuple):

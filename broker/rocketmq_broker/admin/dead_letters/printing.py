@@ -18,7 +18,7 @@ def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> No
 
 
 def print_letters(rows: Sequence[tuple[str, DeadLetter]], now_ms: int) -> None:
-    """Prints dead letters of a group, one per line."""
+    """Prints the dead letters of a group, one per line."""
     columns = ("parked", "redeliveries", "retries", "topic", "keys", "message id", "offset message id", "since then")
     print_table(columns, [(address, _letter_cells(letter, now_ms)) for address, letter in rows])
 

@@ -1,4 +1,7 @@
-"""Retries and dismisses dead letters. With Apache brokers the tool itself sends a retried message to the group's retry topic."""
+"""Retries and dismisses dead letters.
+
+For Apache's brokers, the tool itself sends a retried message to the group's retry topic.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ PRODUCER_GROUP: Final = "DEAD_LETTER_RETRY"
 
 
 def single_match(found: list[FoundLetter], word: str) -> FoundLetter:
-    """Returns the only untreated dead letter, or the only dead letter if all are treated. Raises Refused if several match."""
+    """Returns the only untreated dead letter, or the only dead letter if all are treated.
+
+    Raises Refused if several dead letters match.
+    """
     candidates = [one for one in found if one.letter.treatment is None] or found
     if len(candidates) > 1:
         ids = ", ".join(f"{one.letter.offset_message_id} ({one.letter.consumer_group})" for one in candidates)
@@ -39,7 +45,7 @@ def refuse_if_treated(found: FoundLetter, *, again: bool) -> None:
 
 
 async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
-    """Delivers a dead letter to its own group once more. Raises Refused if it was treated before, unless `again`."""
+    """Delivers a dead letter to its own group once more. Raises Refused if it was treated before, unless `again` is True."""
     header = RetryDeadLetterRequestHeader(found.letter.commit_log_offset, again, reason)
     try:
         return treatment_of(await found.requests.retry(header))

@@ -16,7 +16,7 @@ _MARKS_AT_ONCE: Final = 1000
 
 
 async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter]) -> dict[int, Treated]:
-    """Returns the last treatment of each dead letter by commit log offset. All letters belong to one queue."""
+    """Returns the last treatment of each dead letter, keyed by commit log offset. All letters must belong to one queue."""
     if not letters:
         return {}
     try:
@@ -53,7 +53,7 @@ async def _marks(requests: BrokerRequests, letters: list[DeadLetter]) -> list[Ma
 
 
 async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treated | None:
-    """Returns the latest retry in the group's retry topic; None if there is none. Needs the broker's index."""
+    """Returns the latest retry in the group's retry topic; None if there is none. The broker's index must be enabled."""
     retried = [
         record
         for record in await requests.query(topics.retry_topic(letter.consumer_group), letter.message_id)

@@ -1,4 +1,4 @@
-"""Advice for a name server or broker that rejects this tool: common mistakes with TLS and accounts."""
+"""Gives advice if a name server or broker rejects this tool. Covers common mistakes with TLS and accounts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DENIALS: Final = (
         "This account is not an admin account: use another one, or set `admin: true` in its plain_acl.yml.",
     ),
 )
-"""Refusals of Apache's brokers and of this broker, each with its advice."""
+"""Maps refusals of Apache's brokers and of this broker to advice."""
 _ADMINS_ACCOUNT: Final = "Use an admin account: set ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY."
 _WITHOUT_EFFECT: Final = (
     "ROCKETMQ_TLS_TRUST_CERT_PATH",

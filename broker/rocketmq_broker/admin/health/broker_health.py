@@ -1,4 +1,4 @@
-"""Examines one broker: its reachability, its store, and the messages that need an operator."""
+"""Examines the reachability of a broker, its store, and the messages that need an operator."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _WARNING_PERCENT: Final = 90
 """The default of diskSpaceWarningLevelRatio, for brokers that do not report it."""
 _YOUNG_MS: Final = 60_000
 _MAX_PENDING: Final = 1000
-"""The number of pending transactions to examine, oldest first."""
+"""The maximum number of pending transactions to examine, oldest first."""
 
 
 class BrokerFound(NamedTuple):
-    """The findings of one broker."""
+    """The findings about one broker."""
 
     findings: list[HealthFinding]
     version: ProgramVersion | None
-    """None if the broker did not report its version."""
+    """The broker's version; None if the broker did not report it."""
 
 
 def subject_of(broker: BrokerAddress) -> str:
-    """Returns the name of a broker in findings."""
+    """Returns the name that findings use for a broker."""
     return f"broker {broker.name} at {broker.address}" if broker.name else f"broker at {broker.address}"
 
 
@@ -144,7 +144,10 @@ def _pending(subject: str, pending: TransactionList) -> HealthFinding:
 
 
 def _is_abandoned(info: TransactionInfo) -> bool:
-    """Returns whether a pending transaction is older than a minute and has no producer online. Heartbeats come every 30 s."""
+    """Returns whether a pending transaction is older than a minute and has no producer online.
+
+    Producers send a heartbeat every 30 s.
+    """
     return info.is_producer_online is False and (info.age_ms or 0) >= _YOUNG_MS
 
 

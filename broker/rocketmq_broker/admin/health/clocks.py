@@ -14,13 +14,13 @@ from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.output.numbers import is_number
 
 _MAX_MS: Final = 5_000
-"""The maximum difference that counts as healthy. Brokers check back 6 s after the born time that the producer set."""
+"""The maximum healthy difference in milliseconds. Brokers check back 6 s after the born time that the producer set."""
 _RUNTIME: Final = re.compile(r"\[ ([\d,]+) days, (\d+) hours, (\d+) minutes, (\d+) seconds \]")
 _RESOLUTION_MS: Final = 1_000
 
 
 def broker_time_ms(figures: Mapping[str, str]) -> int | None:
-    """Returns the broker's time, up to a second early; None if its statistics do not contain it."""
+    """Returns the broker's time, which may be up to a second too early; None if its statistics do not contain it."""
     booted, runtime = figures.get("bootTimestamp", ""), _RUNTIME.fullmatch(figures.get("runtime", ""))
     if runtime is None or not is_number(booted):
         return None
@@ -29,7 +29,9 @@ def broker_time_ms(figures: Mapping[str, str]) -> int | None:
 
 
 def clock_difference_ms(figures: Mapping[str, str], asked_ms: int, answered_ms: int) -> int | None:
-    """Returns the minimum amount by which the broker's clock is ahead, negative if it is behind; 0 if there may be no difference.
+    """Returns the minimum difference between the broker's clock and this machine's, in milliseconds.
+
+    It is positive if the broker's clock is ahead, negative if it is behind, and 0 if both clocks may agree.
 
     `asked_ms` and `answered_ms` are this machine's times before and after the broker's answer. Returns None if the statistics do
     not contain a time.

@@ -12,11 +12,11 @@ from rocketmq_broker.admin.health.versions import ProgramVersion, clients_found
 from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS
 
 _MAX_GROUPS: Final = 200
-"""The maximum number of consumer groups to examine, as each needs a request."""
+"""The maximum number of consumer groups to examine, because each of them needs a request."""
 
 
 async def examine_clients(subject: str, requests: BrokerRequests) -> list[HealthFinding]:
-    """Returns findings about the connected clients. A broker that cannot list them counts as healthy."""
+    """Returns findings about the connected clients. A broker that cannot list its clients counts as healthy."""
     differing: list[HealthFinding] = []
     try:
         clients = [

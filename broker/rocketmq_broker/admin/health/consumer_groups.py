@@ -1,4 +1,4 @@
-"""Examines the consumer groups of one broker that pop messages: messages in hand and repeated deliveries."""
+"""Examines the consumer groups of a broker that pop messages. Finds messages in hand and repeated deliveries."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.progress.groups import QueueLag, progress_of
 
 _MAX_GROUPS: Final = 200
-"""The maximum number of consumer groups to examine, as each needs a request."""
+"""The maximum number of consumer groups to examine, because each of them needs a request."""
 _MAX_HEALTHY_ATTEMPTS: Final = 2
-"""More deliveries of one message mean that at least two attempts ended without an acknowledgement."""
+"""The maximum healthy number of deliveries of a message.
+
+More mean that at least two attempts ended without an acknowledgement.
+"""
 _WHAT_TO_DO: Final = (
     "Find out why its consumers do not acknowledge in time: check their logs, their processing times and the invisible time that "
     "they request. After the group's last attempt (retryMaxTimes) a message becomes a dead letter."
@@ -52,6 +55,6 @@ def _of_group(subject: str, group: str, queues: Sequence[QueueLag], now_ms: int)
 
 
 def _nth(number: int) -> str:
-    """Returns the ordinal number: 3rd, 4th, 11th, 21st."""
+    """Formats an ordinal number, such as 3rd, 11th or 21st."""
     is_teen = number // 10 % 10 == 1
     return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

@@ -9,7 +9,7 @@ class HealthFinding(msgspec.Struct, frozen=True, rename="camel"):
     """A fact or a problem of a name server or a broker."""
 
     subject: str
-    """The name server or broker."""
+    """The name server or broker that the finding is about."""
     is_wrong: bool
     what: str
     """The finding as a sentence."""
@@ -25,5 +25,5 @@ def fine(subject: str, what: str, **facts: str | int) -> HealthFinding:
 
 
 def wrong(subject: str, what: str, what_to_do: str, **facts: str | int) -> HealthFinding:
-    """Returns a problem, with advice."""
+    """Returns a finding that is a problem, with advice on what to do."""
     return HealthFinding(subject, True, what, what_to_do, facts)

@@ -19,7 +19,7 @@ from rocketmq_broker.remoting.client import RemotingClient
 
 
 class NameServersFound(NamedTuple):
-    """The findings of all name servers."""
+    """The findings about all name servers."""
 
     findings: list[HealthFinding]
     masters: list[BrokerAddress]
@@ -27,7 +27,7 @@ class NameServersFound(NamedTuple):
     versions: list[ProgramVersion]
     """The versions of the name servers that answered."""
     are_remote: bool
-    """Whether all name servers have addresses of other machines."""
+    """Whether all name servers run on other machines, according to their addresses."""
 
 
 async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | None) -> NameServersFound:

@@ -1,6 +1,6 @@
-"""Checks a store on this machine's disk: which process uses it, damage, and what the broker's next start will repair.
+"""Checks a store on this machine's disk. Reports the process that uses it, and the damage that the next start will repair.
 
-It writes nothing and takes no lock: changes go to an overlay in memory (MemoryFiles).
+It writes nothing to the disk and takes no lock, because all changes go to an overlay in memory (MemoryFiles).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from rocketmq_broker.store.memory_files import MemoryFiles
 _UNIT_SIZE: Final = 20
 _NAME_LENGTH: Final = 20
 _FLOCK: Final = struct.Struct("hhqqi")
-"""struct flock of Linux: type, whence, start, length, process id."""
+"""The layout of Linux's struct flock, with the fields type, whence, start, length and process id."""
 _MAX_NAMED: Final = 20
 _FULL_PERCENT: Final = 90
-"""The default of diskSpaceWarningLevelRatio; the store does not contain the configured value."""
+"""The default of diskSpaceWarningLevelRatio, in percent. The store does not contain the configured value."""
 _BACKUP: Final = "Copy the store before starting the broker."
 
 
@@ -179,7 +179,10 @@ def store_config(root: Path) -> StoreConfig:
 
 
 def _file_size(folder: Path) -> int:
-    """Returns the size of the folder's files: the distance between two names, or the size of the only file."""
+    """Returns the size of each file in the folder.
+
+    It is the difference between the offsets in two file names, or the size of the only file.
+    """
     starts = _segments(folder)
     if len(starts) > 1:
         return starts[1] - starts[0]

@@ -18,9 +18,9 @@ class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
     queue_offset: int
     commit_log_offset: int
     offset_message_id: str
-    """The id made of the broker's address and the commit log offset."""
+    """The id derived from the broker's address and the commit log offset."""
     message_id: str | None
-    """The unique id from the producer."""
+    """The unique id assigned by the producer; None if there is none."""
     keys: list[str]
     tags: str | None
     born_ms: int
@@ -30,10 +30,10 @@ class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
     redeliveries: int
     properties: dict[str, str]
     body: str | None
-    """The uncompressed body; None if it is not UTF-8 text."""
+    """The decompressed body; None if it is not UTF-8 text."""
     body_base64: str
     problem: str | None = None
-    """Why the body cannot be uncompressed."""
+    """The reason why the body cannot be decompressed; None if it can."""
 
 
 def content_of(record: Record) -> MessageContent:

@@ -48,7 +48,7 @@ async def find_messages(session: Session, word: str, topic: str | None) -> list[
 
 
 async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[GroupConsumption]:
-    """Returns, for each group of the topic, whether it has consumed the message. Raises CannotAsk, Refused."""
+    """Returns, for each group of the topic, whether it has consumed the message. Raises CannotAsk or Refused."""
     if message.topic in topics.CONSUMED_BY_THE_BROKER:
         return []
     return [
@@ -72,7 +72,10 @@ def _is_same(queue: MessageQueue, message: MessageContent) -> bool:
 
 
 async def _at_offset(session: Session, word: str) -> list[tuple[BrokerRequests, MessageContent]]:
-    """Returns the message with this offset message id. A unique id may look the same but contains no broker's address."""
+    """Returns the message with this offset message id, or an empty list.
+
+    A unique id may have the same form, but does not contain the address of a broker.
+    """
     try:
         place = parse_offset_message_id(word)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Follows a topic (`tail`)."""
+"""Follows a topic for the command `tail`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Line = tuple[str, MessageContent]
 
 
 async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:
-    """Yields the last messages of a topic, then each new one, forever. Raises Refused if no broker has the topic, CannotAsk.
+    """Yields the last messages of a topic, then each new one, forever. Raises CannotAsk, or Refused if no broker has the topic.
 
     A broker that becomes unreachable later is reported once and polled until it answers. Messages of one queue keep their order.
     Messages of several queues that arrive in the same poll are sorted by store time.
@@ -37,7 +37,7 @@ async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line
 
 
 async def newest_messages(session: Session, topic: str, last: int) -> list[Line]:
-    """Returns the last messages of a topic, oldest first. Raises Refused if no broker has the topic, CannotAsk."""
+    """Returns the last messages of a topic, oldest first. Raises CannotAsk, or Refused if no broker has the topic."""
     return await _first_lines([_Follower(broker, topic) for broker in session.brokers], topic, last)
 
 
@@ -59,7 +59,7 @@ class _Follower:
         self._is_unreachable = False
 
     async def begin(self, last: int) -> list[Line]:
-        """Returns up to `last` messages of each queue. Later messages count as new. Raises CannotAsk, Refused."""
+        """Returns up to `last` messages of each queue. Messages stored later count as new. Raises CannotAsk or Refused."""
         lines: list[Line] = []
         for queue_id, extent in (await self._extents()).items():
             self._positions[queue_id] = max(extent.min_offset, extent.max_offset - last, 0)

@@ -20,7 +20,7 @@ from rocketmq_broker.world import World
 PRODUCER_GROUP: Final = "rocketmq-admin"
 _QUEUES_OF_A_NEW_TOPIC: Final = 4
 _ANY_QUEUE: Final = -1
-"""Lets the broker choose the queue."""
+"""The queue id that lets the broker choose the queue."""
 
 
 class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,7 +34,7 @@ class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, properties: Sequence[str]) -> Message:
-    """Returns a message; each property is NAME=VALUE. Raises CannotAsk for an invalid message."""
+    """Returns a new message. Each property has the form NAME=VALUE. Raises CannotAsk for an invalid message."""
     named = {}
     for one in properties:
         name, equals, value = one.partition("=")
@@ -50,7 +50,10 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
 
 
 async def send(session: Session, message: Message, world: World) -> tuple[str, SentMessage]:
-    """Sends a message to a broker that has the topic, or to the first broker. Returns its position. Raises CannotAsk, Refused."""
+    """Sends a message to a broker that has the topic, or to the first broker. Returns its position.
+
+    Raises CannotAsk or Refused.
+    """
     broker, now_ms = await _broker_for(session, message.topic), world.wall_ms()
     try:
         wire = to_wire(with_unique_id(message, UniqueIdMaker(world).make(now_ms)))

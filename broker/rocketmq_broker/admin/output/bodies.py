@@ -10,17 +10,17 @@ from rocketmq_broker.message.record import Record, to_message
 
 
 class ReadBody(NamedTuple):
-    """A message body, uncompressed if possible."""
+    """A message body, decompressed if possible."""
 
     text: str | None
     """The body as text; None if it is not UTF-8 text."""
     in_base64: str
     problem: str | None
-    """Why the body cannot be uncompressed; None if it can."""
+    """The reason why the body cannot be decompressed; None if it can."""
 
 
 def read_body(record: Record) -> ReadBody:
-    """Returns the body of a record."""
+    """Returns the decompressed body of a record."""
     body, problem = record.body, None
     try:
         body = to_message(record).body

@@ -12,7 +12,10 @@ _PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 
 
 def parse_duration_ms(text: str) -> int:
-    """Returns the milliseconds of a duration such as `90s`, `1h30m` or `2d`; a number alone means seconds. Raises ValueError."""
+    """Parses a duration such as `90s`, `1h30m` or `2d` and returns it in milliseconds.
+
+    A number without a unit is in seconds. Raises ValueError if the duration is invalid.
+    """
     compact = text.replace(" ", "")
     if len(compact) > _MAX_TEXT_LENGTH:
         raise ValueError(f"duration too long: {len(text)} characters, at most {_MAX_TEXT_LENGTH}")
@@ -28,7 +31,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def duration_text(duration_ms: int) -> str:
-    """Returns a duration in its two largest units, for example `850 ms`, `12 s`, `3 m 20 s` or `2 d 4 h`."""
+    """Formats a duration in its two largest units, for example `850 ms`, `12 s`, `3 m 20 s` or `2 d 4 h`."""
     if duration_ms < 1000:
         return f"{duration_ms} ms"
     seconds = duration_ms // 1000
@@ -38,6 +41,6 @@ def duration_text(duration_ms: int) -> str:
 
 
 def since_text(span_ms: int) -> str:
-    """Returns a signed time difference: `+2,000 ms` below 100 s, `+7 m 40 s` above."""
+    """Formats a signed time difference, such as `+2,000 ms` below 100 s or `+7 m 40 s` above."""
     sign, span_ms = ("+", span_ms) if span_ms >= 0 else ("-", -span_ms)
     return f"{sign}{span_ms:,} ms" if span_ms < _TO_THE_MILLISECOND_MS else f"{sign}{duration_text(span_ms)}"

@@ -1,4 +1,4 @@
-"""Prints tables, texts and JSON."""
+"""Prints tables, text and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.message.text.printable import printable
 S = TypeVar("S", bound=msgspec.Struct)
 
 WIDTH_OF_NO_TERMINAL: Final = 250
-"""The width of tables in a file or a pipe."""
+"""The width of tables that are written to a file or a pipe, in characters."""
 
 
 def echo(text: str) -> None:
@@ -50,7 +50,7 @@ def print_json_line(address: str, row: msgspec.Struct) -> None:
 def print_listing(
     rows: Sequence[tuple[str, S]], print_rows: Callable[[Sequence[tuple[str, S]]], None], *, as_json: bool, nothing: str
 ) -> None:
-    """Prints the rows as JSON or with `print_rows`. Prints `nothing` if there are no rows."""
+    """Prints the rows as JSON or with `print_rows`. Prints the text `nothing` if there are no rows."""
     if as_json:
         print_json(rows)
     elif rows:
@@ -81,7 +81,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def time_text(ms: int | None) -> str:
-    """Returns a time as local time; an empty string for None."""
+    """Formats a time in local time; an empty string for None."""
     if ms is None:
         return ""
     try:

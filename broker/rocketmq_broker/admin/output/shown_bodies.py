@@ -1,4 +1,4 @@
-"""Formats a message body: JSON with line breaks, text unchanged, other bytes in hex."""
+"""Formats a message body. JSON gets line breaks, other text stays unchanged, other bytes are shown in hex."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Final, NamedTuple
 
 _MAX_JSON_LENGTH: Final = 64 * 1024
-"""Longer JSON is shown without line breaks."""
+"""The maximum length of JSON that is shown with line breaks, in characters."""
 _MAX_TEXT_LENGTH: Final = 64 * 1024
 _BYTES_ON_A_LINE: Final = 16
 _MAX_HEX_BYTES: Final = 1024
@@ -16,10 +16,10 @@ _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
 class ShownBody(NamedTuple):
-    """A body as text with several lines."""
+    """A message body, formatted as one or more lines of text."""
 
     kind: str
-    """`JSON`, `text` or `hex`."""
+    """The kind of the text: `JSON`, `text` or `hex`."""
     text: str
 
 
@@ -45,7 +45,10 @@ def is_json(text: str) -> bool:
 
 
 def _indented(text: str) -> str:
-    """Adds line breaks between the tokens. The tokens do not change: numbers keep their digits, duplicate names are kept."""
+    """Adds line breaks between the tokens.
+
+    The tokens do not change, so that numbers keep their digits and duplicate names stay.
+    """
     depth, parts = 0, [""]
     tokens = _TOKENS.findall(text)
     for index, token in enumerate(tokens):

@@ -35,7 +35,7 @@ def print_decided(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
 
 
 def print_transactions(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """Prints all facts of each transaction."""
+    """Prints all known facts about each transaction."""
     for address, info in rows:
         print_facts(_facts(address, info))
 

@@ -27,13 +27,13 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
     topics: list[str]
     """The topics in which the group has offsets, without its retry topic."""
     lag: int
-    """The number of messages not delivered to the group yet, including those that wait for a retry."""
+    """The number of messages not delivered to the group yet, including those that are waiting for a retry."""
     in_hand: int
-    """The number of messages popped but not acknowledged."""
+    """The number of popped messages without acknowledgement."""
     consumed_ms: int | None
     """The store time of the last consumed message; None if there is none."""
     disagreement: str | None = None
-    """How the members' subscriptions differ; None if they are equal, and for Apache's brokers."""
+    """A description of how the members' subscriptions differ; None if they are equal, and for Apache's brokers."""
 
 
 class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
@@ -47,11 +47,15 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     """The queue offset after the last message."""
     lag: int
     in_hand: int
-    """The number of messages popped but not acknowledged; for a pulling group of Apache's brokers, those not committed."""
+    """The number of popped messages without acknowledgement.
+
+    For a group that pulls from an Apache broker, the number of pulled messages whose offsets are not committed.
+    """
     oldest_ms: int | None
     """The store time of the oldest message in hand; None if there is none, and for Apache's brokers."""
     next_visible_ms: int | None
-    """When the next message in hand is delivered again unless it is acknowledged; None in the same cases as `oldest_ms`."""
+    """The time at which the next message in hand is redelivered if it is not acknowledged; None in the same cases as `oldest_ms`.
+    """
     attempts: int
     """The maximum number of deliveries of a message that is in hand or about to be redelivered; at least 1."""
     consumed_ms: int | None
@@ -59,7 +63,7 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:
-    """Returns groups that are online or have consumed messages, or all groups with `every_one`. Raises CannotAsk, Refused."""
+    """Returns groups that are online or have consumed messages, or all groups with `every_one`. Raises CannotAsk or Refused."""
     found = [
         await _figures(broker, group) for group in await consumer_groups(broker) if every_one or not topics.is_system_group(group)
     ]
@@ -67,7 +71,10 @@ async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFig
 
 
 async def progress_of(broker: BrokerRequests, group: str) -> list[QueueLag]:
-    """Returns a group's progress in each queue; an empty list if it has no offsets at this broker. Raises CannotAsk, Refused."""
+    """Returns a group's progress in each queue; an empty list if it has no offsets at this broker.
+
+    Raises CannotAsk or Refused.
+    """
     table = (await consume_stats(broker, group)).offset_table
     in_order = sorted(table.items(), key=lambda entry: (entry[0].topic, entry[0].queue_id))
     return [_queue_progress(group, queue, offsets) for queue, offsets in in_order]

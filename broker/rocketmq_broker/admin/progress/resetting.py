@@ -28,14 +28,14 @@ class QueueMove(NamedTuple):
 
     queue_id: int
     present: int
-    """The group's offset; 0 if it has none."""
+    """The group's current offset; 0 if it has none."""
     target: int
     again: int
-    """The number of messages delivered again."""
+    """The number of messages that will be delivered again."""
     skipped: int
-    """The number of messages never delivered to the group."""
+    """The number of messages that will never be delivered to the group."""
     shown: list[MessageContent]
-    """The first of these messages, at most MAX_SHOWN."""
+    """The first of the messages that will be redelivered or skipped, at most MAX_SHOWN."""
 
 
 class ResetPlan(NamedTuple):
@@ -48,20 +48,20 @@ class ResetPlan(NamedTuple):
 
     @property
     def again(self) -> int:
-        """The number of messages delivered again."""
+        """The number of messages that will be delivered again."""
         return sum(move.again for move in self.moves)
 
     @property
     def skipped(self) -> int:
-        """The number of messages never delivered to the group."""
+        """The number of messages that will never be delivered to the group."""
         return sum(move.skipped for move in self.moves)
 
 
 async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
-    """Returns what `reset` would do, without changes; None if the group has no offsets in the topic at this broker.
+    """Returns the plan of a reset without performing it; None if the group has no offsets in the topic at this broker.
 
     `time_ms` is TO_THE_FIRST, TO_THE_END, or a time in milliseconds since the epoch: the group then continues with the message
-    stored nearest to it. Raises CannotAsk, Refused.
+    stored nearest to it. Raises CannotAsk or Refused.
     """
     present = (await consume_stats(broker, group, topic)).offset_table
     stats = await topic_stats(broker, topic)
@@ -75,7 +75,7 @@ async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: in
 
 
 async def reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
-    """Resets the group as planned by `plan_reset`. Returns the plan; None if there are no offsets. Raises CannotAsk, Refused.
+    """Resets the group as planned by `plan_reset`. Returns the plan; None if there are no offsets. Raises CannotAsk or Refused.
 
     Online members receive their new offsets from the broker and commit them within seconds. Without members the new offsets are
     stored immediately.

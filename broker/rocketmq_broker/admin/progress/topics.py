@@ -20,20 +20,20 @@ class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
     queues: int
     """The number of read queues."""
     messages: int
-    """The number of messages in all queues, without expired ones."""
+    """The number of messages in all queues, not counting expired ones."""
     newest_ms: int | None
     """The store time of the last message; None if there are no messages."""
 
 
 async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFigures]:
-    """Returns user topics, or with `every_one` also system and group topics, sorted by name. Raises CannotAsk, Refused."""
+    """Returns user topics, or with `every_one` also system and group topics, sorted by name. Raises CannotAsk or Refused."""
     own = await system_topics(broker)
     wanted = sorted((name, queues) for name, queues in (await broker.topics()).items() if every_one or _is_user_topic(name, own))
     return [await _figures(broker, name, queues) for name, queues in wanted]
 
 
 async def create_topic(session: Session, topic: str, queues: int) -> None:
-    """Creates a topic on each broker. Raises Refused for an invalid name or number, or if the topic exists; CannotAsk."""
+    """Creates a topic on each broker. Raises CannotAsk, or Refused for an invalid name or number or an existing topic."""
     try:
         topics.validate_topic(topic)
     except IllegalMessage as error:

@@ -1,1 +1,1 @@
-"""The command `timeline`: the steps of a transaction, each with its source."""
+"""The command `timeline`, which shows the steps of a transaction and the source of each step."""

@@ -158,7 +158,7 @@ def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> A
 
 
 def _by(evidence: TimelineEvidence, decision: str) -> str:
-    """Returns a text that names the author of a decision if it is on record."""
+    """Returns a phrase that names the origin of a decision, as far as it is on record."""
     if reason := _reason(evidence):
         return f" by hand ({reason})"
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
@@ -196,7 +196,7 @@ def _deliveries(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[
 
 
 def _not_consumed(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[Event]:
-    """Yields an event for each consumer group that has not consumed the message, for the end of the timeline."""
+    """Yields an event for each consumer group that has not consumed the message. These events end the timeline."""
     for consumption in evidence.consumptions:
         if consumption.is_consumed:
             continue

@@ -1,4 +1,4 @@
-"""The events of a transaction, and where each is recorded."""
+"""The events of a transaction. Each names the part of the system that recorded it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Arrow(msgspec.Struct, frozen=True, rename="camel"):
 
     sender: str
     receiver: str
-    """Equal to the sender for a step without a message."""
+    """The participant that the arrow points to. Equal to the sender for a step without a message."""
     label: str
     is_lost: bool = False
     """Whether the message did not arrive."""
@@ -33,7 +33,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
     on_record: str
     """The part of the system that recorded the event."""
     arrow: Arrow | None = None
-    """None for an event without a message."""
+    """The arrow in the sequence diagram; None for an event without an arrow."""
 
 
 class Timeline(msgspec.Struct, frozen=True, rename="camel"):

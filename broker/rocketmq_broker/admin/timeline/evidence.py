@@ -41,7 +41,7 @@ class TimelineEvidence(NamedTuple):
 
 
 async def gather(broker: BrokerRequests, word: str) -> list[TimelineEvidence]:
-    """Returns the transactions with this id, key or half offset, oldest first. Raises CannotAsk, Refused."""
+    """Returns the transactions with this id, key or half offset, oldest first. Raises CannotAsk or Refused."""
     infos = await _infos(broker, word)
     words = {info.transaction_id for info in infos if info.transaction_id} or {word}
     halves = [half for one in sorted(words) for half in await broker.query(topics.HALF_TOPIC, one)]

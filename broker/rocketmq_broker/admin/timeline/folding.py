@@ -31,7 +31,7 @@ class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
 
 @dataclass(slots=True)
 class _Round:
-    """A check-back with its events, or another event, which has no number."""
+    """A check-back with its events, or a single other event. Only check-backs have a number."""
 
     events: list[Event] = field(default_factory=list)
     number: int | None = None
@@ -39,7 +39,7 @@ class _Round:
 
     @property
     def kind(self) -> tuple[str | None, str | None]:
-        """The host of the producer and the answer. Rounds with the same kind are folded, also across restarts of the producer."""
+        """The producer's host and the answer. Rounds of the same kind are folded, even across restarts of the producer."""
         return (_PORT.sub("", self.asked), self.answer) if self.number is not None else (None, None)
 
     @property
@@ -49,7 +49,7 @@ class _Round:
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
-    """Returns the events with long rows of similar check-backs folded. The first two and the last of each row stay."""
+    """Returns the events with long rows of similar check-backs folded. The first two and the last of each row are not folded."""
     kept: list[Event] = []
     for row in _rows(_rounds(events)):
         begin, end = _SHOWN_BEFORE, len(row) - _SHOWN_AFTER

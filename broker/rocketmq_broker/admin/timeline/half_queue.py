@@ -1,4 +1,4 @@
-"""Finds pending transactions of Apache's brokers: half messages without a decision, by the queues and the index.
+"""Finds pending transactions of Apache's brokers. Searches the queues and the index for half messages without a decision.
 
 Apache's broker refuses pulls from the half topic until its own first check of pending transactions, and may always refuse pulls
 from the op topic.
@@ -36,13 +36,13 @@ class UndecidedHalves(NamedTuple):
     """The half messages found without a decision."""
 
     halves: list[UndecidedHalf]
-    """Newest first. If op messages cannot be pulled, rolled back ones are included."""
+    """The half messages, newest first. If op messages cannot be pulled, half messages that were rolled back are included."""
     is_readable: bool
     """Whether the broker allows pulls of its half messages."""
 
 
 async def undecided_halves(broker: BrokerRequests) -> UndecidedHalves:
-    """Returns the newest half messages without an op message and without a committed message. Raises CannotAsk, Refused.
+    """Returns the newest half messages without an op message and without a committed message. Raises CannotAsk or Refused.
 
     A copy that the broker wrote at a check-back replaces its original. Only the newest 1,000 op messages are searched.
     """

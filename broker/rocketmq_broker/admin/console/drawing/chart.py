@@ -24,13 +24,16 @@ class Chart(NamedTuple):
     """The last value, or `unknown`."""
     highest: str
     minutes: str
-    """The period of the chart."""
+    """The period that the chart covers, in minutes, such as `5 min`."""
     width: int = WIDTH
     height: int = HEIGHT
 
 
 def chart(title: str, unit: str, points: Sequence[Point], *, span_ms: int) -> Chart:
-    """Returns a chart of the values in the `span_ms` before the last point. The scale is from 0 to the maximum, at least 1."""
+    """Returns a chart of the values in the `span_ms` milliseconds before the last point.
+
+    The vertical scale begins at 0 and ends at the maximum value, or at 1 if the maximum is lower.
+    """
     known = [value for _, value in points if value is not None]
     top = max(1.0, *known) if known else 1.0
     end_ms = points[-1][0] if points else 0

@@ -17,14 +17,14 @@ _ROW_HEIGHT: Final = 40
 _WAIT_HEIGHT: Final = 24
 _FOOT_HEIGHT: Final = 14
 _LONG_WAIT_MS: Final = 1_000
-"""A longer time between two arrows is marked, because the distance between rows does not show time."""
+"""A gap between two arrows that is longer than this is marked, because the distance between rows is not to scale."""
 _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
-"""The maximum width of a letter of a label. A label beside a loop of the last life line widens the diagram."""
+"""The maximum width of a letter in a label. It is used to widen the diagram for a label beside a loop of the last life line."""
 _MAX_LABEL_LENGTH: Final = 25
 """The number of characters that fit above an arrow between neighbouring life lines."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32
-"""The number of characters beside a loop, whose row has no other label."""
+"""The number of characters that fit beside a loop. The row of a loop has no other label."""
 _MAX_NAME_LENGTH: Final = 20
 
 
@@ -42,11 +42,11 @@ class Row(NamedTuple):
     y: int
     begin_x: int
     end_x: int
-    """Equal to `begin_x` for a step without a message."""
+    """The x position where the arrow ends. Equal to `begin_x` for a step without a message."""
     label_x: int
     label: str
     what: str
-    """The full sentence, for the tooltip and for screen readers."""
+    """The full sentence that describes the event, for the tooltip and for screen readers."""
     time: str
     """The time since the half message; empty if unknown."""
     is_lost: bool
@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 class WaitMark(NamedTuple):
-    """A band across all life lines that shows how much time passes."""
+    """A band across all life lines that shows how much time passes between two rows."""
 
     y: int
     text: str
@@ -130,7 +130,8 @@ def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms
 def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
     """Returns the participants from left to right: operators, senders to the broker, the broker, and all others.
 
-    A participant without an arrow to the broker, such as a database, is placed outside its neighbour.
+    A participant without an arrow to the broker, such as a database, is placed next to the participant that it shares an arrow
+    with, on the side away from the broker.
     """
     left: list[str] = []
     right: list[str] = []

@@ -31,7 +31,7 @@ class ClientFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> list[ClientFacts]:
-    """Returns the clients of each broker. Raises CannotAsk, Refused."""
+    """Returns the clients of each broker. Raises CannotAsk or Refused."""
     return [facts for _, facts in await (await visit.session()).ask_each(_of_broker)]
 
 

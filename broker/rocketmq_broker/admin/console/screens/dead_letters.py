@@ -1,4 +1,4 @@
-"""Dead letters: the groups with dead letters, the dead letters of a group, and a dead letter with its forms."""
+"""Screens that show the groups with dead letters, the dead letters of a group, and a dead letter with its forms."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ class LetterFacts(NamedTuple):
     broker: str
     content: DeadLetterContent
     reasons: list[Event]
-    """Events that explain the consumer group's failure, which the message itself does not contain."""
+    """Events that explain why the consumer group failed. The message itself does not contain the cause."""
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, DeadLetterGroup]]:
-    """Returns the groups of each broker that have dead letters. Raises CannotAsk, Refused."""
+    """Returns the groups of each broker that have dead letters. Raises CannotAsk or Refused."""
     answers = await (await visit.session()).ask_each(groups_with_dead_letters)
     return [(broker.address, one) for broker, found in answers for one in found]
 
 
 async def find_letters(visit: Visit) -> GroupLetters:
-    """Returns the newest dead letters of the group. Raises CannotAsk, Refused."""
+    """Returns the newest dead letters of the group. Raises CannotAsk or Refused."""
     group = visit.word("group")
     answers = await (await visit.session()).ask_each(lambda broker: _newest(broker, group))
     return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], visit.now_ms())
@@ -62,7 +62,7 @@ def letter_screen(witnesses: Sequence[Witness]) -> Screen:
     """Returns the screen of a dead letter. `witnesses` provide events that explain why its consumers failed."""
 
     async def find_letter(visit: Visit) -> list[LetterFacts]:
-        """Returns the dead letters with this id or key. Raises Refused if there is none, CannotAsk."""
+        """Returns the dead letters with this id or key. Raises CannotAsk, or Refused if there is none."""
         found = await find_dead_letters(await visit.session(), visit.word("message"), visit.word("group") or None)
         return [await _facts(one, witnesses) for one in found]
 
@@ -77,7 +77,7 @@ async def _facts(found: FoundLetter, witnesses: Sequence[Witness]) -> LetterFact
 
 
 async def retry(visit: Visit) -> str:
-    """Delivers a dead letter to its group once more. Raises CannotAsk, Refused."""
+    """Delivers a dead letter to its group once more. Raises CannotAsk or Refused."""
     found = await _letter(visit)
     treatment = await treating.retry(found, again=visit.word("again") == "yes", reason=visit.word("reason"))
     letter = found.letter
@@ -86,7 +86,7 @@ async def retry(visit: Visit) -> str:
 
 
 async def dismiss(visit: Visit) -> str:
-    """Dismisses a dead letter. Raises CannotAsk, Refused."""
+    """Dismisses a dead letter. Raises CannotAsk or Refused."""
     reason = visit.word("reason")
     if not reason:
         raise Refused("the reason is empty: enter why the message is no longer needed")

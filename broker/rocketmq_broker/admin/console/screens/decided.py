@@ -14,7 +14,7 @@ _MAX_ROWS: Final = 64
 
 
 async def find(visit: Visit) -> list[tuple[str, TransactionInfo]]:
-    """Returns the latest decisions of each broker, latest first. Raises CannotAsk, Refused."""
+    """Returns the latest decisions of each broker, latest first. Raises CannotAsk or Refused."""
     session = await visit.session()
     answers = await session.ask_each(
         lambda broker: broker.list_decided(ListDecidedTransactionsRequestHeader(FOREVER_MS, _MAX_ROWS))

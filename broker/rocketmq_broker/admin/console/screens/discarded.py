@@ -22,14 +22,14 @@ class DiscardedFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> DiscardedFacts:
-    """Returns the newest discarded messages of each broker. Raises CannotAsk, Refused."""
+    """Returns the newest discarded messages of each broker. Raises CannotAsk or Refused."""
     session = await visit.session()
     answers = await session.ask_each(lambda broker: newest_discarded(broker, _MAX_ROWS, lambda message: True))
     return DiscardedFacts([(broker.address, message) for broker, found in answers for message in found], visit.now_ms())
 
 
 async def check_again(visit: Visit) -> str:
-    """Resumes a discarded message. Raises CannotAsk, Refused."""
+    """Resumes a discarded message. Raises CannotAsk or Refused."""
     broker, message_id = await resume(await visit.session(), visit.word("message"))
     return f"resumed: {message_id} is pending again at broker {broker.address}, its count of check-backs is 0"
 

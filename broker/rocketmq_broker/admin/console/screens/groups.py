@@ -1,4 +1,4 @@
-"""Consumer groups with their lag, and the queues and members of a group."""
+"""Screens that show the consumer groups with their lag, and the queues and members of a group."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class GroupFacts(NamedTuple):
 
     @property
     def can_be_reset(self) -> bool:
-        """True if an operator may reset its offsets, which is not so for a system group."""
+        """True if an operator may reset the group's offsets. False for a system group."""
         return not topics.is_system_group(self.group)
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, GroupFigures]]:
-    """Returns the consumer groups of each broker. Raises CannotAsk, Refused."""
+    """Returns the consumer groups of each broker. Raises CannotAsk or Refused."""
     answers = await (await visit.session()).ask_each(lambda broker: groups_of(broker, every_one=False))
     return [(broker.address, one) for broker, found in answers for one in found]
 
 
 async def find_group(visit: Visit) -> GroupFacts:
-    """Returns a group's progress and members. Raises Refused if no broker has the group, CannotAsk."""
+    """Returns a group's progress and members. Raises CannotAsk, or Refused if no broker has the group."""
     group, session = visit.word("group"), await visit.session()
     queues = await session.ask_each(lambda broker: progress_of(broker, group))
     members = await session.ask_each(lambda broker: consumers(broker, group))

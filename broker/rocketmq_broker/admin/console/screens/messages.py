@@ -34,7 +34,7 @@ class MessagesFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> MessagesFacts:
-    """Returns the messages with this id or key, oldest first; none for an empty word. Raises CannotAsk."""
+    """Returns the messages with this id or key, oldest first. Returns no messages for an empty word. Raises CannotAsk."""
     word, topic = visit.word("word"), visit.word("topic")
     if not word:
         return MessagesFacts(word, topic, [], None)

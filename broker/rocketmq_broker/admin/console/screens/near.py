@@ -1,4 +1,4 @@
-"""Finds messages that match a word approximately: messages that contain it, or have a similar key."""
+"""Finds messages that contain a word or have a similar key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 
 NEWEST: Final = 32
-"""The number of messages of each queue to search."""
+"""The number of newest messages to search in each queue."""
 MAX_TOPICS: Final = 30
 MAX_FOUND: Final = 20
 _MAX_SIMILAR: Final = 5
@@ -26,7 +26,7 @@ _MIN_SIMILARITY: Final = 0.7
 
 
 class NearMessage(NamedTuple):
-    """A message, and why it matches."""
+    """A message, and the reason why it matches."""
 
     message: MessageContent
     why: str
@@ -38,7 +38,10 @@ class NearMessage(NamedTuple):
 
 
 async def near_messages(session: Session, word: str) -> list[NearMessage]:
-    """Returns matches among the newest messages of each queue, newest first, each transaction once. Raises CannotAsk, Refused."""
+    """Returns the matches among the newest messages of each queue, newest first. Includes each transaction only once.
+
+    Raises CannotAsk or Refused.
+    """
     searched = sorted(await _newest(session), key=lambda message: message.stored_ms, reverse=True)
     found = [NearMessage(one, why) for one in searched if (why := _place_of(word.lower(), one)) is not None]
     if not found:
@@ -69,7 +72,10 @@ async def _newest_halves(broker: BrokerRequests) -> list[MessageContent]:
 
 
 def _place_of(word: str, message: MessageContent) -> str | None:
-    """Returns where the message contains the lower-case word; None if it does not."""
+    """Returns which part of the message contains the word, such as `in a key or id`; None if there is none.
+
+    `word` must be in lower case.
+    """
     if any(word in key.lower() for key in message.keys) or word in (message.message_id or "").lower():
         return "in a key or id"
     if any(word in value.lower() for value in message.properties.values()):

@@ -1,4 +1,4 @@
-"""The overview: problems, charts of the last minutes, and the state of the brokers."""
+"""The overview screen, which shows problems, charts of the last minutes, and the state of the brokers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCREEN_OF_COMMAND: Final = {
     "rocketmq-admin discarded": Section("Discarded", "/discarded"),
     "rocketmq-admin dead-letters": Section("Dead letters", "/dead-letters"),
 }
-"""The screen that does the same as a command, which the advice of a finding may contain."""
+"""Maps each command that the advice of a finding may contain to the screen with the same function."""
 
 
 class OverviewFacts(NamedTuple):
@@ -33,7 +33,7 @@ class OverviewFacts(NamedTuple):
 
     @property
     def wrong(self) -> list[HealthFinding]:
-        """The problems among the findings."""
+        """The findings that are problems."""
         return [finding for finding in self.findings if finding.is_wrong]
 
     @staticmethod

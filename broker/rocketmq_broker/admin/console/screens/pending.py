@@ -1,4 +1,4 @@
-"""Pending transactions, with the time to the next check-back and the producers that can answer it."""
+"""The screen of pending transactions. It shows the time to the next check-back and the producers that can answer it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NextPage(NamedTuple):
 
 
 class PendingFacts(NamedTuple):
-    """The content of the screen."""
+    """The facts that the screen shows."""
 
     rows: list[PendingRow]
     halves: list[HalfRow]
@@ -60,7 +60,7 @@ class PendingFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> PendingFacts:
-    """Returns the oldest pending transactions of each broker. Raises CannotAsk, Refused."""
+    """Returns the oldest pending transactions of each broker. Raises CannotAsk or Refused."""
     session, address = await visit.session(), visit.word("broker")
     if address:
         session = Session([broker_at(session, address)])

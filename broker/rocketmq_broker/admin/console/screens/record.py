@@ -1,4 +1,4 @@
-"""The bytes of a record, with marked fields."""
+"""The screen that shows the bytes of a record and marks its fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.admin.output.records import MarkedField, marked_fields
 _BYTES_ON_A_LINE: Final = 16
 _MAX_LINES: Final = 256
 MARKS: Final = 6
-"""The number of colours for neighbouring fields."""
+"""The number of colours that distinguish neighbouring fields."""
 
 
 class RecordRun(NamedTuple):
@@ -46,7 +46,7 @@ class RecordFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> RecordFacts:
-    """Returns the record at a commit log offset. Raises Refused if there is none, CannotAsk."""
+    """Returns the record at a commit log offset. Raises CannotAsk, or Refused if there is none."""
     broker, offset = broker_at(await visit.session(), visit.word("broker")), visit.number("offset", 0)
     data = await broker.view_bytes(offset)
     with decoding_answer_of(broker.address):

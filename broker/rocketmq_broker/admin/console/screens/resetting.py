@@ -19,14 +19,14 @@ _TO: Final = {"first": TO_THE_FIRST, "end": TO_THE_END}
 
 
 class ResetFacts(NamedTuple):
-    """The content of the screen."""
+    """The facts that the screen shows."""
 
     group: str
     topics: list[str]
     """The topics in which the group has offsets."""
     topic: str
     to: str
-    """`first`, `end` or `time`; empty before the dry run."""
+    """The target of the reset: `first`, `end` or `time`; empty before the dry run."""
     time: str
     plans: list[ResetPlan]
     """A plan for each broker where the group has offsets in the topic; empty before the dry run."""
@@ -35,22 +35,22 @@ class ResetFacts(NamedTuple):
 
     @property
     def again(self) -> int:
-        """The number of messages delivered again."""
+        """The number of messages that will be delivered again."""
         return sum(plan.again for plan in self.plans)
 
     @property
     def skipped(self) -> int:
-        """The number of messages never delivered to the group."""
+        """The number of messages that will never be delivered to the group."""
         return sum(plan.skipped for plan in self.plans)
 
     @property
     def members(self) -> int:
-        """The number of members, as the maximum over the brokers: each member connects to all brokers."""
+        """The number of members. This is the maximum over the brokers, because each member connects to all brokers."""
         return max((plan.members for plan in self.plans), default=0)
 
 
 async def find(visit: Visit) -> ResetFacts:
-    """Returns the form, and the plans once a topic and a target are chosen. Raises Refused, CannotAsk."""
+    """Returns the form, and the plans once a topic and a target are chosen. Raises Refused or CannotAsk."""
     group, topic, to, session = visit.word("group"), visit.word("topic"), visit.word("to"), await visit.session()
     found = await session.ask_each(lambda broker: groups_of(broker, every_one=True))
     names = sorted({name for _, figures in found for one in figures if one.group == group for name in one.topics})
@@ -67,7 +67,7 @@ async def find(visit: Visit) -> ResetFacts:
 
 
 async def _plans(visit: Visit, session: Session) -> list[ResetPlan]:
-    """Returns a plan for each broker where the group has offsets. Raises Refused, CannotAsk."""
+    """Returns a plan for each broker where the group has offsets. Raises Refused or CannotAsk."""
     group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
     answers = await session.ask_each(lambda broker: plan_reset(broker, group, topic, time_ms))
     plans = [plan for _, plan in answers if plan is not None]
@@ -77,7 +77,7 @@ async def _plans(visit: Visit, session: Session) -> list[ResetPlan]:
 
 
 async def do_reset(visit: Visit) -> str:
-    """Resets the group at each broker where it has offsets. Raises Refused, CannotAsk."""
+    """Resets the group at each broker where it has offsets. Raises Refused or CannotAsk."""
     group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
     if visit.word("is_sure") != "yes":
         raise Refused("confirm the reset: it cannot be undone")
@@ -91,7 +91,7 @@ async def do_reset(visit: Visit) -> str:
 
 
 def _time_ms(visit: Visit) -> int:
-    """Returns the target of the reset, as `plan_reset` expects it. Raises Refused."""
+    """Returns the target of the reset as the `time_ms` of `plan_reset`. Raises Refused if the target is invalid."""
     to, text = visit.word("to"), visit.word("time")
     if to in _TO:
         return _TO[to]

@@ -21,17 +21,17 @@ class SearchHit(NamedTuple):
     """A row of the result."""
 
     what: str
-    """`transaction` or `message`."""
+    """The kind of the hit, such as `transaction` or `message`."""
     name: str
     path: str
-    """The address of the page that shows it."""
+    """The address of the page that shows the hit."""
     at_ms: int | None
     why: str
-    """How it was found."""
+    """Why the hit matches the word."""
 
 
 Finder = Callable[[str], Awaitable[list[SearchHit]]]
-"""An additional source of the search, called with the word."""
+"""An additional source for the search. It is called with the word and returns hits."""
 
 
 class SearchFacts(NamedTuple):
@@ -40,17 +40,17 @@ class SearchFacts(NamedTuple):
     word: str
     hits: list[SearchHit]
     near: list[SearchHit]
-    """Similar messages, if there is no hit."""
+    """Similar messages. Empty if there are hits."""
     elsewhere: str | None = None
     """The address of the page that shows the only hit."""
     newest: int = NEWEST
 
 
 def screen(finders: Sequence[Finder]) -> Screen:
-    """Returns the screen. `finders` are additional sources, such as customers."""
+    """Returns the search screen. `finders` are additional sources, such as a customer database."""
 
     async def find(visit: Visit) -> SearchFacts:
-        """Searches for the word. Raises CannotAsk, Refused."""
+        """Returns the hits for the word, or similar messages if there are no hits. Raises CannotAsk or Refused."""
         word, session = visit.word("word"), await visit.session()
         if len(word) > MAX_WORD_LENGTH:
             raise Refused(f"word too long: {len(word)} characters, at most {MAX_WORD_LENGTH}")

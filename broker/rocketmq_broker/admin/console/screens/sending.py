@@ -1,4 +1,4 @@
-"""Forms that send a message and create a topic."""
+"""Forms for sending a message and for creating a topic."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ QUEUES: Final = 4
 
 
 class SendFacts(NamedTuple):
-    """The suggestions of the form of a message."""
+    """The suggestions in the form for sending a message."""
 
     topics: list[str]
 
 
 class NewTopicFacts(NamedTuple):
-    """The choices of the form of a topic."""
+    """The choices in the form for creating a topic."""
 
     brokers: list[str]
     queues: int = QUEUES
@@ -37,7 +37,7 @@ class NewTopicFacts(NamedTuple):
 
 
 async def find_topics_to_send_to(visit: Visit) -> SendFacts:
-    """Returns the names of all user topics. Raises CannotAsk, Refused."""
+    """Returns the names of all user topics. Raises CannotAsk or Refused."""
     answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=False))
     return SendFacts(sorted({one.topic for _, found in answers for one in found}))
 
@@ -48,10 +48,10 @@ async def find_brokers(visit: Visit) -> NewTopicFacts:
 
 
 def send_action(world: World) -> FormAction:
-    """Returns the action that sends a message. `world` provides its id and time."""
+    """Returns the action that sends a message. `world` provides the message's id and time."""
 
     async def send(visit: Visit) -> str:
-        """Sends the message of the form. Raises Refused for an invalid message, CannotAsk."""
+        """Sends the message of the form. Raises CannotAsk, or Refused for an invalid message."""
         properties = [line.strip() for line in visit.query.get("properties", "").splitlines() if line.strip()]
         body = visit.query.get("body", "").replace("\r\n", "\n").encode()
         try:
@@ -67,7 +67,7 @@ def send_action(world: World) -> FormAction:
 
 
 async def create(visit: Visit) -> str:
-    """Creates the topic of the form on one broker or on all brokers. Raises Refused if a broker already has it, CannotAsk."""
+    """Creates the topic of the form on one broker or on all brokers. Raises CannotAsk, or Refused if a broker already has it."""
     topic, address, session = visit.word("topic"), visit.word("broker"), await visit.session()
     if not is_number(visit.word("queues")):
         raise Refused("the number of queues must be a whole number")

@@ -1,4 +1,4 @@
-"""Topics, the queues of a topic, and its newest messages."""
+"""Screens that show the topics, the queues of a topic, and the newest messages of a topic."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TopicsFacts(NamedTuple):
 
 
 class QueueRow(NamedTuple):
-    """A queue of a topic at a broker."""
+    """A queue of a topic on one broker."""
 
     broker: str
     queue_id: int
@@ -38,7 +38,7 @@ class TopicFacts(NamedTuple):
     topic: str
     queues: list[QueueRow]
     groups: list[tuple[str, str]]
-    """Brokers and consumer groups that consume the topic or have consumed it."""
+    """Pairs of a broker and a consumer group that consumes the topic or has consumed it."""
 
 
 class TailFacts(NamedTuple):
@@ -50,14 +50,14 @@ class TailFacts(NamedTuple):
 
 
 async def find_topics(visit: Visit) -> TopicsFacts:
-    """Returns the user topics, or all topics. Raises CannotAsk, Refused."""
+    """Returns the user topics, or all topics if the visitor requests them. Raises CannotAsk or Refused."""
     every_one = visit.word("all") == "yes"
     answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=every_one))
     return TopicsFacts([(broker.address, one) for broker, found in answers for one in found], every_one)
 
 
 async def find_topic(visit: Visit) -> TopicFacts:
-    """Returns the queues of a topic. Raises Refused if no broker has it, CannotAsk."""
+    """Returns the queues of a topic. Raises CannotAsk, or Refused if no broker has it."""
     topic = visit.word("topic")
     answers = await (await visit.session()).ask_each(lambda broker: _queues(broker, topic))
     queues = [row for _, rows in answers for row in rows]
@@ -68,7 +68,7 @@ async def find_topic(visit: Visit) -> TopicFacts:
 
 
 async def find_newest(visit: Visit) -> TailFacts:
-    """Returns the newest messages of a topic. Raises Refused if no broker has it, CannotAsk."""
+    """Returns the newest messages of a topic. Raises CannotAsk, or Refused if no broker has it."""
     topic = visit.word("topic")
     lines = await newest_messages(await visit.session(), topic, _NEWEST)
     return TailFacts(topic, lines[::-1])

@@ -1,4 +1,4 @@
-"""A transaction: its timeline as a table and as a sequence diagram, and the form to decide it by hand."""
+"""The screen of a transaction. It shows the timeline as a table and a sequence diagram, and the form to decide it by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.bodies import TransactionInfo
 
 Witness = Callable[[str, list[str]], Awaitable[list[Event]]]
-"""An additional source of a transaction's events. Called with its id and keys; returns events with times."""
+"""An additional source of transaction events. It is called with a transaction's id and keys, and returns events with times."""
 
 
 class TransactionStep(NamedTuple):
@@ -50,7 +50,10 @@ class TransactionFacts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name to decide the transaction by: its half offset, because several half messages may share a transaction id."""
+        """The half offset, which identifies the transaction for a decision.
+
+        Several half messages may share a transaction id.
+        """
         return str(self.info.half_offset) if self.info is not None else self.timeline.transaction_id
 
     @property
@@ -60,7 +63,7 @@ class TransactionFacts(NamedTuple):
 
 
 def screen(witnesses: Sequence[Witness]) -> Screen:
-    """Returns the screen. `witnesses` add events to each timeline."""
+    """Returns the transaction screen. `witnesses` add events to each timeline."""
 
     async def find(visit: Visit) -> list[TransactionFacts]:
         return await find_transactions(visit, visit.word("word"), witnesses)
@@ -69,7 +72,7 @@ def screen(witnesses: Sequence[Witness]) -> Screen:
 
 
 async def find_transactions(visit: Visit, word: str, witnesses: Sequence[Witness]) -> list[TransactionFacts]:
-    """Returns the transactions with this id, key or half offset. Raises Refused if there is none, CannotAsk."""
+    """Returns the transactions with this id, key or half offset. Raises CannotAsk, or Refused if there is none."""
     session = await visit.session()
     answers = await session.ask_each(lambda broker: gather(broker, word)) if word else []
     found = [(broker.address, evidence) for broker, ones in answers for evidence in ones]
@@ -110,7 +113,7 @@ def _steps(events: Sequence[Event]) -> list[TransactionStep]:
 
 
 async def decide(visit: Visit) -> str:
-    """Commits or rolls back a transaction by hand. The broker stores the reason. Raises CannotAsk, Refused."""
+    """Commits or rolls back a transaction by hand. The broker stores the reason. Raises CannotAsk or Refused."""
     decision, reason = visit.word("decision"), visit.word("reason")
     if decision not in ("COMMIT", "ROLLBACK"):
         raise Refused("choose COMMIT or ROLLBACK")

@@ -1,1 +1,1 @@
-"""Translates the console: a catalogue for each language except English, and the switch between languages."""
+"""Translates the console. It has a catalogue for each language except English, and a switch between languages."""

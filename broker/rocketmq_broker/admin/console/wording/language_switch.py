@@ -34,13 +34,13 @@ def in_other_languages(request: Request, page: URL) -> list[tuple[str, str, str]
 
 
 class LanguageSwitch:
-    """Middleware that handles requests with a language: sets the cookie and redirects to the page without the parameter."""
+    """Middleware for requests with the parameter `lang`. It sets the cookie and redirects to the page without the parameter."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forwards all other requests, including those with an unknown language."""
+        """Handles a request that names a known language, and forwards all others."""
         language = _language_named_by(scope)
         if language is None:
             await self._app(scope, receive, send)

@@ -1,6 +1,6 @@
-"""Finds the texts in a template's source and replaces them with their translations.
+"""Finds the strings in a template's source and replaces them with their translations.
 
-A text (called a run) extends from one block element or template statement to the next. In a catalogue `{0}` stands for an
+A string (called a run) extends from one block element or template statement to the next. In a catalogue `{0}` stands for an
 expression within the run and `<1>` for an inline tag, numbered together. The values of some attributes are runs, too. The
 content of `<pre>` is not translated.
 """

@@ -1,4 +1,4 @@
-"""The catalogue of a language: translations of the texts in templates and of sentences produced by code."""
+"""The catalogue of a language, which translates strings in templates and sentences produced by code."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Words:
 
     @classmethod
     def of(cls, language: str, folders: Iterable[Path]) -> Words:
-        """Returns the combined catalogue of LANGUAGE.json in all folders. Earlier folders take precedence."""
+        """Returns a catalogue that combines the files LANGUAGE.json of all folders. Earlier folders take precedence."""
         templates: dict[str, str] = {}
         sentences: dict[str, str] = {}
         for file in (folder / f"{language}.json" for folder in folders):
@@ -52,14 +52,14 @@ class Words:
 
 
 class TemplatesInWords(BaseLoader):
-    """Loads the templates of another loader in a language. A run without a translation stays English."""
+    """Loads another loader's templates and translates them into a language. A run without a translation stays English."""
 
     def __init__(self, loader: BaseLoader, words: Words) -> None:
         self._loader = loader
         self._words = words
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, str | None, Callable[[], bool] | None]:
-        """Returns the translated source."""
+        """Returns the translated source of a template."""
         source, filename, uptodate = self._loader.get_source(environment, template)
         return with_words(source, self._words.templates.get), filename, uptodate
 
