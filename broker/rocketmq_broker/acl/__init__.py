@@ -1,4 +1,4 @@
-"""Access control: accounts, their permissions and request signatures (RocketMQ's module acl). Opens no file and no socket.
+"""Access control with accounts, their permissions and request signatures (RocketMQ's module acl). It opens no file and no socket.
 
 `rocketmq_broker.acl.plain_acl_text` parses and formats plain_acl.yml. It alone needs YAML, so this package does not import it.
 """

@@ -24,10 +24,10 @@ class Account:
     white_remote_address: str = ""
     admin: bool = False
     default_topic_perm: str = ""
-    """Empty means DENY."""
+    """The permission for topics that have no entry. Empty means DENY."""
     default_group_perm: str = ""
     topic_perms: tuple[str, ...] = ()
-    """Entries such as `topicA=PUB|SUB`."""
+    """The permissions on topics, as entries such as `topicA=PUB|SUB`."""
     group_perms: tuple[str, ...] = ()
     auditor: bool = False
     """Whether the account may read everything and change nothing. Apache's brokers ignore this property."""
@@ -50,7 +50,7 @@ class Account:
 
     @cached_property
     def permissions(self) -> dict[str, Permission]:
-        """Returns permissions by topic. A group's permission is stored under its retry topic, as in RocketMQ."""
+        """Returns the permissions, keyed by topic. A group's permission is stored under its retry topic, as in RocketMQ."""
         by_topic = dict(parse_named_permission(text) for text in self.topic_perms)
         by_group = dict(parse_named_permission(text) for text in self.group_perms)
         return {**{retry_topic(group): permission for group, permission in by_group.items()}, **by_topic}
@@ -67,7 +67,7 @@ class Account:
 
 
 def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
-    """Returns the accounts by access key. Raises AccountMistake if two accounts have the same key."""
+    """Returns the accounts, keyed by access key. Raises AccountMistake if two accounts have the same key."""
     table: dict[str, Account] = {}
     for account in accounts:
         if account.access_key in table:

@@ -22,7 +22,7 @@ from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 Resources = dict[str, Permission]
-"""Permissions by topic. A group's permission is stored under its retry topic."""
+"""Maps topics to permissions. A group's permission is stored under its retry topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,4 +295,4 @@ FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.CLONE_GROUP_OFFSET: _of(headers.CloneGroupOffsetRequestHeader, _clone_offsets),
     RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(headers.ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
 }
-"""Finders by request code: each returns the topics and groups that a request names, with the permissions it needs."""
+"""Maps request codes to finders. A finder returns the topics and groups that a request names, with the permissions it needs."""

@@ -183,7 +183,7 @@ def _at(node: yaml.Node, text: str) -> _MistakeAtLine:
 
 
 def _problem_of(error: yaml.YAMLError) -> str:
-    """Returns the problem and its line, but not the file's text, which may contain a secret."""
+    """Describes the problem and its line without the file's text, which may contain a secret."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "not valid YAML"
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
