@@ -2,4 +2,7 @@
 
 
 class ConfigError(Exception):
-    """Raised for a file that cannot be read or a property with an invalid value. The message names it on one line."""
+    """Raised for a file that cannot be read or a property with an invalid value.
+
+    The message describes the problem on one line.
+    """

@@ -33,13 +33,13 @@ OTHER_NAMES = {
     "mappedFileSizeCommitLog": "mapedFileSizeCommitLog",
     "mappedFileSizeConsumeQueue": "mapedFileSizeConsumeQueue",
 }
-"""Properties by their alternative spelling."""
+"""Maps alternative spellings of properties to the names that RocketMQ uses."""
 
 HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
 """Properties whose value is a host name or address."""
 
 NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
-"""Properties that may not be true: ignoring them would silently drop the replication that the user asked for."""
+"""Properties that must not be true, because ignoring them would silently drop the replication that the user asked for."""
 
 
 class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -157,7 +157,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def tls(self) -> dict[str, str]:
-        """Returns the TLS settings by RocketMQ's property names, as rocketmq_broker.remoting.tls expects them."""
+        """Returns the TLS settings, keyed by RocketMQ's property names, as rocketmq_broker.remoting.tls expects them."""
         values: dict[str, object] = msgspec.to_builtins(self)
         return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
 

@@ -59,5 +59,8 @@ FIXED_VALUES: Final[Mapping[str, str]] = MappingProxyType(
         "warmMapedFileEnable": "false",
     }
 )
-"""Values that describe this broker, for some of these properties. GET_BROKER_CONFIG returns them, too: Apache's tools fail if
-one of them is missing (ExportConfigsCommand, ExportMetricsCommand)."""
+"""Maps some of these properties to values that describe this broker.
+
+GET_BROKER_CONFIG returns them, too, because Apache's tools fail if one of them is missing (ExportConfigsCommand,
+ExportMetricsCommand).
+"""
