@@ -2,9 +2,9 @@
 
 A local transaction writes COMMITTED into its row of `rocketmq_transactions`, in the same database transaction as its work. A
 check-back that finds no row writes ROLLED_BACK and then answers ROLLBACK. Both rows have the same key, the transaction id, so
-only the first one can be written: a slow local transaction cannot store its work after its message was rolled back. A consumer
-writes the key of each message into `rocketmq_consumed`, in the same database transaction as its work. So a message that is
-delivered twice is processed once.
+only the first one can be written. For example, a slow local transaction cannot store its work after its message was rolled
+back. A consumer writes the key of each message into `rocketmq_consumed`, in the same database transaction as its work. So a
+message that is delivered twice is processed once.
 
 `databases.sqlalchemy` has the functions for SQLAlchemy and SQLModel, `databases.django` those for Django's ORM. This module
 contains what both use.
@@ -40,7 +40,7 @@ class DecidedBefore(Exception):
     """Raised if the transaction already has a row: a check-back rolled it back, or it ran before. Nothing is written."""
 
     def __init__(self, transaction_id: str) -> None:
-        """Takes the id of the transaction, which the message names."""
+        """`transaction_id` appears in the error's message."""
         super().__init__(f"transaction {transaction_id} is already decided: the work of its local transaction must not be stored")
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 Row = Mapping[str, Any]
-"""The values of a row by column name."""
+"""The values of a row, keyed by column name."""
 RowKey = tuple[Any, ...]
 """The values of a row's key, in the order of the key's columns."""
 _DialectInsert = Callable[[Table], postgresql.Insert | sqlite.Insert]

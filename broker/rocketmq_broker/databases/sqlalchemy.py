@@ -9,8 +9,8 @@
         with Session(engine) as session:
             return settle(session, message)
 
-Needs the extra `sqlalchemy`. A listener need not catch errors: the client then answers UNKNOWN, and the broker checks back.
-The database sets the times of the rows.
+Needs the extra `sqlalchemy`. A listener need not catch errors. If it raises one, the client answers UNKNOWN, and the broker
+checks back. The database sets the times of the rows.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -74,7 +74,10 @@ def barrier(session: Session, message: Message, state: LocalOutcome = LocalOutco
 
 
 def settle(session: Session, message: Message) -> LocalTransactionState:
-    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row. Durable on return."""
+    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row.
+
+    The change is durable on return.
+    """
     with _one_commit(session):
         state = settled_state(session.connection(), TRANSACTIONS, _outcome_row(message, LocalOutcome.ROLLED_BACK))
     return decision_of(state)
@@ -82,7 +85,9 @@ def settle(session: Session, message: Message) -> LocalTransactionState:
 
 @contextmanager
 def once(session: Session, message: MessageExt | str, consumer: str, key: str | None = None) -> Iterator[bool]:
-    """Yields True if `consumer` has not consumed this message before. The block's work and this fact are committed together.
+    """Yields True if `consumer` has not consumed this message before.
+
+    The block's work and the record of the consumption are committed together.
 
     The work is durable after the block. If the block raises an error, the message may be consumed again. If another session is
     consuming the same message, the call waits for it. `consumer` identifies the work, for example by the consumer group: each
@@ -94,7 +99,7 @@ def once(session: Session, message: MessageExt | str, consumer: str, key: str | 
 
 
 def conclude(session: Session, transaction_id: str, state: LocalOutcome) -> bool:
-    """Decides a PENDING transaction within the caller's database transaction. It is durable when the caller commits.
+    """Decides a PENDING transaction within the caller's database transaction. The decision is durable when the caller commits.
 
     Returns False and writes nothing if the transaction is not PENDING.
     """

@@ -47,7 +47,10 @@ def barrier(message: Message, state: LocalOutcome = LocalOutcome.COMMITTED, *, u
 
 
 def settle(message: Message, *, using: str = DEFAULT_DB_ALIAS) -> LocalTransactionState:
-    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row. Durable on return."""
+    """Returns the answer to a check-back. Writes ROLLED_BACK first if the transaction has no row.
+
+    The change is durable on return.
+    """
     transaction_id = transaction_id_of(message)
     with _one_commit(using):
         _inserted("TransactionOutcome", using, transaction_id=transaction_id, state=LocalOutcome.ROLLED_BACK.value)
@@ -57,7 +60,9 @@ def settle(message: Message, *, using: str = DEFAULT_DB_ALIAS) -> LocalTransacti
 
 @contextmanager
 def once(message: MessageExt | str, consumer: str, key: str | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
-    """Yields True if `consumer` has not consumed this message before. The block's work and this fact are committed together.
+    """Yields True if `consumer` has not consumed this message before.
+
+    The block's work and the record of the consumption are committed together.
 
     The work is durable after the block. If the block raises an error, the message may be consumed again. If another thread is
     consuming the same message, the call waits for it. `consumer` identifies the work, for example by the consumer group: each
@@ -70,7 +75,9 @@ def once(message: MessageExt | str, consumer: str, key: str | None = None, *, us
 
 
 def conclude(transaction_id: str, state: LocalOutcome, *, using: str = DEFAULT_DB_ALIAS) -> bool:
-    """Decides a PENDING transaction within the caller's `transaction.atomic` block. It is durable when the caller commits.
+    """Decides a PENDING transaction within the caller's `transaction.atomic` block.
+
+    The decision is durable when the caller commits.
 
     Returns False and writes nothing if the transaction is not PENDING.
     """

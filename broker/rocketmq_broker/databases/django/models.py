@@ -14,7 +14,7 @@ class TransactionOutcome(models.Model):
     written_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """The table's name."""
+        """Sets the table's name."""
 
         db_table = "rocketmq_transactions"
 
@@ -27,7 +27,7 @@ class ConsumedMessage(models.Model):
     written_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        """The table's name and its unique constraint."""
+        """Sets the table's name and its unique constraint."""
 
         db_table = "rocketmq_consumed"
         constraints = [models.UniqueConstraint(fields=["consumer", "message_key"], name="uq_rocketmq_consumed")]

@@ -1,4 +1,4 @@
-"""Creates both tables."""
+"""The migration that creates both tables."""
 
 import django.db.models.functions.datetime
 from django.db import migrations, models
