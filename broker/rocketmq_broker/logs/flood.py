@@ -27,7 +27,7 @@ class LeftOut:
     kind: Kind
     count: int
     seconds: float
-    """The time since their window began."""
+    """The time in seconds since the window of these lines began."""
 
 
 class Flood:

@@ -74,7 +74,7 @@ def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def log_to_stderr(level: int) -> None:
-    """Logs to standard error at `level` and above with a BoundedHandler. Does nothing if the root logger has handlers.
+    """Adds a BoundedHandler to the root logger, for records at `level` and above. Does nothing if the root logger has handlers.
 
     Also logs warnings, and exceptions that end a thread or the process, so that the same formatter escapes their texts.
     """
