@@ -141,7 +141,10 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
 
 
 def _inflight(families: Families, sources: MetricsSources) -> Metric:
-    """Returns the number of popped messages without acknowledgement, retries by their original topic (ConsumerLagCalculator)."""
+    """Returns the number of popped messages without acknowledgement.
+
+    A retried message counts for its original topic (ConsumerLagCalculator).
+    """
     values: list[tuple[Labels, float]] = []
     for (group, queue_topic), messages in read_consistently(sources.in_hand.counts).items():
         topic = queue_topic.removeprefix(topics.pop_retry_topic(group, ""))

@@ -9,12 +9,15 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.registry import Collector
 
 REQUEST_TIMEOUT_S: Final = 10
-"""The time after which the server closes the connection of a stalled scraper."""
+"""The time in seconds after which the server closes the connection of a stalled scraper."""
 MAX_CONNECTIONS: Final = 32
-"""The maximum number of connections, each with a thread. One more closes the oldest, as a scrape takes only milliseconds."""
+"""The maximum number of connections, each with a thread.
+
+A further connection closes the oldest one, because a scrape takes only milliseconds.
+"""
 
 _SHUT_RDWR: Final = 2
-"""The value of socket.SHUT_RDWR: ends reads and writes of the connection immediately."""
+"""The value of socket.SHUT_RDWR, which ends reads and writes of the connection immediately."""
 
 
 class MetricsServer:
@@ -46,7 +49,7 @@ class _Bounded:
     timeout = REQUEST_TIMEOUT_S
     connection: Any
     open: dict[int, Any]
-    """The connections by the id of their handler, the oldest first."""
+    """Maps the id of each handler to its connection, oldest first."""
     lock: threading.Lock
 
     def setup(self) -> None:

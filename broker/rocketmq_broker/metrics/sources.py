@@ -24,7 +24,7 @@ _ATTEMPTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSources:
-    """Parts of a running broker. The event loop owns them. A scrape reads them in another thread by `read_consistently`."""
+    """Parts of a running broker. The event loop owns them. A scrape reads them in another thread with `read_consistently`."""
 
     labels: Mapping[str, str]
     """The common labels of all metrics."""
@@ -46,7 +46,10 @@ class MetricsSources:
 
 
 def read_consistently(read: Callable[[], T]) -> T:
-    """Returns the result of `read`. Calls it again if a table changes its size meanwhile, which is rare as `read` only copies."""
+    """Returns the result of `read`.
+
+    Repeats the call if a table changes its size meanwhile, which is rare as `read` only copies.
+    """
     for _ in range(_ATTEMPTS):
         try:
             return read()

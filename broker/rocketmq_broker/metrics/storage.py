@@ -1,4 +1,4 @@
-"""Metrics of the store: its size, its disk and its flushes."""
+"""Metrics of the size, the disk and the flushes of the store."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
 
 
 def size_on_disk(directory: Path) -> int:
-    """Returns the bytes that the files below a directory occupy, without holes. Skips files that are deleted meanwhile."""
+    """Returns the number of bytes that the files below a directory occupy, without holes.
+
+    Skips files that are deleted meanwhile.
+    """
     size = 0
     for parent, _, names in os.walk(directory):
         for name in names:
