@@ -1,4 +1,4 @@
-"""The methods of the gRPC API, from bytes to bytes (RocketMQ's GrpcMessagingApplication).
+"""The methods of the gRPC API, which take and return encoded messages (RocketMQ's GrpcMessagingApplication).
 
 Requests are decoded here, so that a damaged one is answered with an error status and not logged.
 """
@@ -28,19 +28,19 @@ MAX_REQUEST_BYTES: Final = 1024 * 1024
 _MAX_METRICS_BYTES: Final = 4 * 1024 * 1024
 
 CallerOf = Callable[[Call], Caller]
-"""Returns the caller of a call. Raises CallRefused."""
+"""Returns the caller of a call. Raises CallRefused if the caller cannot be identified."""
 Unary = Callable[[Caller, Any], Awaitable[Any]]
 RefuseEncoded = Callable[[bytes], None]
 """Raises CallRefused for an encoded request that takes too long to decode, DecodeError for damaged bytes."""
 Hold = Callable[[int], None]
-"""Adds to the number of bytes that a call holds; a negative number releases bytes."""
+"""Adds a number of bytes to those that a call holds in memory. A negative number releases bytes."""
 Streaming = Callable[[Caller, Any, Hold], AsyncIterator[Any]]
 """Returns an asynchronous generator of the answers."""
 TelemetryServed = Callable[[Caller, Call], Awaitable[None]]
 
 
 class Calls:
-    """The methods, by name. An error in one becomes the status of its call."""
+    """The methods, keyed by name. An error in a method becomes the status of its call."""
 
     def __init__(self, caller_of: CallerOf) -> None:
         self._caller_of = caller_of
@@ -90,7 +90,10 @@ class Calls:
         self._methods[name] = Method(handle, MAX_REQUEST_BYTES, has_one_answer=False)
 
     def telemetry(self, serve: TelemetryServed) -> None:
-        """Adds Telemetry, with commands in both directions. A refusal ends it with a gRPC status, as in Apache's proxy."""
+        """Adds the method Telemetry, with commands in both directions.
+
+        A refusal ends it with a gRPC status, as in Apache's proxy.
+        """
 
         async def handle(call: Call) -> None:
             try:

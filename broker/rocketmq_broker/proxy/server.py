@@ -1,4 +1,4 @@
-"""The proxy: the gRPC server and its methods (RocketMQ's ProxyStartup)."""
+"""The proxy, which consists of the gRPC server and its methods (RocketMQ's ProxyStartup)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rocketmq_broker.server.server_context import ServerContext
 _BEYOND_THE_BODY_BYTES: Final = 64 * 1024
 _STOPS_WITHIN_S: Final = 1.0
 _FIRST_RETRY_LEVEL: Final = 2
-"""The index of the first delay level for retries, as in RocketMQ: the level of attempt n is n + 2."""
+"""The index of the first delay level for retries. As in RocketMQ, the delay level of attempt n is n + 2."""
 
 
 class GrpcProxy:

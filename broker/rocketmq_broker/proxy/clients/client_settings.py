@@ -17,7 +17,7 @@ _FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
 class SettingsAnswers:
-    """Answers to clients' settings. Values that the broker cannot configure are the defaults of Apache's proxy 5.3.3."""
+    """Answers to clients' settings. Values that the broker does not configure are the defaults of Apache's proxy 5.3.3."""
 
     def __init__(
         self,

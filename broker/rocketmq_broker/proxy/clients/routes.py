@@ -1,4 +1,4 @@
-"""Routes and assignments, which name this broker by the address that the client used (RocketMQ's RouteActivity)."""
+"""Routes and assignments, which contain this broker's address as the client used it (RocketMQ's RouteActivity)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 AUTO_CREATED_QUEUES: Final = 4
 """The number of queues of an auto-created topic, as clients of RocketMQ request it. The broker's default may lower it."""
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-"""The default maximum message size of gRPC libraries."""
+"""The maximum size of an answer in bytes: the default maximum message size of gRPC libraries."""
 _ALL_QUEUES: Final = -1
 _LIKE_ANY: Final = 0
 _ALL_TYPES: Final = (api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION)
@@ -57,7 +57,7 @@ class TopicRoutes:
         return b"".join(parts)
 
     def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
-        """Returns a consumer's assignment: one that stands for all queues. Raises CallRefused."""
+        """Returns a consumer's assignment, which is a single one that represents all queues. Raises CallRefused."""
         config = self.topic(request.topic.name)
         refuse_consumer_group(request.group.name)
         if not permissions.is_readable(config.perm) or config.read_queue_nums <= 0:

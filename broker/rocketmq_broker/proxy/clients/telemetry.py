@@ -1,4 +1,4 @@
-"""Telemetry: the exchange of settings, and the broker's commands to a client (RocketMQ's ClientActivity.telemetry)."""
+"""The method Telemetry, which exchanges settings and sends the broker's commands to a client (ClientActivity.telemetry)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class Telemetry:
-    """The telemetry of all clients. A client's session ends with its telemetry."""
+    """The telemetry of all clients. A client's session ends when its telemetry ends."""
 
     def __init__(self, sessions: ClientSessions, answers: SettingsAnswers) -> None:
         self._sessions = sessions

@@ -1,1 +1,1 @@
-"""Clients' connections: the port, TLS, HTTP/2, accounts, sessions."""
+"""The connections of clients, with TLS, HTTP/2, accounts and sessions."""

@@ -1,4 +1,4 @@
-"""One gRPC call over HTTP/2: request messages, response messages, and a final status."""
+"""One gRPC call over HTTP/2, with request messages, response messages and a final status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PREFIX_BYTES: Final = 5
 _TIMEOUT: Final = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_S: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _MAX_TIMEOUT_S: Final = 30 * 24 * 3600.0
-"""The maximum deadline. Timers of the event loop are limited to some weeks."""
+"""The maximum time until a deadline, in seconds. Timers of the event loop are limited to some weeks."""
 _UNQUOTED: Final = " !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 
@@ -33,7 +33,7 @@ class GrpcStatus(IntEnum):
 
 
 class CallEnded(Exception):
-    """The call ends with a status other than OK."""
+    """Raised to end a call with a status other than OK."""
 
     def __init__(self, status: GrpcStatus, message: str) -> None:
         super().__init__(message)
@@ -60,14 +60,14 @@ class CallConnection(Protocol):
         """Returns received bytes to the client's flow-control window."""
 
     def held_changed(self, by_bytes: int) -> None:
-        """Adds to the number of bytes held by calls; a negative number releases bytes."""
+        """Adds a number of bytes to those that calls hold in memory. A negative number releases bytes."""
 
     async def send(self, call: Call, data: bytes) -> None:
         """Sends data when the client's window allows it. Raises CallEnded if it does not within the time limit."""
 
 
 class Call:
-    """A call in progress. Its memory is counted: received data until the call ends, and answers until they are sent."""
+    """A call in progress. It counts its memory: received data until the call ends, and answers until they are sent."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Call:
         """The deadline by the event loop's clock; None without one."""
         self.has_client_ended = False
         self.is_answered = False
-        """Whether the headers and a message were sent."""
+        """Whether the headers and a message have been sent."""
         self.small_frames = 0
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -156,7 +156,7 @@ class Call:
             self.hold(-len(data))
 
     def hold(self, by_bytes: int) -> None:
-        """Adds to the number of bytes that the call holds; a negative number releases bytes."""
+        """Adds a number of bytes to those that the call holds in memory. A negative number releases bytes."""
         if not self._is_released:
             self._held_bytes += by_bytes
             self._connection.held_changed(by_bytes)

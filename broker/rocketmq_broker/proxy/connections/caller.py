@@ -29,7 +29,7 @@ class Accounts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A client: its id, address and programming language, and its account if it signs its calls."""
+    """A client with its id, address and programming language, and its account if it signs its calls."""
 
     client_id: str
     address: tuple[str, int]
@@ -47,7 +47,7 @@ class Caller:
 def caller_of(
     metadata: dict[str, str], address: tuple[str, int], accounts: Accounts | None, remaining_s: float | None = None
 ) -> Caller:
-    """Returns the caller. Raises CallRefused without a client id, or without the signature of an account.
+    """Returns the caller. Raises CallRefused if the client id or the signature of an account is missing.
 
     If `accounts` is None, calls need no account and signatures are ignored.
     """

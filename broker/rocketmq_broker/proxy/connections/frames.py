@@ -30,7 +30,7 @@ _ALLOWED_EACH_SECOND: Final = 100.0
 
 
 class FrameRefused(Exception):
-    """The client violates HTTP/2 or its limits. The text describes the violation."""
+    """Raised if the client violates HTTP/2 or its limits. The message describes the violation."""
 
 
 class Frame(NamedTuple):
@@ -47,7 +47,7 @@ class Frame(NamedTuple):
 
 
 class FrameSplitter:
-    """Splits received bytes into frames. It holds at most one incomplete frame and the rest of one read."""
+    """Splits received bytes into frames. It buffers at most one incomplete frame and the rest of one read."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -76,7 +76,10 @@ class FrameSplitter:
         self._block_bytes = 0
 
     def next(self) -> Frame | None:
-        """Returns the next complete frame after the preface, or None. Raises FrameRefused if the frame is too long."""
+        """Returns the next complete frame after the preface; None if there is none.
+
+        Raises FrameRefused if the frame is too long.
+        """
         if not self._is_begun:
             if len(self._data) < len(PREFACE):
                 return None

@@ -1,4 +1,4 @@
-"""The gRPC server: the port for clients and its connections, with TLS, limits and rate-limited log lines."""
+"""The gRPC server, which manages the port for clients and its connections, with TLS, limits and rate-limited log lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ logger = logging.getLogger(__name__)
 
 _BACKLOG: Final = 1024
 _TURN_S: Final = 0.002
-"""The maximum time for all gRPC connections in one turn of the event loop. Turns are short, as an answer takes several."""
+"""The maximum time for all gRPC connections in one turn of the event loop.
+
+It is short, because an answer takes several turns.
+"""
 _CHECK_EVERY_S: Final = 5.0
 
 
@@ -88,7 +91,7 @@ class GrpcServer:
     # ConnectionOwner
 
     def method(self, path: bytes) -> Method | None:
-        """Returns the method at that path, or None."""
+        """Returns the method at that path; None if there is none."""
         return self._methods.get(path)
 
     def run(self, call: Call) -> asyncio.Task[None]:

@@ -1,7 +1,7 @@
 """A client's HTTP/2 connection, using the library h2, which receives only complete frames within their limits.
 
-h2 uses neither sockets nor time. This module adds flow control by the memory in use, protection against floods of useless
-frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread answers.
+h2 uses neither sockets nor a clock. This module adds flow control that depends on the memory in use, protection against floods
+of useless frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread answers.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from rocketmq_broker.remoting.connections.turn import Turn
 logger = logging.getLogger(__name__)
 
 MAX_CALLS: Final = 1000
-"""The maximum number of calls in progress on a connection. A client has one for each topic that it polls, and its sends."""
+"""The maximum number of calls in progress on a connection.
+
+A client has one call for each topic that it polls, and one for each send.
+"""
 MAX_HEADER_LIST_BYTES: Final = 16 * 1024
 """The maximum uncompressed size of a call's metadata, as in gRPC's own server."""
 MAX_CLOSED_STREAMS: Final = 1000
@@ -47,7 +50,7 @@ MAX_CLOSED_STREAMS: Final = 1000
 BEGINS_WITHIN_S: Final = 10.0
 REQUEST_WITHIN_S: Final = 60.0
 TAKEN_WITHIN_S: Final = 60.0
-"""The time within which a client must read some of its answers."""
+"""The time in seconds within which a client must read some of its answers."""
 _IDLE_S: Final = 120.0
 _CLOSES_WITHIN_S: Final = 3.0
 _STREAM_WINDOW_BYTES: Final = 1024 * 1024
@@ -70,7 +73,7 @@ class ConnectionOwner(Protocol):
     turn: Turn
 
     def method(self, path: bytes) -> Method | None:
-        """Returns the method at that path, or None."""
+        """Returns the method at that path; None if there is none."""
 
     def run(self, call: Call) -> asyncio.Task[None]:
         """Starts the task that handles the call."""
@@ -122,7 +125,10 @@ class Http2Connection(asyncio.Protocol):
         return self._splitter.held_bytes + self._held_bytes + unsent
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes the connection immediately, because it uses more memory than any other."""
+        """Closes this connection immediately, because it uses more memory than any other.
+
+        `total_bytes` is the memory used by all connections together, which exceeds the budget.
+        """
         self._port.complain(
             self.peer,
             "memory",
@@ -210,7 +216,7 @@ class Http2Connection(asyncio.Protocol):
         self._close_if_left()
 
     def look(self, now_s: float) -> None:
-        """Ends calls whose request is not complete in time, and closes an idle connection. Call it every few seconds."""
+        """Ends calls if their request is not complete in time, and closes an idle connection. Call it every few seconds."""
         for call in list(self.calls.values()):
             if not call.has_client_ended and not call.method.is_telemetry and now_s - call.began_s > REQUEST_WITHIN_S:
                 self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is incomplete after {REQUEST_WITHIN_S:.0f} s")
@@ -352,7 +358,7 @@ class Http2Connection(asyncio.Protocol):
             self._flush_later()
 
     def held_changed(self, by_bytes: int) -> None:
-        """Adds to the number of bytes held by calls; a negative number releases bytes."""
+        """Adds a number of bytes to those that calls hold in memory. A negative number releases bytes."""
         self._held_bytes += by_bytes
         self._note_memory()
 

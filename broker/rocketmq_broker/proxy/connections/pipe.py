@@ -92,7 +92,7 @@ class PipeEnd(asyncio.Transport):
         self._deliver_later()
 
     def note_unread(self) -> None:
-        """Pauses or resumes the protocol's writing by the number of unread bytes."""
+        """Pauses or resumes the protocol's writing, depending on the number of unread bytes."""
         unread = self.get_write_buffer_size()
         if unread > self._high_water_bytes and not self._is_writing_paused:
             self._is_writing_paused = True

@@ -1,6 +1,6 @@
 """Clients' sessions. Each has its own connection to the broker inside the process (RocketMQ's GrpcChannelManager).
 
-The broker treats it like any other connection: it checks the account of each request, registers the client by its heartbeats,
+The broker treats this connection like any other. It checks the account of each request, registers the client by its heartbeats,
 and sends check-backs.
 """
 
@@ -34,7 +34,7 @@ _TIMEOUT_MS: Final = 10_000
 
 
 class Outbox:
-    """A queue of encoded commands for a client. None ends its telemetry."""
+    """A queue of encoded commands for a client. The entry None ends the client's telemetry."""
 
     def __init__(self, hold: Callable[[int], None]) -> None:
         """`hold` is called with changes of the number of waiting bytes."""
@@ -57,7 +57,7 @@ class Outbox:
         self._unsent.put_nowait(None)
 
     async def get(self) -> bytes | None:
-        """Returns the next command. Call `taken` once it was sent."""
+        """Returns the next command. Call `taken` once it has been sent."""
         data = await self._unsent.get()
         self._count(-len(data or b""))
         return data
@@ -67,7 +67,7 @@ class Outbox:
         self._unsent.task_done()
 
     async def join(self) -> None:
-        """Waits until all commands were sent."""
+        """Waits until all commands have been sent."""
         await self._unsent.join()
 
     def _count(self, by_bytes: int) -> None:
@@ -79,7 +79,7 @@ class ClientSession:
     """A client's connection to the broker, its latest settings, and its telemetry."""
 
     def __init__(self, connection: Connection, begun_by: tuple[str, int]) -> None:
-        """`begun_by` is the client address of the connection with the first call."""
+        """`begun_by` is the client's address on the connection of its first call."""
         self.connection = connection
         self.begun_by = begun_by
         self.settings: api.Settings | None = None
@@ -123,11 +123,17 @@ class ClientSession:
 
     @property
     def is_idle(self) -> bool:
-        """Returns whether the session has neither telemetry nor calls in progress. The client's next call begins another one."""
+        """Returns whether the session has neither telemetry nor calls in progress.
+
+        The client's next call begins another session.
+        """
         return self._outbox is None and not self._calls_in_progress
 
     def open_telemetry(self, hold: Callable[[int], None] = lambda by_bytes: None) -> Outbox:
-        """Begins a telemetry, ends the previous one, and returns the outbox. `hold` is called with changes of waiting bytes."""
+        """Begins a telemetry stream, ends the previous one, and returns the new outbox.
+
+        `hold` is called with changes of waiting bytes.
+        """
         self._end_outbox()
         self._outbox = Outbox(hold)
         return self._outbox
@@ -137,7 +143,7 @@ class ClientSession:
         return self._outbox is not None and self._outbox.put(command)
 
     def telemetry_ended(self, outbox: Outbox) -> None:
-        """Ends the session if this was its current telemetry: check-backs cannot reach the client any longer.
+        """Ends the session if this was its current telemetry, because check-backs can no longer reach the client.
 
         Calls in progress are answered first, because the client may have closed only one of its streams.
         """
@@ -209,7 +215,7 @@ class ClientSessions:
         return True
 
     def at(self, connection: Connection) -> ClientSession | None:
-        """Returns the session of that connection, or None."""
+        """Returns the session of that connection; None if there is none."""
         found = self._at.get(connection)
         return found[1] if found is not None else None
 

@@ -41,9 +41,12 @@ logger = logging.getLogger(__name__)
 
 MAX_ACKED_AT_ONCE: Final = 1024
 MIN_INVISIBLE_MS: Final = 10_000
-"""The minimum for ReceiveMessage, as in Apache's proxy (minInvisibleTimeMillsForRecv). ChangeInvisibleDuration has none."""
+"""The minimum invisible time of ReceiveMessage, as in Apache's proxy (minInvisibleTimeMillsForRecv).
+
+ChangeInvisibleDuration has no minimum.
+"""
 _BEFORE_THE_DEADLINE_MS: Final = 500
-"""How long before its deadline a call is answered."""
+"""How long before its deadline a call is answered, in milliseconds."""
 _NO_TOPIC_YET_S: Final = 1.0
 
 MayConsume = Callable[[Caller, str, str], None]
@@ -196,7 +199,7 @@ T = TypeVar("T")
 
 
 async def _of_popping(work: Awaitable[T]) -> T:
-    """Awaits a pop operation and returns its result. Raises CallRefused instead of its errors."""
+    """Awaits a pop operation and returns its result. Converts its errors to CallRefused."""
     try:
         return await work
     except (IllegalHandle, HandleExpired) as error:
@@ -212,7 +215,7 @@ async def _of_popping(work: Awaitable[T]) -> T:
 
 
 def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> int:
-    """Returns how long a call waits for messages.
+    """Returns how long a call waits for messages, in milliseconds.
 
     Clients before 5.0.4 do not send a polling time. It is then the time until the deadline minus half of the client's request
     timeout, as in Apache's proxy.

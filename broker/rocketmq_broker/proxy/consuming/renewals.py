@@ -20,11 +20,11 @@ from rocketmq_broker.store import StoreUnwritable
 logger = logging.getLogger(__name__)
 
 INVISIBLE_MS: Final = 60_000
-"""The invisible time of each renewal. A crashed client's messages become visible again within this time."""
+"""The invisible time of each renewal, in milliseconds. A crashed client's messages become visible again within this time."""
 LOOK_EVERY_S: Final = 5.0
 _RENEWED_BEFORE_MS: Final = 20_000
 _MAX_MS: Final = 3 * 3600 * 1000
-"""The maximum time for which one client's message is renewed, as in RocketMQ."""
+"""The maximum time for which the invisible time of a message is renewed, in milliseconds, as in RocketMQ."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Renewed:
 
 
 class Renewals:
-    """The renewed messages, by group and the receipt handle that the client received."""
+    """The messages that are being renewed, keyed by group and by the receipt handle that the client received."""
 
     def __init__(self, popping: Popping, clock: Callable[[], int]) -> None:
         self._popping = popping

@@ -1,4 +1,4 @@
-"""Limits for an encoded SendMessage request: decoding millions of short keys or empty messages would block the event loop."""
+"""Limits encoded SendMessage requests, because decoding millions of short keys or messages would block the event loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_FIELDS: Final = 8 * 1024
 """The maximum number of fields in all messages of a request, such as topics, bodies and user properties."""
 MAX_BYTES_BESIDE_BODIES: Final = 1024 * 1024
 _SMALL_REQUEST_BYTES: Final = 64 * 1024
-"""A request up to this size decodes within a few milliseconds, whatever it contains."""
+"""The size in bytes up to which a request can be decoded within a few milliseconds, regardless of its content."""
 _MESSAGES_FIELD: Final = service.SendMessageRequest.DESCRIPTOR.fields_by_name["messages"].number
 _BODY_FIELD: Final = api.Message.DESCRIPTOR.fields_by_name["body"].number
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
@@ -23,7 +23,7 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 
 
 def refuse_oversized_request(data: bytes) -> None:
-    """Raises CallRefused for a SendMessage request with too much data beside its bodies, DecodeError for damaged bytes."""
+    """Raises CallRefused for a SendMessage request with too much data besides its bodies, and DecodeError for damaged bytes."""
     if len(data) <= _SMALL_REQUEST_BYTES:
         return
     messages = fields = body_bytes = 0

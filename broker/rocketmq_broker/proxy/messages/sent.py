@@ -15,13 +15,13 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.server.schedule.delay_levels import level_after
 
 _MAX_GROUP_LENGTH: Final = 63
-"""The maximum length in bytes. RocketMQ refuses 64, its maxMessageGroupSize, as well."""
+"""The maximum length of a message group in bytes. RocketMQ also refuses 64, the value of its maxMessageGroupSize."""
 _MAX_PROPERTIES: Final = 128
 _MAX_KEYS: Final = 128
 _MAX_USER_BYTES: Final = 16 * 1024
-"""The maximum total size of user properties, tag and keys (maxUserPropertySize)."""
+"""The maximum total size of user properties, tag and keys, in bytes (maxUserPropertySize)."""
 _MAX_RECOVERY_S: Final = 3600
-"""The maximum time before a transaction's first check-back (maxTransactionRecoverySecond)."""
+"""The maximum time before a transaction's first check-back, in seconds (maxTransactionRecoverySecond)."""
 
 
 class SentMessages:
@@ -86,7 +86,7 @@ class SentMessages:
         return encoded.decode()
 
     def _delay(self, deliver_ms: int, now_ms: int) -> dict[str, str]:
-        """Returns the properties for the shortest delay level that is long enough: this broker delays by levels only."""
+        """Returns the properties for the shortest sufficient delay level, because this broker supports only delay levels."""
         wait_ms = deliver_ms - now_ms
         level = level_after(wait_ms, self._delays_ms)
         if level < 0:

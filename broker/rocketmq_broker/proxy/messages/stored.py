@@ -42,7 +42,7 @@ def of_stored(message: MessageExt, topic: str) -> api.Message:
 
 
 _LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999, the latest time of a Timestamp. Stored times come from clients, and may be later."""
+"""The end of the year 9999, the latest time of a Timestamp. Stored times are set by clients and may be later."""
 
 
 def _within_dates(time_ms: int) -> int:

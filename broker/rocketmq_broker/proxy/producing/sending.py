@@ -1,4 +1,4 @@
-"""SendMessage: sends each message of a call to the broker (RocketMQ's SendMessageActivity)."""
+"""Implements SendMessage, which sends each message of a call to the broker (RocketMQ's SendMessageActivity)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 
 _MESSAGES_OF_A_TURN: Final = 16
-"""The number of messages checked in one turn of the event loop. Each may have up to 256 properties and keys."""
+"""The number of messages checked in one turn of the event loop. Each message may have up to 256 properties and keys."""
 _ANY_QUEUE: Final = -1
 
 
@@ -101,6 +101,6 @@ class Sending:
             raise CallRefused(api.BAD_REQUEST, f"invalid born timestamp: {error}") from None
 
     def _queue_of_group(self, topic: str, message_group: str) -> int:
-        """Returns the queue of a message group. It stays the same as long as the topic's number of queues does."""
+        """Returns the queue of a message group. The queue changes only if the topic's number of queues changes."""
         config = self._routes.topic(topic)
         return zlib.crc32(message_group.encode()) % max(1, config.write_queue_nums)

@@ -40,7 +40,7 @@ _DECISIONS: Final[dict[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class TransactionHandle:
-    """The position of a half message: its commit log offset, and its offset in the queue of half messages."""
+    """The position of a half message, which consists of its commit log offset and its offset in the queue of half messages."""
 
     commit_log_offset: int
     queue_offset: int
@@ -61,7 +61,7 @@ class TransactionHandle:
 async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
     """Passes a decision, or the answer to a check-back, to the broker.
 
-    Raises CallRefused if the broker refuses it. Apache's proxy does not report that.
+    Raises CallRefused if the broker refuses the decision. Apache's proxy does not report that.
     """
     refuse_topic(request.topic.name)
     if len(request.message_id) > _MAX_MESSAGE_ID_LENGTH:
@@ -92,7 +92,7 @@ class TelemetryChecks:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of the broker's requests: check-backs, and changes of a group's members, which are ignored."""
+        """Returns the handlers of check-backs, and of changes of a group's members, which are ignored."""
         return {
             RequestCode.CHECK_TRANSACTION_STATE: self._check,
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: lambda connection, command: None,

@@ -1,4 +1,4 @@
-"""The classes of definition.proto; definition_pb2.pyi names them."""
+"""The classes of definition.proto, which definition_pb2.pyi declares."""
 
 from rocketmq_broker.proxy.protos.pool import classes_of
 

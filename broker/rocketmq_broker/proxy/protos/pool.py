@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 
 def classes_of(file_name: str) -> dict[str, Any]:
-    """Returns the classes, enums and enum values of a .proto file, by the same names as in protoc's Python code."""
+    """Returns the classes, enums and enum values of a .proto file, keyed by the names that protoc's Python code uses."""
     described = _pool().FindFileByName(file_name)
     found: dict[str, Any] = {name: GetMessageClass(message) for name, message in described.message_types_by_name.items()}
     for name, enum in described.enum_types_by_name.items():

@@ -1,4 +1,4 @@
-"""The classes of service.proto; service_pb2.pyi names them."""
+"""The classes of service.proto, which service_pb2.pyi declares."""
 
 from rocketmq_broker.proxy.protos.pool import classes_of
 
