@@ -7,7 +7,7 @@ from rocketmq_broker.acl.errors import AccountMistake
 
 
 class Permission(IntFlag):
-    """The flags of a permission: PUB allows sending, SUB allows consuming. DENY forbids both and overrides the other flags."""
+    """The flags of a permission. PUB allows sending, SUB allows consuming. DENY forbids both and overrides the other flags."""
 
     DENY = 1
     PUB = 4

@@ -27,7 +27,7 @@ _Parts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class AddressPattern:
-    """A range for each part of an address: 4 parts of 8 bits for IPv4, 8 parts of 16 bits for IPv6."""
+    """A range for each part of an address. IPv4 addresses have 4 parts of 8 bits, IPv6 addresses have 8 parts of 16 bits."""
 
     ranges: tuple[tuple[int, int], ...]
 

@@ -1,6 +1,6 @@
-"""The signature of a request: HmacSHA1 with the account's secret key (RocketMQ's AclUtils.combineRequestContent and AclSigner).
+"""Signs requests with HmacSHA1 and the account's secret key (RocketMQ's AclUtils.combineRequestContent and AclSigner).
 
-It covers the values of all extension fields except the signature, sorted by field name, followed by the body.
+The signature covers the values of all extension fields except the signature itself, sorted by field name, followed by the body.
 """
 
 from __future__ import annotations
