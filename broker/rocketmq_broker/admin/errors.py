@@ -6,7 +6,7 @@ class AdminError(Exception):
 
 
 class Refused(AdminError):
-    """Raised if a broker rejects the request, or if nothing was found. Exit code 1."""
+    """Raised if a broker rejects the request, or if nothing was found. The exit code is 1."""
 
 
 class NotSupported(Refused):
@@ -14,4 +14,4 @@ class NotSupported(Refused):
 
 
 class CannotAsk(AdminError):
-    """Raised if a broker cannot be reached: invalid address, failed connection, time-out or invalid answer. Exit code 2."""
+    """Raised for an invalid address, a failed connection, a time-out or an invalid answer of a broker. The exit code is 2."""

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The brokers that a command works with: all masters of the name servers, or one broker."""
+    """The brokers that a command works with, which are all masters of the name servers or one broker."""
 
     namesrv_addr: str | None = None
     broker_addr: str | None = None

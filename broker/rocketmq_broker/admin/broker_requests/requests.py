@@ -72,7 +72,7 @@ class BrokerRequests:
         return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
 
     async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
-        """Commits or rolls back a transaction. The change is durable on return."""
+        """Commits or rolls back a transaction. The decision is durable on return."""
         return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
 
     async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:

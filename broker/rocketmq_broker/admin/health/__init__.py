@@ -1,1 +1,1 @@
-"""The health check `doctor`: examines name servers and brokers, and reports problems and their solutions."""
+"""The health check `doctor`, which examines name servers and brokers, and reports problems with their solutions."""

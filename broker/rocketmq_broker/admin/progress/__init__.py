@@ -1,1 +1,1 @@
-"""The commands `topics` and `groups`: topics, and the progress of consumer groups."""
+"""The commands `topics` and `groups`, which show topics and the progress of consumer groups."""

@@ -20,7 +20,7 @@ _WRITTEN_AGAIN: Final = "half message written again"
 
 
 class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
-    """Consecutive check-backs with the same answer as one event. `at_ms` is the time of the first one."""
+    """An event that replaces consecutive check-backs with the same answer. `at_ms` is the time of the first one."""
 
     count: int
     until_ms: int | None

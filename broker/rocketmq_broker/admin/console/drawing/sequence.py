@@ -63,7 +63,7 @@ class Row(NamedTuple):
 
     @property
     def toward(self) -> int:
-        """1 for an arrow to the right, -1 for an arrow to the left."""
+        """The direction of the arrow: 1 to the right, -1 to the left."""
         return 1 if self.end_x >= self.begin_x else -1
 
 

@@ -1,4 +1,4 @@
-"""The connected producers and consumers, by group."""
+"""The screen that lists the connected producers and consumers of each group."""
 
 from __future__ import annotations
 

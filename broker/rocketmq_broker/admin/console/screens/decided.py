@@ -1,4 +1,4 @@
-"""Transactions decided by hand, with their reasons."""
+"""The screen that lists transactions decided by hand, with their reasons."""
 
 from __future__ import annotations
 

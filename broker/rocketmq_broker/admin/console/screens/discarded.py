@@ -1,4 +1,4 @@
-"""Discarded transactions, and the form to resume one."""
+"""The screen that lists discarded transactions, with a form to resume one."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.bodies import ClientConnection
 
 
 class GroupFacts(NamedTuple):
-    """One consumer group."""
+    """A consumer group with its progress and its members."""
 
     group: str
     queues: list[tuple[str, QueueLag]]

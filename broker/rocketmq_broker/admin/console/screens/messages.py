@@ -12,7 +12,7 @@ from rocketmq_broker.message import properties as props
 
 
 class MessageRow(NamedTuple):
-    """A message and its broker."""
+    """A message and the address of its broker."""
 
     broker: str
     found: FoundMessage

@@ -18,7 +18,7 @@ MARKS: Final = 6
 
 
 class RecordRun(NamedTuple):
-    """Adjacent bytes of one field on a line."""
+    """Adjacent bytes of one field on the same line."""
 
     hex: str
     text: str

@@ -31,7 +31,7 @@ class ResetFacts(NamedTuple):
     plans: list[ResetPlan]
     """A plan for each broker where the group has offsets in the topic; empty before the dry run."""
     refusal: str | None
-    """Why there is no plan; None if there is one or nothing was chosen."""
+    """The reason why there is no plan; None if there is one or nothing was chosen."""
 
     @property
     def again(self) -> int:
