@@ -2,7 +2,7 @@
 
 
 class ConfigError(Exception):
-    """Raised for a file that cannot be read or a property with an invalid value.
+    """Raised if the file cannot be read or a property has an invalid value.
 
     The message describes the problem on one line.
     """
