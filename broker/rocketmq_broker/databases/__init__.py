@@ -37,7 +37,7 @@ _DECISIONS: Final = {
 
 
 class DecidedBefore(Exception):
-    """Raised if the transaction already has a row: a check-back rolled it back, or it ran before. Nothing is written."""
+    """Raised if the transaction already has a row, because a check-back rolled it back or it ran before. Nothing is written."""
 
     def __init__(self, transaction_id: str) -> None:
         """`transaction_id` appears in the error's message."""
