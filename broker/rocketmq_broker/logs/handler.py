@@ -46,7 +46,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             self._write(record, f"more lines of {_place(record)} are not written but counted: limit of lines in a minute reached")
 
     def close(self) -> None:
-        """Writes the counts that are not yet written."""
+        """Writes the counts that have not been written yet."""
         self.acquire()
         try:
             with suppress(ValueError):  # the interpreter closed the stream before
