@@ -31,7 +31,7 @@ CallerOf = Callable[[Call], Caller]
 """Returns the caller of a call. Raises CallRefused if the caller cannot be identified."""
 Unary = Callable[[Caller, Any], Awaitable[Any]]
 RefuseEncoded = Callable[[bytes], None]
-"""Raises CallRefused for an encoded request that takes too long to decode, DecodeError for damaged bytes."""
+"""Raises CallRefused for an encoded request that takes too long to decode, and DecodeError for damaged bytes."""
 Hold = Callable[[int], None]
 """Adds a number of bytes to those that a call holds in memory. A negative number releases bytes."""
 Streaming = Callable[[Caller, Any, Hold], AsyncIterator[Any]]

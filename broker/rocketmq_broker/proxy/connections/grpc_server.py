@@ -28,7 +28,7 @@ _CHECK_EVERY_S: Final = 5.0
 
 
 class GrpcServer:
-    """The port and its connections."""
+    """The port of the gRPC server, and its connections."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ _HIGH_WATER_BYTES: Final = 64 * 1024
 
 
 class PipeEnd(asyncio.Transport):
-    """One end of a pipe: the transport of one protocol."""
+    """One end of a pipe, which is the transport of one protocol."""
 
     def __init__(self, protocol: asyncio.BaseProtocol, peer: tuple[str, int]) -> None:
         """`peer` is the address that the protocol sees for the other end."""

@@ -54,7 +54,7 @@ MayConsume = Callable[[Caller, str, str], None]
 
 
 class Receiving:
-    """Delivers messages and handles their acknowledgements. Treats all queues of a topic as one, as Apache's proxy does."""
+    """Delivers messages and handles their acknowledgements. All queues of a topic are treated as one, as in Apache's proxy."""
 
     def __init__(
         self,
