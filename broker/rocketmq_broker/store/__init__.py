@@ -1,4 +1,4 @@
-"""RocketMQ's message store: commit log, consume queues, index files, recovery, retention and the config files.
+"""RocketMQ's message store, with commit log, consume queues, index files, recovery, retention and config files.
 
 The package uses no event loop, socket or clock. The caller passes the time, and decides when to write, flush and publish.
 """

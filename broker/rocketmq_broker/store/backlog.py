@@ -13,7 +13,7 @@ class Backlog:
     def __init__(self) -> None:
         self.requests: list[DispatchRequest] = []
         self.next_offsets: dict[tuple[bytes, int], int] = {}
-        """The queue offset of the next message, by topic and queue id."""
+        """The queue offset of the next message, keyed by topic and queue id."""
 
     def take(self, position: int) -> list[DispatchRequest]:
         """Removes and returns the records that end at or before that commit log offset."""
@@ -33,7 +33,7 @@ class Backlog:
         return waiting[:count]
 
     def forget_after(self, position: int) -> None:
-        """Drops the records at and after that commit log offset. Their queue offsets are used again."""
+        """Drops the records at and after that commit log offset. Their queue offsets will be reused."""
         kept = []
         for request in reversed(self.requests):
             if request.commit_log_offset < position:

@@ -20,24 +20,27 @@ class StoreError(Exception):
 
 
 class StoreUnwritable(StoreError):
-    """The store refused a message because the disk is full, read-only or failing. No part of the message is stored."""
+    """Raised if the store refuses a message because the disk is full, read-only or failing. No part of the message is stored."""
 
 
 class UnreadableRecord(StoreError):
-    """No record can be read at an offset. The subclass shows whether a later attempt can succeed."""
+    """Raised if no record can be read at an offset. The subclass shows whether a later attempt can succeed."""
 
 
 class RecordNotFound(UnreadableRecord):
-    """The record does not exist yet: the commit log ends before it, or no consume queue contains the message."""
+    """Raised if a record does not exist yet, because the commit log ends before it or no consume queue contains it."""
 
 
 class RecordLost(UnreadableRecord, CorruptRecord):
-    """The record will never be readable: it expired, is damaged, or never existed."""
+    """Raised if a record will never be readable, because it has expired, is damaged, or never existed."""
 
 
 class StoreLocked(StoreError):
-    """Another broker has the store open."""
+    """Raised if another broker has the store open."""
 
 
 class DamagedStore(StoreError):
-    """The store cannot be opened safely: recovery would have to guess and might lose messages. An operator must examine it."""
+    """Raised if the store cannot be opened safely, because recovery would have to guess and might lose messages.
+
+    An operator must examine the store.
+    """

@@ -30,7 +30,7 @@ class FileSystem(Protocol):
         """Shortens or lengthens the file; the new part reads as zero and takes no space."""
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the position of the first byte at or after `position` that may be non-zero, or None."""
+        """Returns the position of the first byte at or after `position` that may be non-zero; None if there is none."""
 
     def sync(self, file: int) -> None:
         """Syncs the file's content and length. Both are on disk on return."""
@@ -39,13 +39,13 @@ class FileSystem(Protocol):
         """Syncs the directory. The names in it are on disk on return."""
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Creates a directory and its parents, unless it exists. Without `is_durable` the caller syncs the parents."""
+        """Creates a directory and its parents, unless it exists. Without `is_durable`, the caller must sync the parents."""
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
 
     def rename(self, source: Path, target: Path) -> None:
-        """Moves a file to the target atomically, and replaces a file there. Durable after `sync_directory`."""
+        """Moves a file to the target atomically, and replaces a file there. The change is durable after `sync_directory`."""
 
     def unlink(self, path: Path) -> None:
         """Removes a file."""
@@ -74,11 +74,14 @@ class FileSystem(Protocol):
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-"""New files and folders are private to the broker's user: messages may be confidential. A stricter umask still applies."""
+"""The mode of new folders. New files and folders are private to the broker's user, because messages may be confidential.
+
+A stricter umask still applies.
+"""
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Opens a regular file. Raises OSError for other kinds of files: opening a FIFO could block forever."""
+    """Opens a regular file. Raises OSError for other kinds of files, because opening a FIFO could block forever."""
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
@@ -103,7 +106,7 @@ class OsFileSystem:
         os.close(file)
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """Reads with pread; fewer bytes at the end of the file."""
+        """Reads with pread. Returns fewer bytes at the end of the file."""
         return os.pread(file, length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
@@ -114,11 +117,11 @@ class OsFileSystem:
             written += os.pwrite(file, memoryview(data)[written:], position + written)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length. An added part is sparse."""
+        """Sets the file's length. An added part is sparse and reads as zero."""
         os.ftruncate(file, length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the next position outside a hole of a sparse file (SEEK_DATA)."""
+        """Returns the next position outside a hole of a sparse file (SEEK_DATA); None if there is none."""
         try:
             return os.lseek(file, position, os.SEEK_DATA)
         except OSError as error:
@@ -152,7 +155,7 @@ class OsFileSystem:
         path.rmdir()
 
     def rename(self, source: Path, target: Path) -> None:
-        """Replaces the target with the source."""
+        """Renames the source to the target, and replaces an existing target."""
         source.replace(target)
 
     def unlink(self, path: Path) -> None:
@@ -178,7 +181,7 @@ class OsFileSystem:
         return path.is_dir()
 
     def open_directory(self, path: Path) -> int:
-        """Opens the directory read-only."""
+        """Opens the directory read-only, for locking."""
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def lock(self, file: int) -> bool:
@@ -264,7 +267,7 @@ def create_file(files: FileSystem, path: Path, size: int) -> None:
 
 
 def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
-    """Creates a sparse, zeroed file of that size. The caller syncs it and its directories."""
+    """Creates a sparse, zeroed file of that size. The caller must sync the file and its directories."""
     files.make_directory(path.parent, is_durable=False)
     file = files.open(path, create=True)
     try:
@@ -274,7 +277,7 @@ def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:
-    """Replaces a file's content durably. After a crash the old or the new content exists, if only in `backup`."""
+    """Replaces a file's content durably. After a crash, the old or the new content still exists, possibly only in `backup`."""
     part = path.with_name(path.name + ".tmp")
     file = files.open(part, create=True)
     try:
@@ -290,7 +293,7 @@ def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | N
 
 
 def read_file(files: FileSystem, path: Path) -> bytes | None:
-    """Returns the whole content, or None if the file does not exist."""
+    """Returns the whole content of a file; None if the file does not exist."""
     size = files.size(path)
     if size is None:
         return None

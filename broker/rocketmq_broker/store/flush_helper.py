@@ -3,7 +3,7 @@
     LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, 0 if all of them are on disk
 
 It exits when its standard input is closed, and so never outlives its parent. It runs as a script and imports only modules
-that Python loads at start: that halves its memory, which would be 8 MiB.
+that Python loads at startup. That halves its memory use, which would otherwise be 8 MiB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT_OPEN = 4
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answers requests until the input ends."""
+    """Syncs the files named in each request and answers it, until the input ends."""
     kept_open: dict[bytes, int] = {}
     while len(head := requests.read(_NUMBER)) == _NUMBER:
         message = requests.read(int.from_bytes(head, "big"))

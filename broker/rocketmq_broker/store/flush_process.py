@@ -19,11 +19,11 @@ from rocketmq_broker.store import flush_helper
 
 _INT32 = struct.Struct(">i")
 _EXIT_TIMEOUT_S = 5.0
-"""Seconds to wait for the helper to exit before it is killed."""
+"""The time in seconds to wait for the helper to exit before it is killed."""
 
 
 class FlushProcess:
-    """The parent's side. It handles one request at a time, and is not safe for use from several threads."""
+    """Starts the flush process and sends requests to it, one at a time. Not safe for use from several threads."""
 
     def __init__(self) -> None:
         """Starts the helper. Raises OSError."""
@@ -70,7 +70,7 @@ class FlushProcess:
 
 @contextlib.contextmanager
 def _stop_signals_blocked() -> Iterator[None]:
-    """Blocks the stop signals in the parent for the duration of the block, and for good in a child started within it.
+    """A context manager that blocks the stop signals in the parent, and permanently in a child started within it.
 
     Ctrl-C reaches the whole process group, and the parent needs the child for its last flush.
     """

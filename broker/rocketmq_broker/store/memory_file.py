@@ -1,4 +1,4 @@
-"""One file in memory: its written pages, and the part of them that a sync has made durable."""
+"""A file in memory that simulates durability: it keeps the written pages, and the content that a sync has made durable."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from rocketmq_broker.store.files import FileSystem
 from rocketmq_broker.world import Chance
 
 _PAGE: Final = 4096
-"""Linux writes files in pages, and loses whole pages when a disk refuses a write."""
+"""The size of a page in bytes. Linux writes files in pages, and loses whole pages when a disk refuses a write."""
 SECTOR: Final = 512
-"""A disk writes sectors atomically: after a power failure each has its old or its new content."""
+"""The size of a sector in bytes.
+
+A disk writes sectors atomically, so that after a power failure each sector has its old or its new content.
+"""
 KEPT: Final = (0.0, 0.1, 0.5, 0.9, 1.0)
-"""The shares of unsynced data that may reach the disk."""
+"""The shares of unsynced data that may reach the disk in a simulated crash."""
 
 
 class _Refused(enum.Enum):
@@ -28,7 +31,7 @@ class _Refused(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class SyncedPages:
-    """The content that a sync makes durable: the state when the sync began."""
+    """The content that a sync makes durable, as it was when the sync began."""
 
     number: int
     pages: dict[int, bytearray | None]
@@ -36,7 +39,7 @@ class SyncedPages:
 
 
 class MemoryFile:
-    """Written pages on top of a file of the base file system; other bytes up to `length` read as zero."""
+    """A file with pages written in memory on top of a file of the base file system. Other bytes up to `length` read as zero."""
 
     __slots__ = (
         "_begun",
@@ -69,7 +72,7 @@ class MemoryFile:
         """The number of bytes of the base's file that are still visible."""
         self.pages: dict[int, bytearray] = {}
         self._unsynced: dict[int, bytearray | None] = {}
-        """The durable content of each page that differs from it in memory."""
+        """The durable content of each page that has unsynced changes."""
         self._refused: set[int] = set()
         """The unsynced pages that no sync writes, because the disk refused them once."""
         self._sizes_when_synced = (length, length, length)
@@ -127,7 +130,7 @@ class MemoryFile:
         self.length, self.end, self.shown = length, min(self.end, length), min(self.shown, length)
 
     def next_data(self, position: int) -> int | None:
-        """Returns the first position at or after `position` in a written page or in the base's data, or None."""
+        """Returns the first position at or after `position` in a written page or in the base's data; None if there is none."""
         first = position // _PAGE
         number = min((number for number in self.pages if number >= first), default=None)
         found = [] if number is None else [max(position, number * _PAGE)]
@@ -148,7 +151,7 @@ class MemoryFile:
     # durability
 
     def sync(self) -> None:
-        """Makes everything durable, except pages that the disk refused and that count as clean."""
+        """Makes the whole content durable, except pages that the disk refused and that count as clean."""
         self._begun += 1
         self._ended = self._begun
         self._unsynced = {number: page for number, page in self._unsynced.items() if number in self._refused}
@@ -165,7 +168,7 @@ class MemoryFile:
         return SyncedPages(self._begun, pages, (self.length, self.end, self.shown))
 
     def end_sync(self, synced: SyncedPages) -> None:
-        """Makes durable what `begin_sync` returned, unless a later sync has ended already."""
+        """Makes the content from `begin_sync` durable, unless a later sync has already ended."""
         if synced.number < self._ended:
             return
         self._ended = synced.number
@@ -191,7 +194,7 @@ class MemoryFile:
                 self._refused.discard(number)
 
     def write_back(self, chance: Chance, sector: int = SECTOR) -> None:
-        """Makes durable a random part of the unsynced sectors and the length, as the kernel may do without a sync."""
+        """Makes some random unsynced sectors and the length durable, as the kernel may do without a sync."""
         often = chance.choice(KEPT)
         lengths = self._sizes_when_synced, (self.length, self.end, self.shown)
         length, _, shown = lengths[chance.random() < often]
@@ -205,7 +208,7 @@ class MemoryFile:
         self._sizes_when_synced = length, min(length, max(lengths[0][1], lengths[1][1])), shown
 
     def lose_power(self, chance: Chance | None, sector: int) -> None:
-        """Reverts to the durable content: what was synced and, with `chance`, some of the other sectors."""
+        """Reverts to the durable content, which is all synced data and, with `chance`, some of the other sectors."""
         if self._unsynced or self._sizes_when_synced != (self.length, self.end, self.shown):
             if chance is not None:
                 self.write_back(chance, sector)

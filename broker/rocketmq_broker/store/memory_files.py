@@ -32,19 +32,19 @@ class MemoryFiles:
         self._base = base
         self._files: dict[Path, MemoryFile] = {}
         self._durable: dict[Path, _Entry] = {}
-        """The durable names."""
+        """Maps each durable name to its target."""
         self._changes: list[dict[Path, _Entry]] = []
-        """The name changes since, in order. Each is atomic."""
+        """The name changes that are not durable yet, in order. Each change is atomic."""
         self._hidden: set[Path] = set()
         """Files of the base that have been deleted or renamed."""
         self._folders: dict[Path, set[str]] = {}
-        """The names in each folder; in the base's folders, the added ones."""
+        """Maps each folder to the names in it. For the base's folders, these are only the added names."""
         self._opened: dict[int, MemoryFile | Path] = {}
         self._locked: dict[int, MemoryFile | Path] = {}
         self._next = 1
 
     def killed(self) -> MemoryFiles:
-        """Returns a copy in the state after a kill of the process: all written data, synced or not, and no locks."""
+        """Returns a copy with the state after the process is killed, which has all written data, synced or not, and no locks."""
         files = [*self._files.values(), *self._durable.values(), *(entry for each in self._changes for entry in each.values())]
         copies = {file: file.copy() for file in dict.fromkeys(files) if isinstance(file, MemoryFile)}
 
@@ -58,13 +58,13 @@ class MemoryFiles:
         return left
 
     def powered_off(self, chance: Chance | None = None) -> MemoryFiles:
-        """Returns a copy in the state after a power failure (see `lose_power`)."""
+        """Returns a copy with the state after a power failure (see `lose_power`)."""
         left = self.killed()
         left.lose_power(chance)
         return left
 
     def lose_power(self, chance: Chance | None = None, *, sector: int = SECTOR) -> None:
-        """Loses what is not synced: all of it or, with `chance`, random sectors and names.
+        """Loses all changes that are not synced or, with `chance`, a random part of them.
 
         Takes time proportional to the unsynced data. Open files stay open.
         """
@@ -131,7 +131,7 @@ class MemoryFiles:
         return self._file(file).read(length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes to memory. Durable after `sync`."""
+        """Writes to memory. The data is durable after `sync`."""
         self.writes += 1
         self._file(file).write(data, position)
 
@@ -140,7 +140,7 @@ class MemoryFiles:
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the first position at or after `position` in a written page or in the base's data, or None."""
+        """Returns the first position at or after `position` in a written page or in the base's data; None if there is none."""
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
@@ -161,13 +161,13 @@ class MemoryFiles:
                 self._settle(lambda changed: changed == path)
 
     def remove_directory(self, path: Path) -> None:
-        """Removes a directory."""
+        """Removes an empty directory."""
         self._folders.pop(path, None)
         self._forget(path)
         self._change({path: None})
 
     def rename(self, source: Path, target: Path) -> None:
-        """Replaces the target with the source. Durable after `sync_directory`."""
+        """Replaces the target with the source. The change is durable after `sync_directory`."""
         file = self._found(source)
         if file is None:
             _raise(errno.ENOENT, source)
@@ -222,11 +222,11 @@ class MemoryFiles:
     # simulated disk behaviour, for tests
 
     def begin_sync(self, file: int) -> SyncedPages:
-        """Begins a sync that takes time. `end_sync` makes durable what is written at this moment."""
+        """Begins a sync that takes time. `end_sync` makes the data durable that has been written until now."""
         return self._file(file).begin_sync()
 
     def end_sync(self, file: int, synced: SyncedPages) -> None:
-        """Makes durable what was written when the sync began."""
+        """Makes the data durable that was written before the sync began."""
         self._file(file).end_sync(synced)
 
     def refuse_sync(self, file: int, chance: Chance) -> None:
@@ -234,7 +234,7 @@ class MemoryFiles:
         self._file(file).refuse_sync(chance)
 
     def write_back(self, file: int, chance: Chance) -> None:
-        """Makes durable a random part of the unsynced sectors, as the kernel may do without a sync."""
+        """Makes some random unsynced sectors durable, as the kernel may do without a sync."""
         self._file(file).write_back(chance)
 
     def _file(self, handle: int) -> MemoryFile:
@@ -271,7 +271,7 @@ class MemoryFiles:
             del self._changes[: _MAX_CHANGES // 2]
 
     def _settle(self, is_synced: Callable[[Path], bool]) -> None:
-        """Makes durable the changes of these names, and the earlier changes that they depend on."""
+        """Makes the changes of names durable that `is_synced` selects, together with the earlier changes that they depend on."""
         wanted: set[Path] = set()
         settled: list[dict[Path, _Entry]] = []
         others: list[dict[Path, _Entry]] = []

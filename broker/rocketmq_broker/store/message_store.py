@@ -46,7 +46,7 @@ class MessageStore(StoreReader):
     """One open store. Topics are bytes, as in records. Not safe for use from several threads."""
 
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
-        """Creates the parts; use `open` to open a store."""
+        """Creates the parts of a store. Use `open` to open a store."""
         self.config = config
         self.arrival_listener: ArrivalListener | None = None
         self._files = files
@@ -63,9 +63,9 @@ class MessageStore(StoreReader):
         self._is_open = False
         self._backlog = Backlog()
         self.writability = Writability()
-        """The state in which messages are stored, or the reason why not."""
+        """Whether the store accepts messages, and the reason if it does not."""
         self.checkpoints = CheckpointRounds(log, queues, index, self._backlog, self._durable, self._open_files, self.writability)
-        """The checkpoints, which save the next start from reading the whole log."""
+        """The checkpoints, so that the next start need not read the whole log."""
         self.expiry = Expiry(log, queues, index, config, files, self.writability)
         """The removal of expired segments, which frees disk space."""
         self.next_segment = SegmentAhead(log, config, files, self.writability)
@@ -121,7 +121,7 @@ class MessageStore(StoreReader):
 
         With `was_accepted` the message is only moved within the store, and may exceed a size limit that was lowered since it was
         accepted. With `may_use_reserve` it may use the disk space reserved for ends of transactions and due delayed messages.
-        Raises IllegalMessage, StoreUnwritable.
+        Raises IllegalMessage or StoreUnwritable.
         """
         writability = self.writability
         if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
@@ -156,7 +156,8 @@ class MessageStore(StoreReader):
     def write(self) -> int:
         """Writes the batch to the files, without a sync and without publishing it. Returns the position after the batch.
 
-        Raises StoreUnwritable if nothing of the batch was stored. Its positions and queue offsets are then used again.
+        Raises StoreUnwritable if nothing of the batch was stored. The positions and queue offsets of the batch will then be
+        reused.
         """
         self.writability.refuse_if_given_up()
         try:
@@ -229,12 +230,12 @@ class MessageStore(StoreReader):
     def keep_unflushed(self) -> None:
         """Keeps written data in memory until it is flushed.
 
-        ASYNC_FLUSH needs it: messages are acknowledged before their flush.
+        Used for ASYNC_FLUSH, which acknowledges messages before their flush.
         """
         self._log.keeps_unflushed = True
 
     def note_flush_failed(self, reason: str) -> None:
-        """Refuses all messages until a flush succeeds: acknowledged data is not on disk."""
+        """Refuses all messages until a flush succeeds, because acknowledged data is not on disk."""
         unflushed = self._log.written_position - self._log.flushed_position
         self.writability.note_flush(
             f"{reason}; messages are refused until a flush succeeds, and {unflushed} bytes that were acknowledged are kept in "
@@ -273,7 +274,7 @@ class MessageStore(StoreReader):
         return len(self._backlog.requests)
 
     def close_files(self) -> None:
-        """Closes all cached files; they are opened again when needed."""
+        """Closes all cached files. They are opened again when needed."""
         self._open_files.close()
 
     def flush(self) -> None:

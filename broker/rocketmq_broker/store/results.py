@@ -18,7 +18,7 @@ class Appended(NamedTuple):
 
 
 class GetMessageStatus(IntEnum):
-    """The result of a pull; the numbers are those of RocketMQ's GetMessageStatus."""
+    """The result of a pull, with the numbers of RocketMQ's GetMessageStatus."""
 
     FOUND = 0
     NO_MATCHED_MESSAGE = 1
@@ -33,7 +33,7 @@ class GetMessageStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PulledMessages:
-    """Whole records, oldest first, and the offset of the next pull."""
+    """The pulled records, oldest first, and the offset of the next pull."""
 
     status: GetMessageStatus
     next_begin_offset: int
@@ -51,7 +51,7 @@ class QueriedMessages(NamedTuple):
     index_last_update_timestamp: int
     index_last_update_offset: int
     are_all: bool
-    """Whether these are all messages with that key. False if a limit on number or bytes may have excluded some."""
+    """Whether these are all messages with that key. False if the limit on their number or bytes may have excluded some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +63,11 @@ class Expired:
     unexpired: int = 0
     """The number of unexpired segments among them (cleanFileForciblyEnable)."""
     youngest_ms: int = 0
-    """The time at which the youngest of the unexpired ones was completed."""
+    """The time at which the youngest of the unexpired segments was completed, in milliseconds since the epoch."""
 
 
 class Trimmed(NamedTuple):
-    """What a consume queue lost when the first segments of the commit log were dropped."""
+    """The part of a consume queue that was dropped together with the first segments of the commit log."""
 
     paths: list[Path]
     """The files to delete."""

@@ -10,7 +10,7 @@ _DELAY_LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600
 
 
 class FlushDiskType(Enum):
-    """When a message counts as stored: once it is on disk (SYNC_FLUSH), or once it is written (ASYNC_FLUSH)."""
+    """Determines when a message counts as stored: once it is on disk (SYNC_FLUSH), or once it is written (ASYNC_FLUSH)."""
 
     SYNC_FLUSH = "SYNC_FLUSH"
     ASYNC_FLUSH = "ASYNC_FLUSH"
@@ -18,7 +18,7 @@ class FlushDiskType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """Settings of one store. The defaults are RocketMQ's, except SYNC_FLUSH and `is_clean_forcible`."""
+    """The settings of a store. The defaults are RocketMQ's, except SYNC_FLUSH and `is_clean_forcible`."""
 
     root: Path
     """The root directory of the store (storePathRootDir)."""
@@ -38,7 +38,7 @@ class StoreConfig:
     """Whether messages are indexed by key (messageIndexEnable)."""
     flush_disk_type: FlushDiskType = FlushDiskType.SYNC_FLUSH
     file_reserved_hours: int = 72
-    """The hours after which segments expire (fileReservedTime)."""
+    """The number of hours after which segments expire (fileReservedTime)."""
     delete_when: str = "04"
     """The hours of the day at which expired segments are deleted, in local time, separated by semicolons (deleteWhen)."""
     disk_max_used_ratio: float = 0.75

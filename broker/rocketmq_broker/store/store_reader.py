@@ -1,4 +1,4 @@
-"""The reading methods of a store: by commit log offset, queue offset, time and key."""
+"""The reading methods of a store, which find messages by commit log offset, queue offset, time or key."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MAX_UNITS_EXAMINED: Final = 800
 
 
 class StoreReader:
-    """The reading half of `MessageStore`. It returns intact records only, and by queue or key only published ones."""
+    """The reading half of `MessageStore`. It returns only intact records. Reads by queue or key return only published records."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
-        """Reads from the given parts; `damaged_units` repairs units that a pull cannot read."""
+        """Creates a reader of the given parts. `damaged_units` repairs units that a pull cannot read."""
         self._damaged_units = damaged_units
         self._log = log
         self._queues = queues
@@ -37,7 +37,7 @@ class StoreReader:
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:
-        """Returns the message at an offset from a client, if its consume queue contains it. Raises the errors of `read`.
+        """Returns the message at an offset from a client, if its consume queue contains the message. Raises the errors of `read`.
 
         The check of the queue is needed because a client may forge a record inside a message's body.
         """
@@ -95,7 +95,7 @@ class StoreReader:
         return queue.max_offset if queue else 0
 
     def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
-        """Returns the commit log offset of the message at a queue offset, or None."""
+        """Returns the commit log offset of the message at a queue offset; None if there is none."""
         queue = self._queues.find(topic, queue_id)
         unit = queue.unit(queue_offset) if queue else None
         return unit.commit_log_offset if unit else None
@@ -163,7 +163,7 @@ class StoreReader:
     ) -> QueriedMessages:
         """Returns the newest messages with that key or unique id, stored between the times, oldest first.
 
-        Returns at most `max_bytes`, but at least one message (DefaultMessageStore.queryMessage).
+        Returns at most `max_bytes` bytes, but at least one message if there is any (DefaultMessageStore.queryMessage).
         """
         return finish(self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes))
 
@@ -192,7 +192,10 @@ class StoreReader:
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     def _read_with_key(self, commit_log_offset: int, topic: bytes, key: str) -> bytes | None:
-        """Returns the record, or None if it is unreadable or has another topic or key: the index contains only hashes."""
+        """Returns the record; None if it is unreadable or has another topic or key.
+
+        The check is needed as the index has only hashes.
+        """
         try:
             record, checked = self._log.read(commit_log_offset)
         except UnreadableRecord:

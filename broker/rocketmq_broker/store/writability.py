@@ -1,4 +1,4 @@
-"""Whether the store accepts messages, and the reason if it does not. The used disk space decides about it as follows.
+"""Tracks whether the store accepts messages, and the reason if it does not. It depends on the used disk space as follows.
 
     0 ------------------ 90 % ------------------- 98 % ---- 100 %
     everything is stored | no new messages are    | nothing is
@@ -17,9 +17,12 @@ from typing import Final
 from rocketmq_broker.store.errors import StoreUnwritable
 
 RESERVE_SHARE: Final = 0.8
-"""The share of the space above diskSpaceWarningLevelRatio for accepted messages. Tables and checkpoints use the rest."""
+"""The share of the disk space above diskSpaceWarningLevelRatio that is reserved for accepted messages.
+
+Tables and checkpoints use the rest.
+"""
 HYSTERESIS: Final = 0.01
-"""How far the used ratio must fall below a level before that level ends."""
+"""How far the used ratio must fall below a threshold before the store leaves the state above it."""
 
 
 class Admission(IntEnum):
@@ -41,7 +44,7 @@ def admission(used_ratio: float, warning_ratio: float, before: Admission) -> Adm
 
 
 class Writability:
-    """Whether messages are stored. Reasons for refusal are a full disk, flushes that fall behind, and a broken store."""
+    """Tracks whether messages are stored. They are refused if the disk is full, flushes fall behind, or the store is broken."""
 
     __slots__ = (
         "_admission",
@@ -57,7 +60,7 @@ class Writability:
 
     def __init__(self) -> None:
         self.refusal: str | None = None
-        """The reason why new messages are refused, or None."""
+        """The reason why new messages are refused; None if there is none."""
         self.is_everything_refused = False
         """Whether the ends of transactions are refused as well."""
         self.is_broken = False
@@ -80,12 +83,12 @@ class Writability:
         self._settle()
 
     def note_busy(self, reason: str | None) -> None:
-        """Refuses messages because flushes fall behind; None ends that."""
+        """Refuses messages because flushes fall behind. If `reason` is None, ends that refusal."""
         self._busy = reason
         self._settle()
 
     def note_flush(self, failure: str | None) -> None:
-        """Refuses messages because acknowledged data could not be flushed; None ends that."""
+        """Refuses messages because acknowledged data could not be flushed. If `failure` is None, ends that refusal."""
         self._failing = failure
         self._settle()
 

@@ -1,4 +1,4 @@
-"""The index of messages by key: KEYS and UNIQ_KEY of every message, in index files (RocketMQ's IndexService).
+"""The index that finds messages by their KEYS and UNIQ_KEY, stored in index files (RocketMQ's IndexService).
 
 The index need not survive a crash, because it can be rebuilt from the commit log. New messages wait in memory until there are
 enough of them for one write to the file.
@@ -26,21 +26,30 @@ if TYPE_CHECKING:
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""The number of entries or of messages without keys. The last message may exceed it, because all its keys are added."""
+"""The number of entries, or of messages without keys, that are added at once.
+
+The last message may exceed it, because all its keys are added.
+"""
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 _MAX_INT: Final = 0x7FFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _CHANGING_LENGTH: Final = 8
-"""The length of a key's end, which differs in each key: an id ends with a counter and half of a time."""
+"""The number of characters at the end of a key that differ in each key.
+
+A unique id ends with half of a timestamp and a counter.
+"""
 _MAX_REMEMBERED_LENGTH: Final = 512
 _MAX_REMEMBERED: Final = 512
-"""The limits of the hash code cache: the length of a text in bytes, and the number of texts. Clients choose both."""
+"""The limits of the hash code cache, which are the length of a string in bytes and the number of strings.
+
+They are needed because clients choose the strings.
+"""
 _FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_MAX_REMEMBERED_LENGTH)]
-"""Powers of 31: the factor for the hash code of the text before a key, by the key's length."""
+"""Maps the length of a key to the factor for the hash code of the string before the key, which is a power of 31."""
 _LAST_MS: Final = 253_402_214_400_000
-"""A time on the last day of the year 9999."""
+"""A time on the last day of the year 9999, in milliseconds since the epoch."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
 _KEYS: Final = message_properties.beginning(message_properties.KEYS)
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
@@ -69,7 +78,8 @@ class Index:
         self.end_offset = -1
         """The commit log offset of the last record examined."""
         self.durable_offset = -1
-        """The commit log offset of the last record examined whose entries are on disk, if it has any."""
+        """The commit log offset of the last examined record that needs no further write: its entries are on disk, or it has none.
+        """
         self._examining = -1
         self._examined: list[int] = []
 
@@ -108,7 +118,7 @@ class Index:
         return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].is_empty)
 
     def continue_after(self, commit_log_offset: int) -> None:
-        """Treats records after this offset as new. The index may have entries of later records that were lost since."""
+        """Treats records after this offset as new. The index may still have entries of later records that have been lost."""
         self.end_offset = commit_log_offset
 
     @property
@@ -141,7 +151,7 @@ class Index:
     def feed(self) -> None:
         """Adds some waiting records.
 
-        If the disk is full they keep waiting; their number is bounded, as the log cannot grow either.
+        If the disk is full, the records keep waiting. Their number is bounded, because the log cannot grow either.
         """
         if self._is_frozen:
             return
@@ -209,7 +219,7 @@ class Index:
             self.durable_offset = self._examined[0]
 
     def distrust(self) -> None:
-        """Leaves headers unchanged until the next start, because a sync failed and entries may be lost."""
+        """Stops writing headers until the next start, because a sync has failed and entries may be lost."""
         self._is_distrusted = True
 
     def forget_before(self, commit_log_offset: int) -> list[Path]:
@@ -233,7 +243,7 @@ class Index:
         return durable
 
     def _apply(self) -> None:
-        """Adds the oldest waiting records to the file: as many as a few milliseconds allow."""
+        """Adds the oldest waiting records to the index file. Adds as many as a few milliseconds allow."""
         hashes: list[int] = []
         records: list[DispatchRequest] = []
         examined = 0
@@ -270,7 +280,10 @@ class Index:
 
 
 def _add_hashes(hashes: list[int], request: DispatchRequest) -> None:
-    """Adds the absolute hash codes of the record's keys, in RocketMQ's order. Hot: called for every stored message."""
+    """Adds the absolute hash codes of the record's keys, in RocketMQ's order.
+
+    It is called for every stored message and must be fast.
+    """
     properties = request.properties
     partial_hashes = _remembered_hashes.get(properties)
     if partial_hashes is None:
@@ -295,7 +308,7 @@ def _keys(properties: bytes) -> list[bytes]:
 
 
 def _value(properties: bytes, name: bytes) -> bytes:
-    """Returns the encoded value of a property. Hot: called for every stored message, so it does not decode."""
+    """Returns the encoded value of a property. It is called for every stored message, so it does not decode."""
     start = 0
     if not properties.startswith(name):
         start = properties.find(_PAIR_END + name) + 1
@@ -328,7 +341,7 @@ def _topic_hash(topic: bytes) -> int:
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
-    """Returns the key's part of the hash code, and the factor for the hash code of the text before the key."""
+    """Returns the key's part of the hash code, and the factor for the hash code of the string before the key."""
     length = len(key)
     if length >= len(_FACTORS) or not key.isascii():
         text = key.decode(errors="replace")
@@ -339,7 +352,10 @@ def _partial_hash(key: bytes) -> tuple[int, int]:
 
 
 def _hash_of_beginning(beginning: bytes) -> int:
-    """Returns the cached hash code of a key's beginning: most keys of a client differ only in their last characters."""
+    """Returns the hash code of a key's beginning.
+
+    It is cached, because most keys of a client differ only in their last characters.
+    """
     code = _hashes_of_beginnings.get(beginning)
     if code is None:
         if len(_hashes_of_beginnings) >= _MAX_REMEMBERED:
@@ -349,7 +365,7 @@ def _hash_of_beginning(beginning: bytes) -> int:
 
 
 def _continue_hash(before: int, text: bytes) -> int:
-    """Continues a hash code with an ASCII text."""
+    """Continues a hash code with an ASCII string."""
     code: i64 = before
     for byte in text:
         code = (code * 31 + byte) & _MASK

@@ -62,7 +62,7 @@ class IndexHeader(NamedTuple):
 
 
 class IndexFile:
-    """One file, complete or growing."""
+    """An index file, either complete or still being written."""
 
     def __init__(self, path: Path, slots: int, entries: int, open_files: OpenFiles) -> None:
         """Opens an existing file."""
@@ -73,21 +73,21 @@ class IndexFile:
         self._open = open_files
         self._files = open_files.files
         self.header = IndexHeader.decode(self._read(0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0"))
-        """The state in memory."""
+        """The header for the entries in memory."""
         self.synced_header = self.header
-        """The state on disk."""
+        """The header for the entries on disk."""
         self.is_new = False
         """Whether the file's name may not be durable yet."""
         self._slot_table: memoryview[int] | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
         self._slots_written: IndexHeader | None = None
-        """The state whose slots were written but not synced."""
+        """The header for the entries whose slots have been written but not synced."""
         self._header_written: IndexHeader | None = None
 
     @classmethod
     def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
-        """Creates a file that begins where the previous, full one ends. The caller syncs it and its directories."""
+        """Creates a file that begins where the previous, full one ends. The caller must sync the file and its directories."""
         create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
         index_file.is_new = True
@@ -118,7 +118,7 @@ class IndexFile:
 
     @property
     def is_settled(self) -> bool:
-        """Returns whether everything is on disk."""
+        """Returns whether all entries, slots and the header are on disk."""
         return (
             not self._waiting_entries and not self._dirty_pages and self._slots_written is None and self._header_written is None
         )
@@ -126,8 +126,8 @@ class IndexFile:
     def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
         """Adds entries for the key hashes from `start`, in memory, until the file is full.
 
-        Returns their number (IndexFile.putKey). `records` has the record of each hash. Hot: one pass with minimal work for each
-        entry.
+        Returns the number of added entries (IndexFile.putKey). `records` has the record of each hash. It must be fast, and so
+        makes one pass with minimal work for each entry.
         """
         end = min(start + self.entries - self.header.entry_count, len(hashes))
         if start >= end:
@@ -163,7 +163,7 @@ class IndexFile:
     def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
         """Yields the commit log offsets of entries with that hash stored between the times, newest first (selectPhyOffset).
 
-        Yields None after each thousand entries that do not match: a slot may have a million entries.
+        Yields None after each thousand entries that do not match, because a slot may have a million entries.
         """
         number = self._slot(key_hash % self.slots)
         limit = self.header.entry_count
@@ -233,7 +233,7 @@ class IndexFile:
         return corrected
 
     def release_memory(self) -> None:
-        """Frees the slots in memory. The file must be settled."""
+        """Frees the memory of the slots. Everything must be on disk."""
         self._slot_table = None
 
     def delete(self) -> None:
@@ -263,7 +263,7 @@ class IndexFile:
     def _entries_before(self, number: int) -> tuple[int, bytes]:
         """Returns the number of the first entry read, and a block of entries that ends with the given one.
 
-        One read covers several entries, because those of a slot may be close together.
+        One read covers several entries, because the entries of a slot may be close together.
         """
         first_waiting = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
         if number >= first_waiting:
@@ -283,17 +283,17 @@ class IndexFile:
 
 
 def _empty_slots(slots: int) -> memoryview[int]:
-    """Returns empty slots. The kernel allocates and clears their memory page by page, when it is first written."""
+    """Returns empty slots. The kernel allocates and clears each page of their memory when the page is first written."""
     return memoryview(mmap.mmap(-1, slots * SLOT_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)).cast("i")
 
 
 def _slots_of(data: bytes) -> memoryview[int]:
-    """Decodes slots."""
+    """Decodes slots from the bytes in the file."""
     return memoryview(_swapped(data))
 
 
 def _bytes_of(slots: memoryview[int]) -> bytes:
-    """Encodes slots."""
+    """Encodes slots as the bytes in the file."""
     return _swapped(slots.tobytes()).tobytes()
 
 

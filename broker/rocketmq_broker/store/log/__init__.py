@@ -1,1 +1,1 @@
-"""The commit log: segments of records."""
+"""The commit log and its segments, which contain records."""

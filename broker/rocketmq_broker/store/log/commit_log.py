@@ -1,4 +1,4 @@
-"""The commit log: every record of every topic in one sequence (RocketMQ's CommitLog).
+"""The commit log, which contains every record of every topic in one sequence (RocketMQ's CommitLog).
 
 A record never crosses the end of a segment. If the record and 8 more bytes do not fit, a blank record closes the segment.
 Records wait in a batch until `write`.
@@ -31,7 +31,7 @@ BLANK_MIN_SIZE = 8
 
 _FIRST_READ = 4096
 _MAX_KEPT: Final = 512 << 10
-"""The maximum size of the block in bytes."""
+"""The maximum size of the cached block in bytes."""
 _TIMES_AHEAD: Final = 4
 """The read-ahead factor: a sequential read reads this many times the requested bytes."""
 
@@ -147,7 +147,10 @@ class CommitLog:
         self._clear_tail()
 
     def read(self, commit_log_offset: int) -> tuple[bytes, CheckedRecord]:
-        """Returns one record after verifying it. Raises RecordNotFound beyond the end of the log, RecordLost, OSError."""
+        """Returns one record after verifying it.
+
+        Raises RecordNotFound beyond the end of the log, and RecordLost or OSError if the record cannot be read.
+        """
         if commit_log_offset >= self.written_position:
             raise RecordNotFound(f"no record at {commit_log_offset} yet: the log ends at {self.written_position}")
         if commit_log_offset < self.min_offset:
@@ -164,7 +167,10 @@ class CommitLog:
         return data[: checked.size], checked
 
     def read_run(self, position: int, length: int) -> tuple[bytes, int]:
-        """Returns bytes that include the requested ones, and the position of the first byte. Verifies nothing. Raises OSError."""
+        """Returns bytes that include the requested ones, and the position of the first byte. Does not verify them.
+
+        Raises OSError.
+        """
         return self._ahead.read(position, length, self.written_position)
 
     def store_timestamp(self, commit_log_offset: int) -> int:

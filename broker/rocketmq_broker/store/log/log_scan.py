@@ -2,7 +2,7 @@
 
 If no intact record begins at a position, the scan searches for the next one: a magic code followed by a matching position and
 checksum. If there is one, the bytes in between are damaged. If there is none, the log ends there. A client can put complete
-records into a message body. So a record inside the extent of a damaged record counts only with further evidence.
+records into a message body. So a record inside the extent of a damaged record is accepted only with further evidence.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class LogScan:
     def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
         """`accepts` decides for each record after damage whether it belongs to the log or is a remnant of older data.
 
-        The last argument of `accepts` is whether the record lies inside the damaged one, and so may be part of a client's
+        The last argument of `accepts` is True if the record lies inside the damaged one, so that it may be part of a client's
         message.
         """
         self.end = start
@@ -52,7 +52,7 @@ class LogScan:
         self._accepts = accepts
 
     def found(self) -> Iterator[ScannedStretch]:
-        """Yields records and damage, in the log's order."""
+        """Yields intact records and damaged stretches, in the log's order."""
         position = self.end
         while self._segments.has(position):
             for item in self._records_from(position):
@@ -99,7 +99,7 @@ class LogScan:
         return _whole_record(self._segments.read(position, size), 0, position)
 
     def _next_record(self, position: int) -> int | None:
-        """Returns the position of the first intact and accepted record after a position, or None."""
+        """Returns the position of the first intact and accepted record after a position; None if there is none."""
         own_end = self._claimed_end(position)
         search = position + 1
         while (data_at := self._next_data(search)) is not None:
@@ -118,7 +118,7 @@ class LogScan:
         return None
 
     def _claimed_end(self, position: int) -> int:
-        """Returns the end of the damaged record by its size field, or the position itself if the record's head is implausible."""
+        """Returns the end of the damaged record according to its size field; the position itself if its head is implausible."""
         head = self._segments.read(position, HEAD.size)
         size = SIZE_AND_MAGIC.unpack_from(head)[0] if len(head) == HEAD.size else 0
         end = position + size
@@ -126,7 +126,7 @@ class LogScan:
         return end if is_possible and resembles_record(head, size, position) else position
 
     def _has_bytes(self, position: int) -> bool:
-        """Returns whether any non-zero byte follows."""
+        """Returns whether the log has a non-zero byte at or after the position."""
         while (data_at := self._next_data(position)) is not None:
             data = self._segments.read(data_at, _CHUNK)
             if data.strip(b"\0"):

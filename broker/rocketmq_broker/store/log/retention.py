@@ -1,4 +1,4 @@
-"""The choice of commit log segments to delete (RocketMQ's CleanCommitLogService)."""
+"""Chooses the commit log segments to delete (RocketMQ's CleanCommitLogService)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ _BATCH = 10
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The segments to delete now: those that end at or before `end`. `unexpired` is the number of unexpired ones among them."""
+    """The segments to delete now, which are those that end at or before `end`.
+
+    `unexpired` is how many of them have not expired.
+    """
 
     end: int
     unexpired: int = 0
     youngest_ms: int = 0
-    """The time at which the youngest of the unexpired ones was completed."""
+    """The time at which the youngest of the unexpired segments was completed, in milliseconds since the epoch."""
 
 
 def removable(

@@ -30,7 +30,7 @@ class Segments:
         self._paths: dict[int, Path] = {}
 
     def load(self, *, may_lack_files: bool = False) -> list[str]:
-        """Finds the files, and restores the full size of shorter ones. Returns a text for each repair.
+        """Finds the files, and restores the full size of shorter ones. Returns a description of each repair.
 
         Raises DamagedStore if a file is too long or, without `may_lack_files`, if one is missing between two others.
         """
@@ -104,7 +104,7 @@ class Segments:
             self.starts.append(start)
 
     def read(self, position: int, length: int) -> bytes:
-        """Returns bytes at a position, at most up to the end of its file; no bytes if there is no file."""
+        """Returns bytes at a position, at most up to the end of its file. Returns no bytes if there is no file."""
         if not self.has(position):
             return b""
         at = position % self.segment_size
@@ -112,7 +112,10 @@ class Segments:
         return self._files.read(file, min(length, self.segment_size - at), at)
 
     def next_data(self, position: int) -> int | None:
-        """Returns the position of the first byte at or after `position`, in the same file, that may be non-zero, or None."""
+        """Returns the position of the first byte at or after `position`, in the same file, that may be non-zero.
+
+        Returns None if there is none.
+        """
         if not self.has(position):
             return None
         at = position % self.segment_size
@@ -130,7 +133,10 @@ class Segments:
             self._files.sync(self._open.get(path))
 
     def truncate(self, position: int) -> None:
-        """Deletes the files after `position` and zeroes the rest of the file that contains it. Durable on return."""
+        """Deletes the files after `position` and zeroes the rest of the file that contains it.
+
+        The change is durable on return.
+        """
         for start in [start for start in reversed(self.starts) if start >= position]:
             self._delete(start)
         if self.has(position):

@@ -1,1 +1,1 @@
-"""Consume queues: the commit log offsets of each queue's messages."""
+"""Consume queues, which contain the commit log offsets of each queue's messages."""

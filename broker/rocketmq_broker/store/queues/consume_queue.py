@@ -1,4 +1,4 @@
-"""A consume queue: the commit log offsets of one queue's messages (RocketMQ's ConsumeQueue).
+"""A consume queue, which contains the commit log offsets of one queue's messages (RocketMQ's ConsumeQueue).
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        one unit for each queue offset, 300,000 units in a file
 
@@ -39,7 +39,7 @@ class Unit(NamedTuple):
 
     @property
     def holds_message(self) -> bool:
-        """Returns whether the unit may point to a message. It does not if it is blank, zeroed or obviously damaged."""
+        """Returns whether the unit may point to a message. Returns False if it is blank, zeroed or obviously damaged."""
         return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
 
 
@@ -131,10 +131,10 @@ class ConsumeQueue:
         )
 
     def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
-        """Returns the first offset whose unit meets the condition, by binary search; `max_offset` if none does.
+        """Returns the first offset with a unit that meets the condition; `max_offset` if there is none. Uses a binary search.
 
-        All units after one that meets the condition must meet it too. A unit without a message counts like the next one with a
-        message; without a next one, it counts as meeting the condition.
+        All units after one that meets the condition must meet it too. A unit without a message is treated like the next unit with
+        a message. If there is no such unit, it is treated as meeting the condition.
         """
         return self._first_where(self.min_offset, is_beyond)
 
@@ -190,7 +190,10 @@ class ConsumeQueue:
         return low
 
     def _next_message(self, first: int, end: int) -> tuple[int, Unit] | None:
-        """Returns the offset and the unit of the first message, so that a damaged page cannot mislead a search."""
+        """Returns the offset and the unit of the first message in the range; None if there is none.
+
+        It skips units without a message, so that a damaged page cannot mislead a search.
+        """
         unit = self.unit(first)
         if unit is not None and unit.holds_message:
             return first, unit

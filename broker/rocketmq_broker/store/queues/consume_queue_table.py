@@ -45,7 +45,7 @@ class ConsumeQueueTable:
         return self._table.get((topic, queue_id))
 
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
-        """Returns the queue, and creates it if needed. The topic's name must be valid."""
+        """Returns the queue, which is created if it does not exist. The topic's name must be valid."""
         return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
 
     def put(self, request: DispatchRequest) -> ConsumeQueue:

@@ -1,4 +1,4 @@
-"""Reading a queue with a filter on the properties of each record (MessageFilter.isMatchedByCommitLog)."""
+"""Reads a queue with a filter on the properties of each record (MessageFilter.isMatchedByCommitLog)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ READ_AT_ONCE: Final = 256 << 10
 MAX_READ: Final = 4 << 20
 """The maximum number of bytes that one pull reads in search of matches."""
 MAX_COST_NS: Final = 10_000_000
-"""The maximum time that one pull may spend in the filter, because it blocks other work."""
+"""The maximum time that one pull may spend in the filter, in nanoseconds. The filter blocks all other work of the broker."""
 
 
 class RecordFilter(Protocol):
-    """A filter on records."""
+    """A filter on the properties of records."""
 
     def matches(self, properties: bytes) -> bool:
         """Returns whether a record with these encoded properties matches."""
@@ -39,16 +39,16 @@ class FilteredRecords(NamedTuple):
     examined: int
     """The number of examined units, counted from the pull's offset."""
     is_damaged: bool = False
-    """Whether the unit after the examined ones does not point to its message."""
+    """Whether the read stopped at a unit that does not point to its message."""
     cost_ns: int = 0
 
 
 def find_wanted(
     log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, max_messages: int, max_bytes: int, wants: RecordFilter
 ) -> FilteredRecords:
-    """Returns the matching records of the units, of which the first has the queue offset `offset`.
+    """Returns the records that match the filter. `offset` is the queue offset of the first unit.
 
-    Bounds the work of one pull.
+    Stops early after MAX_READ bytes or MAX_COST_NS, so that one pull cannot block the broker.
     """
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
@@ -74,7 +74,10 @@ def find_wanted(
 
 
 def _parts(units: bytes) -> Iterator[tuple[int, int, list[int]]]:
-    """Splits the units into reads. Yields the place after the last unit, the total size, and the places of the units."""
+    """Splits the units into reads.
+
+    For each read, yields the place after its last unit, its total size, and the places of its units.
+    """
     part: list[int] = []
     size = 0
     for place in range(len(units) // UNIT_SIZE):

@@ -1,4 +1,4 @@
-"""Reading a queue from an offset (RocketMQ's DefaultMessageStore.getMessage)."""
+"""Reads a queue from an offset (RocketMQ's DefaultMessageStore.getMessage)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus,
 def _choose(units: bytes, max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None) -> tuple[list[int], int]:
     """Returns the places of the units to read, and the number of examined units.
 
-    Includes damaged units whatever their tags code, because clients check the tags of the messages they receive.
+    Includes damaged units regardless of their tags code, because clients check the tags of the messages they receive.
     """
     wanted: list[int] = []
     total = 0

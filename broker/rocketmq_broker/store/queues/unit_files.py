@@ -1,4 +1,4 @@
-"""The units of one consume queue, in files. The newest ones wait in memory until there are enough for a write."""
+"""Stores the units of one consume queue in files. The newest units wait in memory until there are enough for a write."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Unsynced(NamedTuple):
 
 
 class UnitFiles:
-    """Units of 20 bytes by queue offset, in files and in memory."""
+    """Units of 20 bytes in files and in memory, found by queue offset."""
 
     def __init__(self, segments: Segments) -> None:
         """Creates an empty queue. Call `end_at` to set its end."""
@@ -50,7 +50,7 @@ class UnitFiles:
         self._written_offset = queue_offset
 
     def append(self, units: bytes) -> None:
-        """Adds units at the end. They are written once there are enough of them."""
+        """Adds units at the end. They are written to the files once there are enough of them."""
         self._tail += units
         if len(self._tail) >= _TAIL_LIMIT and self.segments.has(self._written_offset * UNIT_SIZE):
             with suppress(OSError):

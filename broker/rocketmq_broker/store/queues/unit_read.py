@@ -1,4 +1,4 @@
-"""The records that consume queue units point to."""
+"""Reads the records that consume queue units point to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class UnitsRead(NamedTuple):
     stopped_at: int | None
     """The place of the unit at which the next pull begins; None if all were read."""
     is_damaged: bool
-    """Whether that unit does not point to its message."""
+    """Whether the unit at `stopped_at` does not point to its message."""
 
 
 def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, wanted: list[int], max_bytes: int) -> UnitsRead:

@@ -1,1 +1,1 @@
-"""The recovery of a store after a crash or damage."""
+"""Recovers a store after a crash or damage."""

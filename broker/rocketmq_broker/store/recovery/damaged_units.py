@@ -1,4 +1,4 @@
-"""The repair of damaged consume queue units found by a pull: their messages are found and the units rewritten.
+"""Repairs damaged consume queue units that a pull finds. Searches the commit log for their messages and rewrites the units.
 
 A message follows the one at the previous queue offset in the commit log. One search repairs all damaged units that it
 finds, so that the next pull reads them normally.
@@ -17,9 +17,9 @@ from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.queues.dispatch import is_queued, unit_tags_code
 
 _BYTES_SEARCHED: Final = 4 << 20
-"""The number of bytes of the commit log to search: most messages of a queue are close together."""
+"""The number of bytes of the commit log to search. Most messages of a queue are close together."""
 _UNITS_SEARCHED: Final = 256
-"""The number of units before the damaged one that may be damaged as well: those in one page."""
+"""The number of units to examine before the damaged one. Those in the same page may be damaged as well."""
 
 
 class Search:
@@ -51,7 +51,7 @@ class Search:
 
 
 class DamagedUnits:
-    """The repair of damaged units in all queues of a store."""
+    """Repairs damaged units in all queues of a store."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, delay_levels_ms: Sequence[int]) -> None:
         self._log = log
@@ -59,7 +59,9 @@ class DamagedUnits:
         self._delay_levels_ms = delay_levels_ms
 
     def repair(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
-        """Repairs the unit at that queue offset, to which no record belongs. Returns the offset at which the pull continues.
+        """Repairs the unit at that queue offset, which does not point to its record.
+
+        Returns the offset at which the pull continues.
 
         That is the same offset if the message was found and its unit repaired, or a later one if the message is lost, expired or
         too far away.

@@ -1,4 +1,4 @@
-"""The small files at the root of a store: the abort file, the checkpoint, and the progress of dispatching.
+"""The small files at the root of a store, which are the abort file, the checkpoint, and the progress of dispatching.
 
     checkpoint (RocketMQ's StoreCheckpoint), 4096 bytes:
     PHYSICMSGTIMESTAMP 8 | LOGICSMSGTIMESTAMP 8 | INDEXMSGTIMESTAMP 8 | zeros
@@ -7,9 +7,9 @@ The timestamps are the store timestamps of the last durable records in the commi
 `abort` exists while a broker runs, and after a crash.
 
 `progress.json` is not RocketMQ's. It has the commit log offset before which everything is dispatched and on disk, so that
-recovery need not read whole segments; the length of each queue, so that a lost queue is detected; and the time by which data
-expires, which a wrong system clock does not change. Checkpoint and progress are written after the sync of their data, so that
-an old state of them is safe.
+recovery need not read whole segments; the length of each queue, so that a lost queue is detected; and the time that decides
+when data expires, which a wrong system clock does not change. Checkpoint and progress are written after the sync of their data,
+so that an old state of them is safe.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class DurableMark:
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
     believed_ms: int | None = None
-    """The time by which data expires; None if unknown."""
+    """The time that decides when data expires, in milliseconds since the epoch; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The content of the checkpoint file: three timestamps in milliseconds since the epoch."""
+    """The content of the checkpoint file, which has three timestamps in milliseconds since the epoch."""
 
     commit_log: int = 0
     consume_queues: int = 0
@@ -63,12 +63,15 @@ class Progress(msgspec.Struct, frozen=True):
     index_end_offset: int
     """The ENDPHYOFFSET of the last index file at that time."""
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
-    """Max offsets by topic and queue id."""
+    """The max offset of each queue, keyed by topic and queue id."""
     believed_ms: int | None = None
-    """The time by which data expired at that moment. It may differ from messages' store timestamps after a jump of the clock."""
+    """The time that decided when data expired, at that moment.
+
+    After a jump of the system clock, it may differ from the store timestamps of messages.
+    """
 
     def max_offset(self, topic: bytes, queue_id: int) -> int | None:
-        """Returns the length of that queue, or None if it did not exist."""
+        """Returns the max offset of that queue; None if it did not exist."""
         return self.queues.get(topic.decode(), {}).get(queue_id)
 
 
@@ -85,12 +88,12 @@ class DurableState:
         return self.files.size(self._abort) is None
 
     def mark_running(self) -> None:
-        """Marks the store as crashed until `mark_stopped`. Durable on return."""
+        """Marks the store as crashed until `mark_stopped`. The change is durable on return."""
         if self.files.size(self._abort) is None:
             create_file(self.files, self._abort, 0)
 
     def mark_stopped(self) -> None:
-        """Marks the store as cleanly stopped, so that the next start needs no recovery. Durable on return."""
+        """Marks the store as cleanly stopped, so that the next start needs no recovery. The change is durable on return."""
         self.files.unlink(self._abort)
         self.files.sync_directory(self.root)
 

@@ -1,4 +1,4 @@
-"""The recovery of a consume queue after a crash or damage: finds its end, drops wrong units, marks lost messages."""
+"""Recovers a consume queue after a crash or damage. Finds its end, drops wrong units, and marks lost messages."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class RecoveredQueue(NamedTuple):
     """The result of a queue's recovery."""
 
     repaired: list[str]
-    """A text for the operator for each repair."""
+    """A description of each repair, for the operator."""
     was_cut: bool = False
     """Whether units were dropped and must be rebuilt from the commit log."""
 
 
 def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQueue:
-    """Loads a queue's files and finds its last unit. Raises DamagedStore, OSError.
+    """Loads a queue's files and finds its last unit. Raises DamagedStore or OSError.
 
     `synced_offset` is a max offset that was durable. The search begins there or, if it is None, in the last files.
     """
@@ -55,7 +55,7 @@ def cut_after(queue: ConsumeQueue, commit_log_end: int) -> int:
 
 
 def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Drops the units from an offset. Returns their number. Durable on return."""
+    """Drops the units from an offset. Returns their number. The change is durable on return."""
     dropped = queue.max_offset - queue_offset
     if dropped > 0:
         queue.write()
@@ -67,7 +67,7 @@ def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
 def _count_beyond(queue: ConsumeQueue, commit_log_end: int) -> int:
     """Counts the last units that point past `commit_log_end`.
 
-    Counts backwards, as a damaged unit could mislead a binary search.
+    Counts backwards, because a damaged unit could mislead a binary search.
     """
     count = 0
     for unit in _backwards(queue):
@@ -87,7 +87,7 @@ def _backwards(queue: ConsumeQueue) -> Iterator[Unit]:
 
 
 def _cut_at_gap(queue: ConsumeQueue) -> list[str]:
-    """Truncates the queue before the file after a gap: a missing file, or one that is not full. The rest is rebuilt."""
+    """Truncates the queue at a gap, which is a missing file or a file that is not full. The units after the gap are rebuilt."""
     segments = queue.files.segments
     for start, following in pairwise(segments.starts):
         end = start + segments.segment_size
@@ -99,7 +99,7 @@ def _cut_at_gap(queue: ConsumeQueue) -> list[str]:
 
 
 def _find_end(queue: ConsumeQueue, first: int) -> int:
-    """Returns the queue offset of the first place without a unit, at or after that file position."""
+    """Returns the queue offset of the first place without a unit, starting at the file position `first`."""
     position = first
     while queue.files.segments.has(position):
         content = queue.files.segments.read(position, _SEARCH_BLOCK)

@@ -1,4 +1,4 @@
-"""The recovery of a store when it is opened. It never guesses, and reports all its actions.
+"""Recovers a store when it is opened. The recovery never guesses, and reports all its actions.
 
 A torn tail of the commit log is cut off and zeroed. Damage in the middle loses only the records that it covers. Consume queues
 and index are completed from the log, or rebuilt if they are missing. RocketMQ's recoverNormally and recoverAbnormally stop at
@@ -35,7 +35,7 @@ def recover(
     durable: DurableState,
     config: StoreConfig,
 ) -> RecoveryReport:
-    """Loads all files and makes them consistent, so that records can be appended. Raises DamagedStore, OSError."""
+    """Loads all files and makes them consistent, so that records can be appended. Raises DamagedStore or OSError."""
     report = RecoveryReport(durable.was_stopped_cleanly)
     if not report.was_stopped_cleanly:
         report.actions.append("the last broker did not stop cleanly")
@@ -54,7 +54,7 @@ def recover(
 
 
 def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> bool:
-    """Loads the queues. Returns whether one has lost units, which must be rebuilt from the commit log."""
+    """Loads the queues. Returns whether a queue has lost units, which must be rebuilt from the commit log."""
     queues.load()
     has_cut = False
     for queue in queues:
@@ -221,9 +221,9 @@ class _Recovery:
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord, is_within_damage: bool) -> bool:
         """Returns whether a record found after damage belongs to the log.
 
-        A record inside a damaged one may be part of a client's message, so it counts only if a consume queue points to it. Other
-        records may be remnants of a tail that RocketMQ cut off without clearing it: they are older than records before them, or
-        their queue offset is taken.
+        A record inside a damaged one may be part of a client's message, so it is accepted only if a consume queue points to it.
+        Other records may be remnants of a tail that RocketMQ cut off without clearing it: they are older than records before
+        them, or their queue offset is taken.
         """
         if is_within_damage:
             return self._is_pointed_to(commit_log_offset, record)

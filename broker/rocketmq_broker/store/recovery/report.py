@@ -17,9 +17,9 @@ class RecoveryReport:
     units_added: int = 0
     """The number of rebuilt consume queue units."""
     damaged: list[tuple[int, int]] = field(default_factory=list)
-    """Offset and length of each damaged stretch of the log."""
+    """The offset and the length of each damaged stretch of the log."""
     last_store_timestamp: int = 0
     believed_ms: int | None = None
-    """The time by which data expired at the last checkpoint; None if unknown."""
+    """The time that decided when data expired, at the last checkpoint; None if unknown."""
     actions: list[str] = field(default_factory=list)
-    """A text for each action."""
+    """A description of each action."""

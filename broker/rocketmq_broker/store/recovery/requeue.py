@@ -1,4 +1,4 @@
-"""Rebuilding consume queues from recovered records, each at the queue offset in the record.
+"""Rebuilds consume queues from recovered records. Each record is added at the queue offset that it contains.
 
 No checksum covers a record's queue offset. So an offset that does not continue its queue is accepted only if the queue's next
 record continues it. Otherwise one flipped bit could lose all later messages of a queue.
@@ -19,7 +19,7 @@ _UNITS_READ_AHEAD = 512
 
 
 class LacksOlderMessages(Exception):
-    """A queue lacks messages from before the position where the scan began."""
+    """Raised if a queue lacks messages that are before the position where the scan began."""
 
 
 class Requeue:
@@ -68,7 +68,7 @@ class Requeue:
                 self._reject(request)
 
     def points_to_message(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Returns whether the unit at that offset points to its message; True also if the message cannot be read."""
+        """Returns whether the unit at that offset points to its message. Also returns True if the message cannot be read."""
         unit = queue.unit(queue_offset)
         if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
             return True

@@ -52,7 +52,10 @@ class StoreLock:
         return complaints
 
     def what_is_wrong(self) -> str | None:
-        """Returns why the locks no longer protect the store, or None. They do not if a locked file was removed or replaced."""
+        """Returns the reason why the locks no longer protect the store; None if they still do.
+
+        They do not if a locked file was removed or replaced.
+        """
         for path, file in self._held.items():
             if not self._files.is_still(file, path):
                 return f"{path} was removed or replaced while this broker holds its lock: another broker may be using the store"

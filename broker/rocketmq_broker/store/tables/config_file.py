@@ -19,7 +19,7 @@ class TableVersion:
     """The version of a table's state (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
-    """Milliseconds since the epoch of the last change."""
+    """The time of the last change, in milliseconds since the epoch."""
     counter: int = 0
     others: tuple[tuple[str, Any], ...] = ()
     """Members of newer versions of RocketMQ, such as `("stateVersion", 0)`. They are kept unchanged."""
@@ -34,20 +34,23 @@ class TableVersion:
 
     @classmethod
     def from_json(cls, value: Any) -> TableVersion:
-        """Parses the result of `as_json`. A missing member is 0."""
+        """Parses the result of `as_json`. Missing members default to 0."""
         given = value if isinstance(value, dict) else {}
         others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})
         return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)), others)
 
 
 class ConfigFile:
-    """One JSON file, with its previous content in a `.bak` file.
+    """A JSON file, with its previous content in a `.bak` file.
 
     Unknown members, such as those of a newer RocketMQ, are kept.
     """
 
     def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
-        """Does not read the file yet. `members` are those that the caller reads and writes; None if the file has no others."""
+        """Does not read the file yet.
+
+        `members` are the members that the caller reads and writes; None if the file has no others.
+        """
         self.others: dict[str, Any] = {}
         """The members that the caller does not use, unchanged."""
         self.complaint: str | None = None
@@ -87,7 +90,9 @@ class ConfigFile:
         return self._files.size(self._path) is None
 
     def write(self, value: dict[str, Any]) -> None:
-        """Replaces the file with the new content, and the backup with the old content. Durable on return. Raises OSError.
+        """Replaces the file with the new content, and the backup with the old content. The change is durable on return.
+
+        Raises OSError.
 
         Unchanged content is not written again, unless the file was removed or has another length. Do not modify `value` later.
         """

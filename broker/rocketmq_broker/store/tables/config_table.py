@@ -1,4 +1,4 @@
-"""A table of settings by name, stored in a config file with its data version (RocketMQ's ConfigManager)."""
+"""A table of named settings, stored in a config file with its data version (RocketMQ's ConfigManager)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DATA_VERSION: Final = "dataVersion"
 
 
 class ConfigTable(Generic[C]):
-    """Settings by name. `persist` writes changes to the file.
+    """A table of named settings. `persist` writes changes to the file.
 
     Unknown members, such as settings of a newer RocketMQ, are kept with their topic or group.
     """
@@ -50,11 +50,11 @@ class ConfigTable(Generic[C]):
 
     @property
     def complaint(self) -> str | None:
-        """Returns a warning about the loaded file, or None."""
+        """Returns a warning about the loaded file; None if there is none."""
         return self._file.complaint
 
     def persist(self) -> None:
-        """Writes the file. Durable on return. Raises OSError."""
+        """Writes the file durably. Raises OSError."""
         members = [self._encoded(name, config) for name, config in self._table.items()]
         texts = {name: fastjson.member(name, value, 0) for name, value in self._file.others.items()}
         texts[_DATA_VERSION] = fastjson.member(_DATA_VERSION, self.data_version.as_json(), 0)
@@ -64,7 +64,7 @@ class ConfigTable(Generic[C]):
     def _encoded(self, name: str, config: C) -> str:
         """Returns the settings as JSON.
 
-        Cached, because encoding 20,000 topics for each new one would block the broker for 0.2 s.
+        The result is cached, because encoding 20,000 topics for each new one would block the broker for 0.2 s.
         """
         known = self._texts.get(name)
         if known is None or known[0] is not config:
@@ -73,16 +73,16 @@ class ConfigTable(Generic[C]):
         return known[1]
 
     def get(self, name: str) -> C | None:
-        """Returns the settings with that name, or None."""
+        """Returns the settings with that name; None if there is none."""
         return self._table.get(name)
 
     def put(self, config: C, now_ms: int) -> None:
-        """Adds or replaces settings."""
+        """Adds the settings, or replaces those with the same name."""
         self._table[self._name_of(config)] = config
         self.data_version = self.data_version.next(now_ms)
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Removes settings. Returns whether they existed."""
+        """Removes the settings with that name. Returns whether they existed."""
         if self._table.pop(name, None) is None:
             return False
         self._texts.pop(name, None)

@@ -22,7 +22,7 @@ class ConsumerOffsets:
         """Creates an empty table. Call `load` to read the file."""
         self._table: dict[str, dict[int, int]] = {}
         self._topics: dict[str, dict[str, None]] = {}
-        """The topics with offsets, by group."""
+        """Maps each group to the topics in which it has offsets."""
         self.count = 0
         """The number of offsets of all groups."""
         self._counts: Counter[str] = Counter()
@@ -36,16 +36,16 @@ class ConsumerOffsets:
 
     @property
     def complaint(self) -> str | None:
-        """Returns a warning about the loaded file, or None."""
+        """Returns a warning about the loaded file; None if there is none."""
         return self._file.complaint
 
     @property
     def is_to_be_written(self) -> bool:
-        """Returns whether the file must be written: it lacks changes, or was removed. Raises OSError."""
+        """Returns whether the file must be written, because it lacks changes or was removed. Raises OSError."""
         return self._is_changed or self._file.is_missing
 
     def persist(self) -> None:
-        """Writes the file. Durable on return. Raises OSError."""
+        """Writes the file durably. Raises OSError."""
         finish(self.writer())()
 
     def writer(self) -> Generator[None, None, Callable[[], None]]:
@@ -85,7 +85,7 @@ class ConsumerOffsets:
                 self._add(group, 1)
 
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Returns the group's offset in the queue, or None."""
+        """Returns the group's offset in the queue; None if there is none."""
         return self._table.get(topic + _SEPARATOR + group, {}).get(queue_id)
 
     def of_topic(self, group: str, topic: str) -> dict[int, int]:
@@ -138,7 +138,7 @@ class ConsumerOffsets:
         return ((name, self._table[name]) for name in list(self._table) if name in self._table)
 
     def as_json(self) -> dict[str, dict[int, int]]:
-        """Returns the offsets by topic@group, as in the file (for GET_ALL_CONSUMER_OFFSET)."""
+        """Returns the offsets, keyed by topic@group, as in the file (for GET_ALL_CONSUMER_OFFSET)."""
         return {name: dict(queues) for name, queues in self._table.items()}
 
     def _remove(self, group: str, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""Config files in the JSON format of the library fastjson: indented with tabs, and with unquoted numbers as keys.
+"""Encodes and decodes config files in fastjson's JSON format, which has tabs for indentation and unquoted numbers as keys.
 
 {
     "offsetTable":{
@@ -51,5 +51,5 @@ def member(key: Any, value: Any, depth: int) -> str:
 
 
 def joined(members: list[str], depth: int) -> str:
-    """Returns the object with these encoded members, so that a caller need not encode unchanged members again."""
+    """Encodes an object from its encoded members, so that a caller need not encode unchanged members again."""
     return "{" + ",".join(members) + "\n" + "\t" * depth + "}" if members else "{}"

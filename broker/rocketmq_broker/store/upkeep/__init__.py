@@ -1,1 +1,1 @@
-"""The maintenance of an open store: checkpoints, expiry of data, the next segment."""
+"""Maintains an open store. Writes checkpoints, drops expired data, and creates the next segment."""

@@ -27,7 +27,7 @@ ROUNDS: Final = Index.STAGES
 
 
 class CheckpointRounds:
-    """Successive rounds. Each completes the previous one if that was interrupted."""
+    """Runs successive checkpoint rounds. Each round completes the previous one if that was interrupted."""
 
     def __init__(
         self,
@@ -55,7 +55,10 @@ class CheckpointRounds:
         self.last_store_timestamp = 0
         """The store timestamp of the last visible message."""
         self.believed_ms: Callable[[], int | None] = lambda: None
-        """Returns the time by which data expires. It is saved, so that a restart does not trust a clock that has jumped."""
+        """Returns the time that decides when data expires.
+
+        It is saved, so that a restart does not trust a clock that has jumped.
+        """
 
     def distrust(self) -> None:
         """Stops saving states, because a sync failed."""
@@ -76,8 +79,8 @@ class CheckpointRounds:
     def write_queues(self) -> Iterator[Unsynced]:
         """Writes waiting consume queue units to the files, one queue at each step. The store may be used between two steps.
 
-        Yields what to sync: first files, then the directories that have new names. Paths of earlier, unfinished rounds are
-        yielded again. Raises OSError, StoreUnwritable.
+        Yields the paths to sync, first files and then the directories that have new names. The paths of earlier, unfinished
+        rounds are yielded again. Raises OSError or StoreUnwritable.
         """
         for unsynced in self._queues.write():
             self._writability.refuse_if_given_up()
@@ -86,11 +89,11 @@ class CheckpointRounds:
             yield unsynced
 
     def unsynced_queues(self) -> Unsynced:
-        """Returns everything that `write_queues` yielded and that no round has finished yet."""
+        """Returns all paths from `write_queues` that no finished round has covered yet."""
         return Unsynced(list(self._unsynced), list(self._unsynced_directories))
 
     def write_index(self) -> Unsynced:
-        """Writes waiting index entries to the files. Returns what to sync. Raises OSError, StoreUnwritable."""
+        """Writes waiting index entries to the files. Returns the paths to sync. Raises OSError or StoreUnwritable."""
         self._writability.refuse_if_given_up()
         return self._index.write()
 
@@ -121,7 +124,7 @@ class CheckpointRounds:
         return save
 
     def run_all(self) -> None:
-        """Runs all rounds, one after the other. Blocks. Raises OSError, StoreUnwritable."""
+        """Runs all rounds, one after the other. Blocks. Raises OSError or StoreUnwritable."""
         self._index.begin_rounds()
         for _ in range(ROUNDS):
             mark = self.begin()

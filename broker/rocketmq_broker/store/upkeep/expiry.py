@@ -15,7 +15,7 @@ from rocketmq_broker.store.writability import Writability
 
 
 class Expiry:
-    """Drops expired data. The caller deletes the files."""
+    """Drops expired data from the store. The caller deletes the files."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Expiry:
         self._writability = writability
 
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
-        """Drops expired commit log segments, and accepts or refuses messages by the disk's used space. Call it every few seconds.
+        """Drops expired commit log segments, and updates whether messages are accepted, depending on the used disk space.
 
-        The segment that contains `needed_from` and later ones are kept. Call `trim` afterwards, then delete all returned files.
-        Raises OSError.
+        Call it every few seconds. The segment that contains `needed_from` and later ones are kept. Call `trim` afterwards, then
+        delete all returned files. Raises OSError.
         """
         self._writability.refuse_if_given_up()
         ratio = self.check_disk()
@@ -54,7 +54,7 @@ class Expiry:
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
 
     def check_disk(self) -> float:
-        """Accepts or refuses messages by the disk's used ratio, 0 to 1. Returns the ratio. Raises OSError."""
+        """Accepts or refuses messages depending on the used ratio of the disk. Returns the ratio, 0 to 1. Raises OSError."""
         ratio = self.disk_used_ratio()
         self._writability.note_disk(ratio, self._config.disk_full_ratio)
         return ratio

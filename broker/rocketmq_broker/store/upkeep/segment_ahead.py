@@ -1,4 +1,4 @@
-"""The creation of the commit log's next segment before it is needed (RocketMQ's AllocateMappedFileService)."""
+"""Creates the commit log's next segment before it is needed (RocketMQ's AllocateMappedFileService)."""
 
 from __future__ import annotations
 
