@@ -153,7 +153,7 @@ def _is_reserved(resource: str) -> bool:
 
 
 def _topic(topic: str | None, permission: Permission) -> Resources:
-    """Returns `permission` on the topic. A retry topic needs SUB: its group's consumers send messages back to it."""
+    """Returns `permission` on the topic. A retry topic needs SUB, because its group's consumers send messages back to it."""
     if not topic:
         return {}
     return {topic: Permission.SUB if topic.startswith(topics.RETRY_PREFIX) else permission}
@@ -200,12 +200,12 @@ def _end_transaction(header: headers.EndTransactionRequestHeader, topic_at: Topi
 
 
 def _send_back(header: headers.ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
-    """Returns SUB on the message's topic and on the group: the group receives the message again from its retry topic."""
+    """Returns SUB on the message's topic and on the group, because the group receives the message again from its retry topic."""
     return {**_stored_at(header.offset, topic_at), **_groups([header.group])}
 
 
 def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
-    """Returns SUB on the message's topic and on the group: the broker pushes the message to the named client."""
+    """Returns SUB on the message's topic and on the group, because the broker pushes the message to the named client."""
     needed = _groups([header.consumer_group])
     try:
         return {**_stored_at(parse_offset_message_id(header.msg_id or "").commit_log_offset, topic_at), **needed}

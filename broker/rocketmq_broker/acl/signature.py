@@ -14,7 +14,7 @@ ACCESS_KEY: Final = "AccessKey"
 SECURITY_TOKEN: Final = "SecurityToken"
 SIGNATURE: Final = "Signature"
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
-"""A field that Apache's client 4.9.7 signs but Apache's broker 4.9.7 does not expect to be signed: see `is_signed`."""
+"""A field that Apache's client 4.9.7 signs but Apache's broker 4.9.7 does not expect to be signed. See `is_signed`."""
 
 _DIGEST: Final = "sha1"
 _COPIED_UP_TO: Final = 16 * 1024
