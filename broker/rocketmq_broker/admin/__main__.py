@@ -254,7 +254,10 @@ def main() -> None:
 
 
 def _is_text(word: str) -> bool:
-    """Returns whether the word is valid text. Python represents undecodable bytes as surrogates, which cannot be encoded."""
+    """Returns whether the argument is valid Unicode text.
+
+    Python represents undecodable bytes as surrogates, which cannot be encoded.
+    """
     return not any("\ud800" <= character <= "\udfff" for character in word)
 
 

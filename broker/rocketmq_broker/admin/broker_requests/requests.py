@@ -188,7 +188,7 @@ class BrokerRequests:
         return entries[0]
 
     async def ask(self, code: int, header: CommandHeader | None, *accepted: ResponseCode, body: bytes = b"") -> RemotingCommand:
-        """Sends a request. Returns the answer, whose code is SUCCESS or one of `accepted`."""
+        """Sends a request. Returns the answer, which has the code SUCCESS or one of `accepted`."""
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:

@@ -1,4 +1,4 @@
-"""The console's address and password."""
+"""The settings of the console, which are its address and password."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class TransactionFacts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The half offset, which identifies the transaction for a decision.
+        """The half offset, which identifies the transaction when an operator decides it.
 
         Several half messages may share a transaction id.
         """
