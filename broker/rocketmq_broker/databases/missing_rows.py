@@ -15,7 +15,7 @@ RowKey = tuple[Any, ...]
 _DialectInsert = Callable[[Table], postgresql.Insert | sqlite.Insert]
 
 _KINDS: Final[Mapping[str, _DialectInsert]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-"""The INSERT construct of each dialect that supports ON CONFLICT."""
+"""Maps each dialect that supports ON CONFLICT to its INSERT construct."""
 
 
 def insert_missing(connection: Connection, table: Table, rows: Sequence[Row], key: Sequence[str]) -> set[RowKey]:
