@@ -81,7 +81,7 @@ class GrpcProxy:
         self._server.start(self._calls().methods())
 
     def stop_listening(self) -> None:
-        """Stops accepting connections. Open connections stay."""
+        """Stops accepting connections. Existing connections stay open."""
         self._server.stop_listening()
 
     async def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""The broker's part of a client's settings (RocketMQ's GrpcClientSettingsManager)."""
+"""Answers a client's settings with the part that the broker sets (RocketMQ's GrpcClientSettingsManager)."""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ class TopicRoutes:
         return b"".join(parts)
 
     def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
-        """Returns a consumer's assignment, which is a single one that represents all queues. Raises CallRefused."""
+        """Returns a consumer's assignment, which is a single queue that represents all queues.
+
+        Raises CallRefused for an invalid group, and for a topic that does not exist or has no readable queue.
+        """
         config = self.topic(request.topic.name)
         refuse_consumer_group(request.group.name)
         if not permissions.is_readable(config.perm) or config.read_queue_nums <= 0:

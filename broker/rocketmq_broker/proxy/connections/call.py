@@ -85,7 +85,7 @@ class Call:
         self.address = address
         self.began_s = now_s
         self.deadline_s = now_s + _timeout_s(metadata["grpc-timeout"]) if "grpc-timeout" in metadata else None
-        """The deadline by the event loop's clock; None without one."""
+        """The deadline in seconds on the event loop's clock; None if the call has no deadline."""
         self.has_client_ended = False
         self.is_answered = False
         """Whether the headers and a message have been sent."""
@@ -101,7 +101,7 @@ class Call:
         self._more: asyncio.Future[None] | None = None
 
     def remaining_s(self) -> float | None:
-        """Returns the time until the client's deadline, or None without a deadline."""
+        """Returns the seconds until the client's deadline; None if the call has no deadline."""
         return None if self.deadline_s is None else max(0.0, self.deadline_s - asyncio.get_running_loop().time())
 
     def feed(self, data: bytes, flow_bytes: int) -> None:

@@ -36,7 +36,7 @@ class Caller:
     language: str = ""
     credentials: SessionCredentials | None = None
     remaining_ms: int | None = None
-    """The time until the call's deadline, or None without a deadline."""
+    """The time until the call's deadline, in milliseconds; None if the call has no deadline."""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -72,7 +72,7 @@ class GrpcServer:
         self._tasks.every(_CHECK_EVERY_S, "checking gRPC connections", self._look)
 
     def stop_listening(self) -> None:
-        """Stops accepting connections. Open connections stay."""
+        """Stops accepting connections. Existing connections stay open."""
         if self._listener is not None:
             self._listener.stop()
 

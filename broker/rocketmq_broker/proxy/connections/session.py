@@ -132,7 +132,7 @@ class ClientSession:
     def open_telemetry(self, hold: Callable[[int], None] = lambda by_bytes: None) -> Outbox:
         """Begins a telemetry stream, ends the previous one, and returns the new outbox.
 
-        `hold` is called with changes of waiting bytes.
+        `hold` is called with changes of the number of waiting bytes.
         """
         self._end_outbox()
         self._outbox = Outbox(hold)

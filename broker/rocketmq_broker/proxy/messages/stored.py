@@ -11,7 +11,7 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 
 
 def of_stored(message: MessageExt, topic: str) -> api.Message:
-    """Converts a message with an uncompressed body. `topic` is the topic for clients."""
+    """Converts a stored message with an uncompressed body. `topic` is the topic name to show to the client."""
     named = message.properties
     system = api.SystemProperties(
         keys=message.keys,
