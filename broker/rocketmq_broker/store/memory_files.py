@@ -167,7 +167,7 @@ class MemoryFiles:
         self._change({path: None})
 
     def rename(self, source: Path, target: Path) -> None:
-        """Replaces the target with the source. The change is durable after `sync_directory`."""
+        """Renames the source to the target, and replaces an existing target. The change is durable after `sync_directory`."""
         file = self._found(source)
         if file is None:
             _raise(errno.ENOENT, source)
@@ -222,11 +222,11 @@ class MemoryFiles:
     # simulated disk behaviour, for tests
 
     def begin_sync(self, file: int) -> SyncedPages:
-        """Begins a sync that takes time. `end_sync` makes the data durable that has been written until now."""
+        """Begins a sync that takes time. `end_sync` makes only data durable that was written before this call."""
         return self._file(file).begin_sync()
 
     def end_sync(self, file: int, synced: SyncedPages) -> None:
-        """Makes the data durable that was written before the sync began."""
+        """Makes the data written before `begin_sync` durable."""
         self._file(file).end_sync(synced)
 
     def refuse_sync(self, file: int, chance: Chance) -> None:
@@ -271,7 +271,7 @@ class MemoryFiles:
             del self._changes[: _MAX_CHANGES // 2]
 
     def _settle(self, is_synced: Callable[[Path], bool]) -> None:
-        """Makes the changes of names durable that `is_synced` selects, together with the earlier changes that they depend on."""
+        """Makes the name changes selected by `is_synced` durable, together with the earlier changes that they depend on."""
         wanted: set[Path] = set()
         settled: list[dict[Path, _Entry]] = []
         others: list[dict[Path, _Entry]] = []

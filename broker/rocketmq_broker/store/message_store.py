@@ -76,7 +76,7 @@ class MessageStore(StoreReader):
     def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
         """Opens or creates the store under `config.root`. Recovers it after a crash, and reports that in `recovery`.
 
-        Raises StoreLocked if another broker has the store open, DamagedStore if recovery would have to guess, OSError.
+        Raises StoreLocked if another broker has the store open, DamagedStore if recovery would have to guess, or OSError.
         """
         store = cls(config, files or OsFileSystem())
         complaints = store.lock.acquire()  # first: another broker may still be writing the files that recovery reads and repairs

@@ -108,7 +108,7 @@ class StoreReader:
         return queue.units(queue_offset, count)
 
     def tags_codes(self, topic: bytes, queue_id: int, first_offset: int, end_offset: int) -> set[int] | None:
-        """Returns the tags codes of the queue's messages from `first_offset` to before `end_offset`.
+        """Returns the tags codes of the queue's messages from `first_offset` up to, but not including, `end_offset`.
 
         Returns None if the range is too long, or if one of its units is damaged.
         """

@@ -126,8 +126,8 @@ class IndexFile:
     def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
         """Adds entries for the key hashes from `start`, in memory, until the file is full.
 
-        Returns the number of added entries (IndexFile.putKey). `records` has the record of each hash. It must be fast, and so
-        makes one pass with minimal work for each entry.
+        Returns the number of added entries (IndexFile.putKey). `records` has the record of each hash. The method is optimized for
+        speed: it makes one pass with minimal work for each entry.
         """
         end = min(start + self.entries - self.header.entry_count, len(hashes))
         if start >= end:

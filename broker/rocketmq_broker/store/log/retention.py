@@ -19,7 +19,7 @@ _BATCH = 10
 class Removal:
     """The segments to delete now, which are those that end at or before `end`.
 
-    `unexpired` is how many of them have not expired.
+    `unexpired` is the number of those that have not expired yet.
     """
 
     end: int

@@ -97,7 +97,7 @@ class ConsumeQueue:
             self.max_commit_log_offset = unit.commit_log_offset + unit.size
 
     def write(self) -> None:
-        """Writes the units that wait in memory. Raises OSError; units that cannot be written stay in memory."""
+        """Writes the units that wait in memory. Raises OSError. Units that cannot be written stay in memory."""
         self.files.write()
 
     def take_unsynced(self) -> Unsynced:

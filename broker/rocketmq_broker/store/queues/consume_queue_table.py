@@ -41,7 +41,7 @@ class ConsumeQueueTable:
                     self._create(topic.encode(), int(queue_id))
 
     def find(self, topic: bytes, queue_id: int) -> ConsumeQueue | None:
-        """Returns the queue, or None if it does not exist."""
+        """Returns the queue; None if it does not exist."""
         return self._table.get((topic, queue_id))
 
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:

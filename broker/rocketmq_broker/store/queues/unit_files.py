@@ -58,7 +58,7 @@ class UnitFiles:
                 self.write()
 
     def write(self) -> None:
-        """Writes the units in memory to the files. Raises OSError; units that cannot be written stay in memory."""
+        """Writes the units in memory to the files. Raises OSError. Units that cannot be written stay in memory."""
         while self._tail:
             position = self._written_offset * UNIT_SIZE
             if not self.segments.has(position):

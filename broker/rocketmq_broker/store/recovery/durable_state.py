@@ -7,9 +7,9 @@ The timestamps are the store timestamps of the last durable records in the commi
 `abort` exists while a broker runs, and after a crash.
 
 `progress.json` is not RocketMQ's. It has the commit log offset before which everything is dispatched and on disk, so that
-recovery need not read whole segments; the length of each queue, so that a lost queue is detected; and the time that decides
-when data expires, which a wrong system clock does not change. Checkpoint and progress are written after the sync of their data,
-so that an old state of them is safe.
+recovery need not read whole segments; the length of each queue, so that a lost queue is detected; and the trusted current time
+for the expiry of data, which a wrong system clock does not change. Checkpoint and progress are written after the sync of their
+data, so that an old state of them is safe.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DurableMark:
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
     believed_ms: int | None = None
-    """The time that decides when data expires, in milliseconds since the epoch; None if unknown."""
+    """The trusted current time for the expiry of data, in milliseconds since the epoch; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Progress(msgspec.Struct, frozen=True):
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """The max offset of each queue, keyed by topic and queue id."""
     believed_ms: int | None = None
-    """The time that decided when data expired, at that moment.
+    """The trusted current time for the expiry of data when the progress was saved; None if unknown.
 
     After a jump of the system clock, it may differ from the store timestamps of messages.
     """

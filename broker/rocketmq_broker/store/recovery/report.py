@@ -20,6 +20,6 @@ class RecoveryReport:
     """The offset and the length of each damaged stretch of the log."""
     last_store_timestamp: int = 0
     believed_ms: int | None = None
-    """The time that decided when data expired, at the last checkpoint; None if unknown."""
+    """The trusted current time for the expiry of data at the last checkpoint; None if unknown."""
     actions: list[str] = field(default_factory=list)
     """A description of each action."""

@@ -1,7 +1,7 @@
 """Checkpoints, which make consume queues and index durable so that the next recovery has little to do.
 
 A round has these steps, in this order: `begin`, all of `write_queues`, a sync of its result, `write_index`, a sync of its
-result, `finish`. Only the syncs block on the disk.
+result, and `finish`. Only the syncs block on the disk.
 
 After a failed sync the kernel may drop the written data and report success for the next sync. So no state is saved after a
 failed sync: the next start continues from the last saved state, and completes queues and index from the commit log.
@@ -55,7 +55,7 @@ class CheckpointRounds:
         self.last_store_timestamp = 0
         """The store timestamp of the last visible message."""
         self.believed_ms: Callable[[], int | None] = lambda: None
-        """Returns the time that decides when data expires.
+        """Returns the trusted current time for the expiry of data.
 
         It is saved, so that a restart does not trust a clock that has jumped.
         """
