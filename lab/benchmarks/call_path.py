@@ -71,7 +71,7 @@ class CallPath:
 
     @property
     def files(self) -> set[str]:
-        """The files with a function that ran."""
+        """The files that contain a function on the call path."""
         return {function.file for function in self.ran}
 
     @property

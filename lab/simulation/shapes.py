@@ -22,11 +22,11 @@ class WorldShape:
     """The settings of a world. The defaults are the simplest values."""
 
     brokers: int = 1
-    """1, or 2: broker-a and broker-b."""
+    """The number of brokers: 1, or 2 (broker-a and broker-b)."""
     order_services: int = 1
-    """1 to 3, orders-1 to orders-3. They share one database."""
+    """The number of order services, 1 to 3: orders-1 to orders-3. They share one database."""
     credit_services: int = 1
-    """1 to 3, credits-1 to credits-3. They share one database."""
+    """The number of credit services, 1 to 3: credits-1 to credits-3. They share one database."""
     workers: int = 1
     """Number of Celery workers."""
     credits_by_celery: bool = False

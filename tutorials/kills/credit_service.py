@@ -1,4 +1,4 @@
-"""The chapter's credit service: a consumer whose ledger stores one credit per order."""
+"""The chapter's credit service, which is a consumer with a ledger that stores one credit per order."""
 
 import asyncio
 import sqlite3

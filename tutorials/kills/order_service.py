@@ -1,4 +1,4 @@
-"""The chapter's order service: a SQLite database, and a listener that answers from it."""
+"""The chapter's order service, which is a SQLite database and a listener that answers from it."""
 
 import sqlite3
 from collections.abc import Callable

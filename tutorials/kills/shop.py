@@ -1,4 +1,4 @@
-"""The shop of one cell: order service, broker and credit service, with their data on disk."""
+"""Runs the shop of one cell: order service, broker and credit service, with their data on disk."""
 
 import sqlite3
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from tutorials.kills.halt import Halt
 from tutorials.kills.order_service import TOPIC, OrderService
 
 _KINDS: Final = {topics.HALF_TOPIC: "half message", TOPIC: "message", topics.OP_HALF_TOPIC: "op message"}
-"""The kinds of records in the commit log, by topic."""
+"""Maps topics to the kinds of records in the commit log."""
 
 
 @dataclass(slots=True)

@@ -60,7 +60,7 @@ class Credits:
         await self.may_die(order["order_id"])
 
     async def may_die(self, point: str) -> None:
-        """Ends the process at this point if the fault plan says so."""
+        """Ends the process at this point if the fault plan requires it."""
         if self.is_dead or self.environment.plan.strikes(Fault.CONSUMER_DIES, point):
             self.is_dead = True
             await asyncio.Event().wait()

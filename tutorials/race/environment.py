@@ -13,7 +13,7 @@ class TaskQueueAway(Exception):
 
 
 class TaskQueue:
-    """Redis as Celery's broker: an in-memory list of tasks."""
+    """Models Redis as Celery's broker, with a list of tasks in memory."""
 
     def __init__(self) -> None:
         """Creates an empty queue."""
@@ -44,7 +44,7 @@ class TaskQueue:
 
 @dataclass(slots=True)
 class Environment:
-    """The surviving parts of one cell."""
+    """The parts of one cell that survive its processes."""
 
     broker: RacedBroker
     plan: FaultPlan

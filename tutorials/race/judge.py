@@ -1,4 +1,4 @@
-"""The judge: compares the two databases, independently of the way."""
+"""Compares the two databases, independently of the way."""
 
 import sqlite3
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The order database: a SQLite file, with the faults that strike at its commits."""
+"""Implements the order database in a SQLite file, with the faults that strike at its commits."""
 
 import asyncio
 import sqlite3

@@ -41,7 +41,7 @@ class _Command:
 
     @property
     def name(self) -> str:
-        """The path of the command."""
+        """The name of the command, which is its path in the URL."""
         return self.method.__name__.strip("_").replace("_", "-")
 
 

@@ -10,11 +10,11 @@ from typing import Final
 from rocketmq_broker.message.text.printable import printable
 
 _MAX_TEXT: Final = 2_000
-"""The maximum length of a text in characters. Names sent by a client may be as long as a request."""
+"""The maximum length of an event's text, in characters. Names sent by a client may be as long as a request."""
 
 
 class EventKind(Enum):
-    """The kind of an event."""
+    """The kinds of events in the journal."""
 
     HALF_MESSAGE = "half message"
     MESSAGE = "message"
@@ -29,7 +29,7 @@ class EventKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
-    """An event with its time."""
+    """An event in the journal."""
 
     at_s: float
     """The seconds of the test's time since the test began."""
@@ -44,7 +44,7 @@ class JournalEvent:
 
 
 class Journal:
-    """The latest events."""
+    """Keeps the latest events between the broker and its clients."""
 
     def __init__(self, now_s: Callable[[], float], max_events: int = 20_000) -> None:
         """`now_s` returns the test's time. Beyond `max_events` events the oldest are dropped."""

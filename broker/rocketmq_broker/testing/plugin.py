@@ -27,7 +27,7 @@ _running = pytest.StashKey["RocketMQ | SyncRocketMQ"]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers the marker."""
+    """Registers the marker `rocketmq`."""
     config.addinivalue_line("markers", "rocketmq(seed, store, start_ms): the arguments of the fixture rocketmq, see RocketMQ")
 
 

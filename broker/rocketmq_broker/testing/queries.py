@@ -22,7 +22,7 @@ class Query(Awaitable[T], Generic[T]):
     """A query about the broker. Awaiting it waits until the broker is idle, and returns the answer."""
 
     def __init__(self, call: str, answer: Callable[[], Awaitable[T]]) -> None:
-        """`call` is the text of the call. `answer` is called when the query is awaited."""
+        """`call` is the source code of the call, for error messages. `answer` is called when the query is awaited."""
         self._call = call
         self._answer = answer
 
@@ -35,7 +35,7 @@ class Query(Awaitable[T], Generic[T]):
         raise TypeError(f"missing await: write `await rocketmq.{self._call}`")
 
     def __repr__(self) -> str:
-        """Returns the text of the call."""
+        """Returns the source code of the call, with a note that it is not awaited."""
         return f"<{self._call}, not awaited>"
 
 

@@ -20,7 +20,7 @@ _LOOK_EVERY_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parameters of each case."""
+    """The parameters that all cases share."""
 
     rate: float
     in_flight: int

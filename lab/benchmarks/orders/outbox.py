@@ -1,4 +1,4 @@
-"""A transactional outbox: the message is stored as a row in the order's transaction, and a relay sends it later."""
+"""Implements a transactional outbox. The order's transaction stores the message as a row, and a relay sends it later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The measurement of one case."""
+"""Defines the cases and the results of their measurements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The displayed name."""
+        """The name of the case in tables."""
         return f"{self.delivery}, {self.broker}, {self.database}"
 
 

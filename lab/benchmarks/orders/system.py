@@ -1,4 +1,4 @@
-"""The system under test: broker, Redis, worker, credit service, and one of three order services."""
+"""Runs the system under test: broker, Redis, worker, credit service, and one of three order services."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NoPostgresql(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A running system."""
+    """A running system under test."""
 
     order_url: str
     credit_database_url: str

@@ -1,4 +1,4 @@
-"""The load drivers: our generator lab/benchmarks/load, built from Go on demand, and Apache's Java client."""
+"""Runs the load drivers: our generator lab/benchmarks/load, which is built from Go on demand, and Apache's clients."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def generate(
 ) -> dict[str, Any]:
     """Puts a load on all brokers at the same time, with a generator (lab/benchmarks/load) for each, and adds up their results.
 
-    `on_start` is called with each generator's process id. Options become the generator's: `in_flight=32` is `-in-flight 32`.
-    Raises ProcessFailed.
+    `on_start` is called with each generator's process id. Options are passed to the generator: `in_flight=32` becomes
+    `-in-flight 32`. Raises ProcessFailed.
     """
     generators = [
         processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *_arguments(options)])
@@ -109,7 +109,7 @@ def drive_grpc_client(
 ) -> dict[str, Any]:
     """Puts a load on a broker with Apache's gRPC client for Go, and returns its output. Raises CannotBuild, ProcessFailed.
 
-    Options become those of tests/foreign/clients/grpc/go/bench: `in_flight=32` is `-in-flight 32`.
+    Options are passed to tests/foreign/clients/grpc/go/bench: `in_flight=32` becomes `-in-flight 32`.
     """
     build(GRPC_PROGRAM, _GRPC_SOURCE)
     driver = processes.add(

@@ -1,4 +1,4 @@
-"""The plan of a measurement: its loads, their order and the approximate duration."""
+"""Defines the plan of a measurement, with its loads, their order and the approximate duration."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Kind(StrEnum):
     GRPC_SENDS = "grpc-sends"
     """Plain messages by Apache's gRPC client for Go; with Apache's broker through its proxy in local mode."""
     GRPC_TRANSACTIONS = "grpc-transactions"
-    """TRANSACTIONS by the same client."""
+    """TRANSACTIONS by Apache's gRPC client for Go."""
     GRPC_RECEIVES = "grpc-receives"
-    """The same client receives a backlog and acknowledges each message."""
+    """Apache's gRPC client for Go receives a backlog and acknowledges each message."""
 
 
 GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
@@ -93,7 +93,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """The displayed name."""
+        """The name of the load in tables."""
         flush = self.flush.removesuffix("_FLUSH")
         if self.kind is Kind.JAVA_TRANSACTIONS:
             return f"{flush} {self.header} {self.in_flight} Java threads"
@@ -103,12 +103,12 @@ class Load:
 
     @property
     def unit(self) -> str:
-        """The unit of its result."""
+        """The unit of the load's result."""
         return _UNITS[self.kind]
 
     @property
     def is_less_better(self) -> bool:
-        """True if its result is a time."""
+        """True if a smaller result is better, because the result is a time."""
         return self.kind in (Kind.LISTENER, Kind.CHECKS, Kind.RESTART)
 
     @property
@@ -155,13 +155,13 @@ class Plan:
     seconds: int
     body_size: int
     rate: int
-    """Transactions per second of LISTENER."""
+    """The rate of LISTENER, in transactions per second."""
     backlog: int
-    """Messages that PULLS pulls, and that RESTART finds in the store."""
+    """The number of messages that PULLS pulls, and that RESTART finds in the store."""
     pending: int
-    """Transactions that CHECKS and RESTART find undecided."""
+    """The number of transactions that CHECKS and RESTART find undecided."""
     consumed: int
-    """Messages of JAVA_CONSUMER."""
+    """The number of messages that JAVA_CONSUMER sends and receives."""
 
     def runs(self) -> list[Run]:
         """Returns the runs of all brokers in turn for each load. Every second round has the reverse order of brokers."""

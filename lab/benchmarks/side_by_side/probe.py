@@ -1,4 +1,4 @@
-"""The benchmark's own requests to a broker: a first message, a topic, the number of visible messages."""
+"""Sends the benchmark's own requests to a broker, for a first message, a topic, and the number of visible messages."""
 
 from __future__ import annotations
 

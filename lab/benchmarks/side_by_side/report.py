@@ -36,7 +36,7 @@ _UNKNOWN = ""
 
 @dataclass(slots=True)
 class Results:
-    """All samples by load and side."""
+    """Holds all samples, keyed by load and side."""
 
     environment: Mapping[str, str]
     samples: dict[tuple[Load, Side], list[Sample]] = field(default_factory=dict)

@@ -21,7 +21,7 @@ _NAMED_PROGRAMS = 3
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """CPU seconds used up to a time (seconds since the epoch)."""
+    """The CPU seconds used until the time `at_s`, in seconds since the epoch."""
 
     at_s: float
     broker_s: float
@@ -34,7 +34,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """CPU seconds between two times."""
+    """The CPU seconds used between two times."""
 
     broker_s: float
     others_s: float

@@ -1,4 +1,4 @@
-"""Customers: each carries out the plan's actions, and repeats a request while its outcome is unknown."""
+"""Customers that carry out the plan's actions, and repeat a request while its outcome is unknown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class AnsweredRequest:
 
 @dataclass(frozen=True, slots=True)
 class CustomerAction:
-    """A customer's action at a time."""
+    """An action that a customer carries out at a given time."""
 
     kind: ActionKind
     customer: str

@@ -1,4 +1,4 @@
-"""The auditor: applies the rules of the reconciliation to the books at the end of a world."""
+"""Applies the rules of the reconciliation to the books at the end of a world."""
 
 from __future__ import annotations
 

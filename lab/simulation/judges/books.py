@@ -60,7 +60,7 @@ class WorldBooks:
 
 
 def read_books(orders: Database, credits: Database, stock: Database | None, files: Mapping[str, Files]) -> WorldBooks:
-    """Reads the services' databases and the brokers' files by name. `stock` is None in a world without inventory."""
+    """Reads the services' databases, and the brokers' files by broker name. `stock` is None in a world without inventory."""
     of_orders = [rows_of(orders, table) for table in ("orders", "order_items", "transactions")]
     of_credits = [rows_of(credits, table) for table in ("credits", "balances")]
     return WorldBooks(

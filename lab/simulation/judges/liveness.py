@@ -28,7 +28,7 @@ class LivenessReport:
 
     violations: tuple[Violation, ...]
     verdicts: Mapping[str, OrderVerdict]
-    """The verdict on the entries of each order, by order id."""
+    """Maps order ids to the verdicts on the orders' entries."""
 
 
 def judge_end(

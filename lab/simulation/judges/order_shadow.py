@@ -53,15 +53,15 @@ class OpenRequest:
 
     effect: Effect
     before: States
-    """The states before it was sent."""
+    """The order's possible states before the request was sent."""
     seen: States
-    """All possible states of the order since it was sent."""
+    """All possible states of the order since the request was sent."""
     is_alone: bool = True
     """Whether no other request for this order has been open since."""
     has_rival: bool = False
     """Whether another request may have placed the order since it was sent."""
     is_silent: bool = False
-    """Whether it will never be answered."""
+    """Whether the request will never be answered."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Checks the shipments at the end of a world. Each order must be shipped, or be short by the inventory's rules."""
+"""Checks the shipments at the end of a world. Each order must be shipped, or be short of stock under the inventory's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hunt for planted bugs: plays worlds with each bug until one breaks a promise."""
+"""Hunts for planted bugs: plays worlds with each bug until one breaks a promise."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class PlantingFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PatchedName:
-    """A replaced name."""
+    """A name that was replaced, with its original value."""
 
     target: str
     owner: Any

@@ -17,7 +17,7 @@ def as_markdown(
     noticed_by: Mapping[str, str | None] = NOTICED_BY,
     found: Mapping[str, FoundBug] = FOUND,
 ) -> str:
-    """Returns the text about all bugs, and a heading and a table for each area. A dash marks a bug that was not tried."""
+    """Returns a Markdown summary of all bugs, and a heading and a table for each area. A dash marks a bug that was not tried."""
     all_bugs, areas = list(bugs), dict[str, list[str]]()
     for bug in all_bugs:
         seen = _noticed(noticed_by.get(bug.name)) if bug.name in noticed_by else "-"

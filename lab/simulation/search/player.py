@@ -1,4 +1,4 @@
-"""The main loop of a search process: plays the requested worlds one after another."""
+"""Runs the main loop of a search process, which plays the requested worlds one after another."""
 
 from __future__ import annotations
 

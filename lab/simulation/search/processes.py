@@ -82,7 +82,7 @@ class PlayingProcesses:
         self._all: list[_PlayingProcess] = []
 
     def __enter__(self) -> PlayingProcesses:
-        """Starts no process: each starts with its first world."""
+        """Returns the pool. Each process starts with its first world."""
         return self
 
     def __exit__(self, *error: object) -> None:

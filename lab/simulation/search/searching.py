@@ -1,4 +1,4 @@
-"""The search: plays the worlds of many seeds until one fails."""
+"""Searches for failures by playing the worlds of many seeds until one fails."""
 
 from __future__ import annotations
 

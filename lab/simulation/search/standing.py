@@ -45,10 +45,10 @@ class PlayedPart(msgspec.Struct, frozen=True):
 
 
 class Totals:
-    """The sums over parts."""
+    """The sums over all parts played."""
 
     def __init__(self, parts: Sequence[PlayedPart]) -> None:
-        """Sums up the parts."""
+        """Adds up the figures of the parts."""
         self.worlds = sum(part.count for part in parts)
         self.simulated_s = sum(part.simulated_s for part in parts)
         self.cpu_s = sum(part.cpu_s for part in parts)

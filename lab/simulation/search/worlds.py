@@ -75,7 +75,7 @@ class FoundBroken:
 
     @property
     def mark(self) -> tuple[str, str]:
-        """The promise and the text without ids and numbers, which identify a failure."""
+        """The promise and the description without ids and numbers. Equal marks identify the same failure."""
         text = self.text
         for key in sorted(filter(None, self.keys), key=len, reverse=True):
             text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "#", text)
@@ -93,7 +93,7 @@ class WorldEnd:
     cpu_s: float
     broken: tuple[FoundBroken, ...]
     happenings: tuple[RecordedEvent, ...] = ()
-    """Empty unless requested."""
+    """The readable events. Empty unless requested."""
 
     @property
     def seed(self) -> int:

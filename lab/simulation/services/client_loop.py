@@ -25,4 +25,4 @@ class SimulatedClientLoop:
         return self._process.run_and_wait(work, timeout_s)
 
     def stop(self) -> None:
-        """Does nothing."""
+        """Does nothing, because the world ends its loop."""

@@ -1,4 +1,4 @@
-"""The shop in a simulated world: its databases, Redis, and its services as programs that restart after a kill."""
+"""Runs the shop in a simulated world, with its databases, Redis, and services as programs that restart after a kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apache's broker in a cell: real processes in real time, behind a relay that can lose frames."""
+"""Runs Apache's broker in a cell, in real processes and real time, behind a relay that can lose frames."""
 
 import asyncio
 import os

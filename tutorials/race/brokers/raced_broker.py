@@ -1,4 +1,4 @@
-"""The interface of a cell's broker: run it, inject faults, advance time, and wait until it is idle."""
+"""Defines the interface of a cell's broker: run it, inject faults, advance time, and wait until it is idle."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""The results of the race: figures, files, tables and a picture."""
+"""Reports the results of the race as figures, files, tables and a picture."""

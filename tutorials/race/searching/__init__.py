@@ -1,1 +1,1 @@
-"""The race with random faults: each way in a simulated world whose seed determines the faults."""
+"""Runs the race with random faults. Each way runs in a simulated world with the faults of a seed."""

@@ -25,7 +25,7 @@ class CeleryDelayAfterCommit(Way):
     title = "Celery delay() after commit"
 
     async def start(self) -> None:
-        """Does nothing."""
+        """Does nothing, because this way needs no client of the broker."""
 
     async def place(self, order: Order) -> None:
         """Stores the order, then pushes a task."""

@@ -200,7 +200,7 @@ class LikeApache:
         return True
 
     def _note_decision(self, header: EndTransactionRequestHeader, key: str) -> None:
-        """Records a decision about the first copy. Schedules checks of the second copy, which may be written already or later."""
+        """Records a decision about the first copy. Schedules checks of a second copy, which may exist or be written later."""
         next_check_s = self._inspection.next_check_in_s(header.commit_log_offset)
         if next_check_s is None:
             return

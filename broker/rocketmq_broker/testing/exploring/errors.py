@@ -1,4 +1,4 @@
-"""The errors of an exploration."""
+"""Defines the errors that an exploration raises."""
 
 
 class UnusableTest(TypeError):

@@ -1,4 +1,4 @@
-"""Reports a failed world: shrinks its plan within a time limit, and writes a text and an HTML page."""
+"""Reports a failed world: shrinks its plan within a time limit, and writes a text report and an HTML page."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def shrunk(failed: PlayedTest, play: PlayTest, *, tries: int, seconds: float) ->
 
 
 def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, name: str) -> str:
-    """Returns the text of the failure, and writes its page."""
+    """Returns the report of a failure as text, and writes its HTML page."""
     repeated = play(found.plan, True)
     shown = repeated if repeated.error is not None else failed
     before = found.plan.with_events(_without_last_fault(found.plan))
@@ -150,7 +150,7 @@ def _first_lines(error: BaseException) -> str:
 
 
 def _keys_in(text: str, world: ExploredWorld) -> tuple[str, ...]:
-    """Returns the message keys that occur in the error's text."""
+    """Returns the message keys that occur in the error message `text`."""
     known = dict.fromkeys(key for it in world.history.happenings for key in it.keys)
     return tuple(key for key in known if key in text)
 

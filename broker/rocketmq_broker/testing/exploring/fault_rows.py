@@ -44,7 +44,7 @@ class Hits(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExploredFault:
-    """A kind of fault: a row of the fault table."""
+    """A kind of fault, with its targets, duration, parameters and relative frequency."""
 
     hits: Hits
     lasts_s: tuple[float, float] | None = None

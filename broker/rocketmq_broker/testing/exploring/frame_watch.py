@@ -34,7 +34,7 @@ class DecisionWatch:
     def __init__(
         self, names: Mapping[str, str], on_decision: Callable[[str], object], on_broken: Callable[[RuleBroken], object]
     ) -> None:
-        """`names` has the names of the processes by their addresses.
+        """`names` maps the addresses of processes to their names.
 
         `on_decision` is called with the name of a program before its decision is sent. It may kill the program, and raise Killed.
         `on_broken` is called with the error for a transaction with two outcomes.
@@ -72,7 +72,7 @@ class FrameJournal:
     """Records messages, decisions, check-backs and deliveries in a history, for the failure report."""
 
     def __init__(self, history: History, names: Mapping[str, str]) -> None:
-        """`names` has the names of the processes by their addresses."""
+        """`names` maps the addresses of processes to their names."""
         self._history = history
         self._names = names
         self._keys: dict[str, tuple[str, ...]] = {}
@@ -118,7 +118,7 @@ class FrameJournal:
         self._note(sender, receiver, kind, f"{what} to {header.topic}", self._known(encoded))
 
     def _known(self, encoded: bytes) -> tuple[str, ...]:
-        """Returns the keys of a message, and stores them by its unique key."""
+        """Returns the keys of a message, and stores them under its unique key."""
         unique_key = properties.find(encoded, properties.UNIQUE_KEY) or ""
         keys = self._keys[unique_key] = (unique_key, *(properties.find(encoded, properties.KEYS) or "").split())
         return keys

@@ -1,4 +1,4 @@
-"""The history of a simulated world: readable events, and a digest of everything that happens."""
+"""Records the history of a simulated world: readable events, and a digest of everything that happens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvent:
-    """A readable event."""
+    """A human-readable event in the history of a world."""
 
     at_ns: int
     """The nanoseconds since the world began."""

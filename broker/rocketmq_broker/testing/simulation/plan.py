@@ -29,7 +29,7 @@ Setting: TypeAlias = bool | int | float | str | None
 
 
 class UnreadablePlan(ValueError):
-    """The text is not a plan, or an event has missing or invalid parameters. The message has the details."""
+    """The input is not a plan, or an event has missing or invalid parameters. The message has the details."""
 
 
 class PlannedEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

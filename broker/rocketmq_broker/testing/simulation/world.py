@@ -1,4 +1,4 @@
-"""A simulated world: its machines and the programs on them."""
+"""Simulates a world of machines and the programs that run on them."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Program:
         self.process: SimulatedProcess | None = None
         """The program's process; None while it is down."""
         self.is_ready = asyncio.Event()
-        """Set while the program is ready."""
+        """An asyncio event that is set while the program is ready."""
         self.on_ready: list[Callable[[], object]] = []
-        """Callbacks for each time that the program becomes ready."""
+        """Callbacks that are called each time the program becomes ready."""
 
     def begin(self) -> None:
         """Starts the program."""

@@ -232,7 +232,7 @@ class SimulatedTransport(MemoryTransport):
             self._deliver()
 
     def failed(self, error: OSError) -> None:
-        """Loses the connection."""
+        """Closes this end, and passes the error to its protocol."""
         self._is_closing = True
         self._lose(error)
 

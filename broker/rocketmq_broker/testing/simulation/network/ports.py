@@ -23,7 +23,7 @@ class NetworkEndpoint(Protocol):
 
 
 class NetworkHistory(Protocol):
-    """The history of a world."""
+    """The part of a world's history that the network uses."""
 
     def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = ()) -> None:
         """Records a readable event."""

@@ -1,4 +1,4 @@
-"""A port of a simulated process."""
+"""Models the ports of simulated processes."""
 
 from __future__ import annotations
 

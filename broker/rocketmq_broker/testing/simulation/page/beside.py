@@ -15,7 +15,7 @@ from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, 
 _AROUND: Final = 2
 """The number of common events shown before and after events of only one world."""
 _MAX_LENGTH: Final = 120
-"""The maximum length of a text in a column, in characters."""
+"""The maximum length of an event's text in a column, in characters."""
 
 
 def columns_of(here: WorldReport, beside: WorldReport, pairs: Sequence[Pair]) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 _NOTE_WIDTH: Final = 5
-"""The maximum width of a text at a lane, in columns."""
+"""The maximum width of an event's text beside a lane, in columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,14 @@ class Grid:
         return Columns(arrow.begin - 1, arrow.end + 1)
 
     def note(self, process: str) -> Columns:
-        """Returns the columns of a text at a lane: to the right of the lane's line, or to the left in the last lanes."""
+        """Returns the columns of an event's text beside a lane: right of the lane's line, or left of it in the last lanes."""
         line = self.line(process)
         if self.is_noted_left(process):
             return Columns(max(2, line - _NOTE_WIDTH), line)
         return Columns(line, min(line + _NOTE_WIDTH, self.end))
 
     def is_noted_left(self, process: str) -> bool:
-        """Returns whether a lane has more space to the left than a text would have to the right."""
+        """Returns whether the text is placed to the left of the lane, because there is more space than to the right."""
         line = self.line(process)
         return self.end - line < min(_NOTE_WIDTH, line - 2)
 

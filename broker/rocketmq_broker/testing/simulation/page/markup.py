@@ -1,4 +1,4 @@
-"""Formats texts of a world for an HTML page."""
+"""Formats strings, times and numbers for the HTML page of a world."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from rocketmq_broker.message.text.printable import printable
 
 _NS_PER_MS: Final = 1_000_000
 _MAX_LENGTH: Final = 240
-"""The maximum length of a text in a row, in characters."""
+"""The maximum length of an event's text in a row, in characters."""
 
 
 def escaped(text: str, max_length: int | None = _MAX_LENGTH) -> str:
-    """Escapes a text for HTML elements and attributes, and makes unprintable characters visible."""
+    """Escapes a string for HTML elements and attributes, and makes unprintable characters visible."""
     return escape(printable(text, max_length))
 
 

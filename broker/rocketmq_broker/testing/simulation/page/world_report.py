@@ -37,7 +37,7 @@ class ReportedEvent:
     process: str
     """The lane; empty for an event of the whole world."""
     kind: str
-    """Usually a ReportedKind."""
+    """The kind of the event, usually a ReportedKind."""
     text: str
     keys: tuple[str, ...] = ()
     """The orders, transactions and messages that the event concerns."""
