@@ -4,8 +4,9 @@ Twenty messages warm up routes, connections and caches. Python's profile hook re
 process. Functions that ran for each of the five belong to the call path; functions that ran for some (heartbeats, commits of
 offsets) do not. The consumer's pull waits at the broker when a message arrives, as in an idle system.
 
-A file hands on if one of its functions that ran calls a function in another file of the project. It chooses if such a function
-also has a branch (if, match, a conditional expression, an except clause). A reader has to understand the files that choose.
+A file "hands on" if one of its functions on the call path calls a function in another file of the project. It "chooses" if such
+a function also has a branch (if, match, a conditional expression, an except clause). Readers must understand the files that
+choose.
 """
 
 from __future__ import annotations

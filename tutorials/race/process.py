@@ -20,7 +20,7 @@ class Process:
         self.database = OrderDatabase(environment.order_file, environment.plan, self.die, self.must_live)
         self.is_dead = False
         self.kills_everything = False
-        """True if broker and consumer died with it."""
+        """True if broker and consumer died together with the process."""
         self._producers: list[Producer] = []
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,4 @@
-"""The disk of a broker under test. It can be full, and it ignores writes after the broker is killed."""
+"""Simulates the disk of a broker under test. It can be full, and it ignores writes after the broker is killed."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class InlineFlush:
         self._due: asyncio.Handle | None = None
 
     def start(self) -> None:
-        """Does nothing: no preparation is needed."""
+        """Does nothing, because no preparation is needed."""
 
     def request(self, paths: Sequence[Path]) -> None:
         """Schedules the flush of these files."""

@@ -1,4 +1,4 @@
-"""The journal of events between the broker and its clients, each with the test's time."""
+"""Keeps a journal of events between the broker and its clients, each with the test's time."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Tapped(asyncio.Transport):
         return getattr(object.__getattribute__(self, "_transport"), name)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Sends the data that the function returns."""
+        """Passes the data to the function, and sends the data that it returns."""
         if left := self._outgoing(self._transport, self.peer, bytes(data)):
             self._transport.write(left)
 

@@ -64,7 +64,7 @@ class Inspection:
     """Reads the broker's state with admin requests, which it answers immediately."""
 
     def __init__(self, broker: RequestHandler, broker_name: str) -> None:
-        """`broker` handles the requests."""
+        """`broker` handles the requests. `broker_name` is the broker's name."""
         self._broker = broker
         self._broker_name = broker_name
 

@@ -43,7 +43,7 @@ class Sample:
     credit_ms: Sequence[float]
     """p50 and p99 from the request to the credit row, at the fixed rate."""
     cpu_ms: Mapping[str, float]
-    """CPU time per order by process, with a constant number of requests in flight."""
+    """The CPU time per order of each process, with a constant number of requests in flight."""
     refused: int
     missing: int
     """Number of orders that had no credit after the time limit."""

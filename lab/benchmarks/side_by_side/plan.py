@@ -11,7 +11,7 @@ from lab.benchmarks.side_by_side.brokers import Side
 SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
 BINARY_HEADERS = "ROCKETMQ"
 JAVA_WARM_UP_S = 10
-"""The warm-up included in the Java driver's run."""
+"""The seconds of warm-up that are included in the Java driver's run."""
 _START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10}
 _GENERATOR_S = 2
 _JAVA_S = 4

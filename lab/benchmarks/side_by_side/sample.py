@@ -50,7 +50,7 @@ class Sample:
     doubled: int = 0
     errors: int = 0
     error: str = ""
-    """The first error."""
+    """The first error; empty if there was none."""
     messages: int = 0
     """All messages that the broker accepted."""
 

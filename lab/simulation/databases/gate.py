@@ -168,7 +168,7 @@ class DatabaseGate:
 
     @contextmanager
     def _dying(self) -> Iterator[None]:
-        """Kills the process before or after the step if a fault demands it."""
+        """Kills the process before or after the step if a fault requires it."""
         due = self._faults.deaths_of(self._process.name) if self._process.is_alive else []
         if any(death.is_before for death in due):
             self._die(due)

@@ -57,9 +57,9 @@ class OpenRequest:
     seen: States
     """All possible states of the order since the request was sent."""
     is_alone: bool = True
-    """Whether no other request for this order has been open since."""
+    """Whether no other request for this order has been open since the request was sent."""
     has_rival: bool = False
-    """Whether another request may have placed the order since it was sent."""
+    """Whether another request may have placed the order since the request was sent."""
     is_silent: bool = False
     """Whether the request will never be answered."""
 

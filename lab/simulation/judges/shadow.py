@@ -202,7 +202,7 @@ class Shadow:
         return request.kind is RequestKind.PLACE and request.total_cents > self._limit_cents
 
     def _place(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Applies the answer to a placing. Returns why it is impossible, or None."""
+        """Applies the answer to a placing. Returns the reason if it is impossible, else None."""
         shadow, request = sent.shadow, sent.request
         may_be_absent = ShadowState.ABSENT in sent.open.seen
         if answer.kind is AnswerKind.DONE:
@@ -253,7 +253,7 @@ class Shadow:
         return None
 
     def _change(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Applies the answer to a payment, a cancellation or a reading. Returns why it is impossible, or None."""
+        """Applies the answer to a payment, a cancellation or a reading. Returns the reason if it is impossible, else None."""
         shadow, kind = sent.shadow, sent.request.kind
         if answer.kind in (AnswerKind.UNKNOWN, AnswerKind.UNAVAILABLE):
             # The database may have stored it and lost the answer: only a later answer shows it.

@@ -1,4 +1,4 @@
-"""The actions of `make simulate`. Each returns the exit code of the command."""
+"""Implements the actions of `make simulate`. Each returns the exit code of the command."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class FailingOrder:
     """The number of the order, counted in the sequence in which orders reach workers."""
     ends_s: float
     is_written: bool
-    """Whether the task fails after it has written its entries, not before."""
+    """Whether the task fails after writing its entries. Otherwise it fails before."""
     _order_id: str | None = None
     _seen: dict[str, None] = field(default_factory=dict)
 

@@ -78,7 +78,7 @@ class ApacheBroker(RacedBroker):
         return self
 
     async def _registered(self) -> None:
-        """Waits until the broker has registered: RocketMQ 5 reports its start before that."""
+        """Waits until the broker has registered with the name server, because RocketMQ 5 reports its start before that."""
         remoting = RemotingClient()
         name_servers = NameServers((self.namesrv_addr,), remoting)
         try:

@@ -77,10 +77,10 @@ class WorldsBroker(RacedBroker):
         await self.program.is_ready.wait()
 
     def lose_answer_about(self, order_id: str) -> None:
-        """Does nothing: the plan has the faults."""
+        """Does nothing, because the world's plan injects the faults."""
 
     def lose_next_decision(self) -> None:
-        """Does nothing: the plan has the faults."""
+        """Does nothing, because the world's plan injects the faults."""
 
     async def come_to_rest(self) -> None:
         """Waits until no more recovery can happen."""

@@ -1,4 +1,4 @@
-"""The differences between the releases of Apache's broker."""
+"""Describes how the releases of Apache's broker differ."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class UnknownProducer:
         """Ignores the requests."""
 
     def close(self) -> None:
-        """Does nothing: the connection stays open."""
+        """Does nothing, because the connection stays open."""
 
 
 def send_as(

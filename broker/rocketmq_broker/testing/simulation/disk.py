@@ -1,4 +1,4 @@
-"""The disk of a simulated machine. It survives the machine's processes, and fails like a real disk.
+"""Simulates the disk of a machine. It survives the machine's processes, and fails like a real disk.
 
 Written data is visible immediately to other processes and after a restart. Only a sync makes it durable: a power failure may
 lose any unsynced sectors and names. A sync covers only data written before it began.
@@ -356,7 +356,7 @@ class DelayedFlush:
         self._due: asyncio.Handle | None = None
 
     def start(self) -> None:
-        """Does nothing: no preparation is needed."""
+        """Does nothing, because no preparation is needed."""
 
     def request(self, paths: Sequence[Path]) -> None:
         """Begins the flush of these files."""

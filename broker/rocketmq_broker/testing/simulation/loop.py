@@ -32,7 +32,7 @@ class Owner(Protocol):
 
 
 OWNER: Final[contextvars.ContextVar[Owner | None]] = contextvars.ContextVar("simulated process", default=None)
-"""The process of the running callback; None for the world itself."""
+"""The process of the running callback; None for a callback of the world itself."""
 
 
 class NothingLeft(Exception):
@@ -153,11 +153,11 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return done
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
-        """Returns the address itself: simulated machines have no host names."""
+        """Returns the given address unchanged, because simulated machines have no host names."""
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
 
     def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """Schedules the callback like `call_soon`: there is only one thread."""
+        """Schedules the callback like `call_soon`, because there is only one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
@@ -243,7 +243,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Does nothing, so that remaining code of a world may run after its end without effect."""
 
     def _process_events(self, event_list: Any) -> None:
-        """Does nothing: there are no sockets."""
+        """Does nothing, because there are no sockets."""
 
     def _write_to_self(self) -> None:
-        """Does nothing: there is no other thread."""
+        """Does nothing, because there is no other thread."""

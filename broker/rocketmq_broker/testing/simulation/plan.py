@@ -59,28 +59,28 @@ class PlannedEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.at_s + self.for_s
 
     def number(self, name: str) -> float:
-        """Returns a number parameter. Raises UnreadablePlan."""
+        """Returns the parameter `name`. Raises UnreadablePlan if it is not a number."""
         value = self.parameters.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong(name, "a number")
         return float(value)
 
     def whole(self, name: str) -> int:
-        """Returns an integer parameter. Raises UnreadablePlan."""
+        """Returns the parameter `name`. Raises UnreadablePlan if it is not an integer."""
         value = self.parameters.get(name)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self._wrong(name, "an integer")
         return value
 
     def text(self, name: str) -> str:
-        """Returns a string parameter. Raises UnreadablePlan."""
+        """Returns the parameter `name`. Raises UnreadablePlan if it is not a string."""
         value = self.parameters.get(name)
         if not isinstance(value, str):
             raise self._wrong(name, "a string")
         return value
 
     def claim(self, name: str) -> bool:
-        """Returns a boolean parameter, False by default. Raises UnreadablePlan."""
+        """Returns the parameter `name`, or False if it is missing. Raises UnreadablePlan if it is not a boolean."""
         value = self.parameters.get(name, False)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false")

@@ -26,7 +26,7 @@ _KNOWN_CODES: Final = frozenset(RequestCode)
 
 @dataclass(slots=True)
 class FrameWatch:
-    """A watch for the n-th next frame that a process sends to any receiver."""
+    """Waits for one of the next frames that a process sends to any receiver."""
 
     left: int
     """The number of frames up to the awaited one; 1 for the next frame."""
