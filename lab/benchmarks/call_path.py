@@ -54,7 +54,7 @@ class Function(NamedTuple):
     file: str
     name: str
     first_line: int
-    """The line of its first decorator, if it has one."""
+    """The number of the function's first line, which is that of its first decorator if it has one."""
 
 
 @dataclass(slots=True)

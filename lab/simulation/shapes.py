@@ -1,4 +1,4 @@
-"""The settings of a simulated world, stored as its plan's shape, and the names of its parts."""
+"""Defines the settings of a simulated world, which are stored as its plan's shape, and the names of its parts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WorldShape:
     check_max: int = 15
     """Maximum number of check-backs per transaction."""
     payment_deadline_s: float = 60.0
-    """Seconds until an order that is paid later expires."""
+    """Seconds after which an order that is to be paid later expires."""
     consumer_batch: int = 1
     """Maximum number of messages that a consumer handles together."""
     order_limit_cents: int = 1_000_000

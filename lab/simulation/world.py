@@ -1,4 +1,4 @@
-"""Plays one plan: the shop in its world with customers and faults, and the judges' verdict at the end."""
+"""Plays one plan: runs the shop with customers and faults in a simulated world, and returns the judges' verdict."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Placing:
 
     orders: list[PlacedOrder]
     refused: int
-    """Number of requests with any other answer or none."""
+    """Number of requests that were answered with another status than 201, or not at all."""
     seconds: float
 
 

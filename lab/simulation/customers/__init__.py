@@ -1,1 +1,1 @@
-"""Customers of the simulated shop, with their requests and answers."""
+"""Models the customers of the simulated shop, with their requests and answers."""

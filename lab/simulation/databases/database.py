@@ -1,4 +1,4 @@
-"""The databases of the simulated world: SQLite files in memory, with production's engines and with faults.
+"""Simulates the services' databases with SQLite files in memory, with production's engines and with faults.
 
 The model omits PostgreSQL with its isolation levels and row locks. As in SQLite, a writer excludes all others. A pool has any
 number of connections.

@@ -1,4 +1,4 @@
-"""A rule of a simulated database that refuses the rows of one order, as a constraint or a trigger does."""
+"""Defines a rule of a simulated database, which refuses the rows of one order like a constraint or a trigger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Migrated databases, created once per interpreter and copied for each world."""
+"""Creates migrated databases once per interpreter, to be copied for each world."""
 
 from __future__ import annotations
 

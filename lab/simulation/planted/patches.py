@@ -15,7 +15,7 @@ from typing import Any
 
 
 class PlantingFailed(Exception):
-    """A target is missing or has another signature: the production code has changed since the bug was written."""
+    """A target is missing or has another signature, because the production code has changed since the bug was written."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ class Losses:
     """The pending losses of all connections."""
 
     def __init__(self) -> None:
-        """Creates an object without pending losses."""
+        """Creates an empty set of pending losses."""
         self.decisions_to_lose = 0
         self.answers_to_lose: set[str] = set()
         """The orders for which the answer to the next message is lost."""

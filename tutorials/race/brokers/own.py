@@ -10,7 +10,7 @@ from rocketmq_broker.testing import RocketMQ
 from tutorials.race.brokers.raced_broker import RacedBroker
 
 QUIET_MINUTES: Final = 5
-"""The steps in which time advances at the end. They exceed the intervals of redeliveries, of relays and of check-backs."""
+"""The step by which time advances at the end of a cell. It exceeds the intervals of redeliveries, relays and check-backs."""
 MAX_ROUNDS: Final = 20
 
 
