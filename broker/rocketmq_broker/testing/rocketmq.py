@@ -296,8 +296,8 @@ class RocketMQ(Queries):
     def as_apache(self, release: int = 4) -> None:
         """Makes the broker behave like Apache's where that is worse: like 4.9.7, or with `release=5` like 5.3.3.
 
-        Call it before half messages are sent. Raises ValueError for another release. docs/testing.md has the whole list of
-        differences:
+        Call it before half messages are sent. Raises ValueError for another release. docs/testing.md has the full list of
+        differences. The most important ones are:
 
         - A decision after a check-back ends only the first copy of the half message. The second copy is checked at the next
           interval, and its COMMIT delivers the message again, with the same message id.

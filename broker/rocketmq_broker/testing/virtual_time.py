@@ -54,7 +54,7 @@ def without_threads() -> Iterator[None]:
 
 
 class NothingHappens(Exception):
-    """The test waits for an event that does not occur however much time passes."""
+    """The test waits for an event that will never occur, however much time passes."""
 
 
 class VirtualTime:

@@ -121,7 +121,7 @@ class BrokerUnderTest(ABC):
 
 
 class OurBroker(BrokerUnderTest):
-    """python -m rocketmq_broker, with its name server in the same process."""
+    """Our broker, started by `python -m rocketmq_broker` with its name server in the same process."""
 
     python_options: Sequence[str] = ()
     """The arguments between `python` and `-m rocketmq_broker`."""
@@ -164,7 +164,7 @@ class OurBroker(BrokerUnderTest):
 
 
 class InterpretedBroker(OurBroker):
-    """The broker's Python source, even if this program runs on the compiled broker."""
+    """Our broker, run from its Python source even if this program uses the compiled broker."""
 
     environment: Mapping[str, str] = {"PYTHONPATH": "", "ROCKETMQ_BROKER_COMPILED": ""}
 

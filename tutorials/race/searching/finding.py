@@ -23,7 +23,7 @@ _TRIES: Final = 60
 
 
 class Anomaly(Enum):
-    """A kind of wrong result of a way. The value is the name of its count in Verdict."""
+    """A kind of error in the databases after a world. The value is the name of its count in Verdict."""
 
     MISSING = "missing"
     PHANTOM = "phantom"
