@@ -1,4 +1,4 @@
-"""The credit service: one credit point for each full unit of currency of an order's total, once for each order.
+"""The credit service, which credits each order once, with one point for each full unit of currency of its total.
 
     broker -> push consumer -> Celery task on Redis -> ledger and balances, in one database transaction
                  ^                                        |

@@ -1,1 +1,1 @@
-"""Runs the demo: orders become credits while processes are killed, and Spark checks the result."""
+"""Runs the demo, in which orders become credits while processes are killed, and Spark checks the result."""

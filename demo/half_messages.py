@@ -49,7 +49,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class CountedHalfMessages:
-    """The numbers of half messages by outcome, and of those committed after a check-back by the reason."""
+    """The numbers of half messages by outcome. Those committed after a check-back are counted by reason."""
 
     by_ending: Counter[Ending]
     by_loss: Counter[Loss] = field(default_factory=Counter)
@@ -87,7 +87,7 @@ def count_half_messages(
 
 
 def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) -> Ending:
-    """Returns the outcome of a transaction by the commit log and the order database."""
+    """Returns the outcome of a transaction, according to the commit log and the order database."""
     if trace.committed:
         return Ending.COMMITTED_AFTER_CHECK if trace.checks else Ending.COMMITTED
     if trace.is_discarded:

@@ -42,7 +42,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_ports_of_brokers(brokers: int, apart: int) -> int:
-    """Returns a listenPort for the first of `brokers` brokers, whose ports are `apart` from each other.
+    """Returns a listenPort for the first of `brokers` brokers. The ports of the brokers are `apart` from each other.
 
     All of these ports and their neighbours are free. They are returned again only after all others. Raises OSError if there are
     none.

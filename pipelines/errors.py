@@ -34,11 +34,11 @@ class UnreadableAudit(PipelineError):
 
 
 class StateUnusable(PipelineError):
-    """The state of an earlier run cannot be used: it is locked, its books differ, or a source lost rows that were read."""
+    """The state of an earlier run cannot be used. It is locked, its books differ, or a source lost rows that were read."""
 
 
 class EngineUnfit(PipelineError):
-    """The chosen engine cannot judge these books: they are too large, or of an unsupported kind."""
+    """The chosen engine cannot judge these books, because they are too large or of an unsupported kind."""
 
 
 class SparkUnavailable(PipelineError):

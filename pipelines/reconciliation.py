@@ -45,7 +45,7 @@ MAX_BROADCAST: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The books to compare: two databases, and optionally the commit logs."""
+    """The books to compare, which are two databases and optionally the commit logs."""
 
     order_database: DatabaseAddress
     credit_database: DatabaseAddress
@@ -74,7 +74,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationOutcome:
-    """The outcome of a reconciliation: rows of `totals.summed`, and their sums."""
+    """The outcome of a reconciliation, with rows of `totals.summed` and their sums."""
 
     totals: list[FindingTotal]
     rows: list[dict[str, Any]]

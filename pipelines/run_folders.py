@@ -22,7 +22,7 @@ from typing import Final
 _LATEST: Final = "latest"
 _RENAME_EXCHANGE: Final = 2
 _FROM_HERE: Final = -100
-"""AT_FDCWD: relative paths begin at the working directory."""
+"""AT_FDCWD of the system call, which means that relative paths begin at the working directory."""
 
 
 @contextmanager

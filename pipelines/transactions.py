@@ -1,4 +1,4 @@
-"""Determines the outcome of each transaction from the commit log: half messages, op messages and delivered messages.
+"""Determines the outcome of each transaction from the half, op and delivered messages in the commit log.
 
 A transaction is identified by the UNIQ_KEY of its message, which the producer sets. The broker keeps the key when it rewrites a
 half message, and in each delivered copy.

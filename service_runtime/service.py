@@ -1,4 +1,4 @@
-"""The process of a service: starts its parts, serves until a signal, and stops them."""
+"""Runs the process of a service. Starts its parts, serves until a signal, and stops them."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -82,7 +82,7 @@ class Service(Generic[S]):
     """The commands other than serving and migrating, by name."""
 
     def main(self) -> int:
-        """Runs the command of the command line: serves by default. Returns the exit status of `run_service`."""
+        """Runs the command of the command line, and serves by default. Returns the exit status of `run_service`."""
         return run_service(
             self.program, self.settings_class, self.serve, self.migration_settings_class, self.migrate, self.commands
         )

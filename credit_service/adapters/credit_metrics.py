@@ -1,4 +1,4 @@
-"""Prometheus metrics: the outcomes of credits and reversals, held orders, and dead letters."""
+"""Prometheus metrics of the outcomes of credits and reversals, of held orders, and of dead letters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

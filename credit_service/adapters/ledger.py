@@ -80,7 +80,7 @@ class CustomerCredit:
 
 
 def _may_pass(failure: Exception) -> bool:
-    """Returns True if an immediate retry may help: the connection broke, or the rows were locked."""
+    """Returns True if an immediate retry may help, because the connection broke or the rows were locked."""
     return isinstance(failure, DatabaseFailure) and isinstance(failure.__cause__, OperationalError)
 
 
@@ -184,7 +184,7 @@ class Ledger:
             return CustomerCredit(customer, balance.points, tuple(_entry(row) for row in rows))
 
     def find_order(self, order_id: str) -> tuple[LedgerEntry, ...]:
-        """Returns the order's entries, oldest first: none, its credit, its reversal, or both."""
+        """Returns the order's entries, oldest first. An order may have a credit and a reversal."""
         entries = select(CreditRow).where(col(CreditRow.order_id) == order_id).order_by(col(CreditRow.id))
         with self._sessions.reading() as session:
             return tuple(_entry(row) for row in session.exec(entries))

@@ -1,4 +1,4 @@
-"""Reports refusals with a plain message. A transaction is not needed: the order is redelivered until the report is sent."""
+"""Reports refusals with a plain message. No transaction is needed, because the order is redelivered until the report is sent."""
 
 from dataclasses import dataclass
 from typing import Final

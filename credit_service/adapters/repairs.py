@@ -1,4 +1,4 @@
-"""Repairs of the ledger for the reconciliation: they reverse a credit, or rebuild a balance from its entries.
+"""Repairs the ledger for the reconciliation. A repair reverses a credit, or rebuilds a balance from its entries.
 
 Repeating a repair changes nothing: an order has at most one reversal, and a correct balance stays the same. A reversal contains
 the id of its repair instead of a message id. Entries are never changed.

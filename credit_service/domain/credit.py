@@ -43,7 +43,7 @@ class Credit:
 
     @property
     def key(self) -> tuple[str, EntryKind]:
-        """The unique key of the entry in the ledger: order and kind."""
+        """The unique key of the entry in the ledger, which consists of order id and kind."""
         return self.order_id, self.kind
 
     def annulled(self) -> "tuple[Credit, Credit]":

@@ -148,7 +148,7 @@ class CreditHealthResponse(BaseModel):
     """The number of queues of orders that this service consumes; null if unknown, as with Apache's client of RocketMQ 5."""
     standing_still: list[QueueHealth]
     attention: list[str]
-    """What needs a person's attention, with the command for it."""
+    """A line for each point that needs a person's attention, with the command for it."""
     missing: list[str]
     """Why orders cannot be credited, and what to do about it."""
 

@@ -1,4 +1,4 @@
-"""The HTTP interface of the credit service: the Flask application and its routes."""
+"""The HTTP interface of the credit service, with the Flask application and its routes."""
 
 from typing import Final
 

@@ -55,7 +55,7 @@ The error of a task reaches this process only as a name, and its class may be un
 
 
 def fault_of(error: BaseException) -> Fault:
-    """Classifies the error of a task by the table and its base classes. Any other error is SUSPECT."""
+    """Classifies the error of a task by the names of its class and base classes. Any unlisted error is SUSPECT."""
     for kind in type(error).__mro__:
         fault = _FAULT_OF.get(kind.__name__)
         if fault is not None:

@@ -1,4 +1,4 @@
-"""The message listener: writes credits for a batch of orders or cancellations, and acknowledges the messages."""
+"""The message listener, which writes credits for a batch of orders or cancellations and acknowledges the messages."""
 
 import logging
 from collections.abc import Callable, Sequence

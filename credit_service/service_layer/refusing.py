@@ -1,4 +1,4 @@
-"""Refuses orders that cannot be credited, so that the order service cancels them: the compensation of the saga.
+"""Refuses orders that cannot be credited, so that the order service cancels them. This is the saga's compensation.
 
 The ledger is written first, then the refusal is sent, and the order's message is acknowledged last. If the service dies in
 between, the message is redelivered, the refusal is found in the ledger, and it is sent again. So no transactional message is

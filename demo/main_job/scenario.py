@@ -1,4 +1,4 @@
-"""Runs the demo: on this machine with kills, or on running services without kills."""
+"""Runs the demo on this machine with kills, or on running services without kills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that each order was placed and credited exactly once, by the customers' answers and with the Spark job."""
+"""Checks with the customers' answers and the Spark job that each order was placed and credited exactly once."""
 
 from __future__ import annotations
 

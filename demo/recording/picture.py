@@ -58,7 +58,7 @@ def picture(cast: Cast) -> str:
 
 
 def shown_at(lines: list[Line]) -> list[float]:
-    """Returns the time of each line, in seconds: the recorded time, with bounded pauses."""
+    """Returns the time of each line in seconds, which is the recorded time with bounded pauses."""
     times = [0.0]
     for before, after in pairwise(lines):
         pause_s = min(max(after.at_s - before.at_s, MIN_PAUSE_S), MAX_PAUSE_S)

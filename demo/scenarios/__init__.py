@@ -1,1 +1,1 @@
-"""Runs scenarios: each causes a fault at the click of a button, and proves that no order or credit is lost or doubled."""
+"""Runs scenarios. Each causes a fault at the click of a button, and proves that no order or credit is lost or doubled."""

@@ -1,4 +1,4 @@
-"""The actions of scenarios: killing processes, arming failpoints, placing orders, and reading both databases."""
+"""The actions of scenarios, such as killing processes, arming failpoints, placing orders, and reading both databases."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ class ScenarioContext:
         return next((trace for trace in traces if trace.transaction_id == self.run.transaction_id), None)
 
     def _find_transaction(self) -> None:
-        """Sets the run's transaction: the newest half message with its customer."""
+        """Sets the run's transaction to that of the newest half message with its customer."""
         if found := self._traces_of_customer():
             self.run.transaction_id = found[-1].transaction_id
             self.run.key = found[-1].half.get_property(properties.KEYS)

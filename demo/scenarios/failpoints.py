@@ -1,4 +1,4 @@
-"""The failpoints of the services: steps of the protocol at which the demo makes a process fail once.
+"""The failpoints of the services, which are steps of the protocol at which the demo makes a process fail once.
 
 The services have only their names. This module has their descriptions, and arms them in the folder.
 """

@@ -64,7 +64,7 @@ class Ledgers:
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
     def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> Sequence[Row[Any]]:
-        """Returns the newest transactions: id, time, kind, states, order id, customer, total. Empty filters match all.
+        """Returns the newest transactions with id, time, kind, states, order id, customer and total. Empty filters match all.
 
         `customer` is a part of the name, `order` is a prefix of the order id or the transaction id, `state` is exact.
         """

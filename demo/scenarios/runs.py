@@ -74,7 +74,7 @@ class Runs:
         return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
 
     def events(self, transaction_id: str) -> list[Event]:
-        """Returns the events of a transaction: the faults of its run, and its hits of failpoints."""
+        """Returns the events of a transaction, which are the faults of its run and its hits of failpoints."""
         of_runs = [event for run in self._runs if run.transaction_id == transaction_id for event in run.events]
         return [*of_runs, *self.failpoints.events(transaction_id)]
 

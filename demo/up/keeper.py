@@ -1,4 +1,4 @@
-"""Keeps the system running: starts its processes in sequence, and restarts dead ones unless they are kept down."""
+"""Keeps the system running. Starts its processes in sequence, and restarts dead ones unless they are kept down."""
 
 from __future__ import annotations
 

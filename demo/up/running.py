@@ -1,4 +1,4 @@
-"""Starts the parts of `make up`: first the lock, then the console, then the processes."""
+"""Starts the parts of `make up`. It takes the lock first, then starts the console, and then the processes."""
 
 from __future__ import annotations
 

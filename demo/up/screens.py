@@ -1,4 +1,4 @@
-"""The application's screens in the console: the start screen, processes, scenarios, failpoints, and second opinion."""
+"""The application's screens in the console, for the start, processes, scenarios, failpoints, and second opinion."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class SparkInstallation:
 
     @property
     def last_line(self) -> str:
-        """The last line of its output: the progress, or the reason of the failure."""
+        """The last line of its output, which has the progress or the reason for the failure."""
         if self._process is None or not self._has_begun:
             return ""
         lines = [line for line in self._process.output().splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""The start screen of `make up`: processes, a form for orders, recent transactions, and scenarios."""
+"""The start screen of `make up`, with processes, a form for orders, recent transactions, and scenarios."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k
 _SCRIPT: Final = "package/dist/mermaid.tiny.js"
 _THEMES: Final = {"light": "neutral", "dark": "dark"}
 _FONTS: Final = "Verdana, DejaVu Sans, sans-serif"
-"""Wide fonts: text in a reader's other font still fits."""
+"""The fonts of the drawings. They are wide, so that text in another font of the reader still fits."""
 _DRAW: Final = """async ([text, theme, fonts]) => {
   mermaid.initialize({startOnLoad: false, theme, fontFamily: fonts, htmlLabels: true, deterministicIds: true,
     flowchart: {wrappingWidth: 400}, state: {wrappingWidth: 400}});

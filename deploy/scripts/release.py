@@ -77,7 +77,7 @@ def _address_of_origin() -> str:
 
 
 def refuse_changes(status: str) -> None:
-    """Raises CannotRelease if this output of `git status` lists changes: such a release could not be reproduced."""
+    """Raises CannotRelease if this output of `git status` lists changes, because such a release could not be reproduced."""
     if status.strip():
         raise CannotRelease(f"the checkout has uncommitted changes:\n{status.rstrip()}")
 

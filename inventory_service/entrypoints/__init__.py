@@ -1,1 +1,1 @@
-"""The entry points of the inventory service: the HTTP application and the process."""
+"""The entry points of the inventory service, which are the HTTP application and the process."""

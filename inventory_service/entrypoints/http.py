@@ -1,4 +1,4 @@
-"""The HTTP interface of the inventory service: the Flask application and its routes."""
+"""The HTTP interface of the inventory service, with the Flask application and its routes."""
 
 from typing import Final, Protocol
 

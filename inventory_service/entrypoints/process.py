@@ -1,4 +1,4 @@
-"""The process of the inventory service: its parts, consumer and HTTP application."""
+"""Builds the parts of the inventory service's process, such as the consumer and the HTTP application."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The message listener: ships orders, returns cancelled ones to stock, and reports shortages.
+"""The message listener, which ships orders, returns cancelled ones to stock, and reports shortages.
 
 A shortage is written first, then sent, and the message is acknowledged last. If the service dies in between, the message is
 redelivered, the shortage is found in the database, and it is sent again. The order service may receive it twice, but never misses

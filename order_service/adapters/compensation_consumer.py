@@ -1,4 +1,4 @@
-"""The consumer of compensating messages: shortages, and refused credits."""
+"""Creates the consumer of compensating messages, which report shortages and refused credits."""
 
 from typing import Final
 

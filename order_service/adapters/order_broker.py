@@ -1,4 +1,4 @@
-"""Sends transactional messages: a synchronous interface to the TransactionProducer."""
+"""Sends transactional messages, through a synchronous interface to the TransactionProducer."""
 
 import logging
 from collections.abc import Callable

@@ -267,7 +267,7 @@ def _insert_transaction(connection: Connection, values: Values) -> None:
 
 
 def _locked(session: Session, order_id: str) -> OrderRow | None:
-    """Returns the order's row, locked until the session ends. SQLite needs no lock: it has one writer at a time."""
+    """Returns the order's row, locked until the session ends. SQLite needs no lock, because it has one writer at a time."""
     return session.exec(select(OrderRow).where(col(OrderRow.order_id) == order_id).with_for_update()).first()
 
 

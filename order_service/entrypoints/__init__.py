@@ -1,1 +1,1 @@
-"""The entry points of the order service: the HTTP application and the process."""
+"""The entry points of the order service, which are the HTTP application and the process."""

@@ -1,4 +1,4 @@
-"""The HTTP interface of the order service: the Flask application and its routes."""
+"""The HTTP interface of the order service, with the Flask application and its routes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The process of the order service: its parts, and the command adopt-history."""
+"""Builds the parts of the order service's process, and implements the command adopt-history."""
 
 from typing import Final
 

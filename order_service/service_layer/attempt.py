@@ -77,7 +77,7 @@ class Outcome(Enum):
 
 
 class TransactionFailed(ErrorWithProblem):
-    """The transaction was rolled back: nothing was stored, and nothing will be."""
+    """The transaction was rolled back. Nothing was stored, and nothing will be."""
 
     def __init__(self, outcome: Outcome, reason: str = "") -> None:
         """`reason` replaces the outcome's description in the text. Raises ValueError if the outcome is not a failure."""

@@ -1,4 +1,4 @@
-"""Cancels orders: with a second transactional message if the order was published, otherwise in the database only."""
+"""Cancels a published order with a second transactional message, and other orders in the database only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Cancels orders that another service cannot fulfil: the compensation step of the saga.
+"""Cancels orders that another service cannot fulfil. This is the compensation step of the saga.
 
 A compensating message is acknowledged once the order is known to be cancelled or expired. Until then the listener holds the
 message and tries the cancellation again. If the outcome of an attempt is unknown, either the next attempt finds the order

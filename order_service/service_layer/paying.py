@@ -18,7 +18,7 @@ class ImpossibleNow(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OrderPaying:
-    """Marks orders as paid. There is no payment provider: each request counts as a payment."""
+    """Marks orders as paid. There is no payment provider, so each request counts as a payment."""
 
     store: OrderStore
     now_ms: Callable[[], int]

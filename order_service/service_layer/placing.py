@@ -1,4 +1,4 @@
-"""Places orders: sends the half message, runs the local transaction, and returns the result to the caller."""
+"""Places orders. Sends the half message, runs the local transaction, and returns the result to the caller."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

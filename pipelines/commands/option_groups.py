@@ -1,4 +1,4 @@
-"""Groups the options of typer commands in dataclasses: each field is an option."""
+"""Groups the options of typer commands in dataclasses, in which each field is an option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a reconciliation for a command: starts Spark with settings for the size of the books, and measures the time."""
+"""Runs a reconciliation for a command. Starts Spark with settings for the size of the books, and measures the time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Judge = Callable[[CutOff], TimedOutcome]
 def spark_judge(
     books: Books, output: str, options: SparkOptions, progress: Console, increment: IncrementOptions = EVERYTHING
 ) -> Iterator[Judge]:
-    """Starts Spark, and yields a function that compares the books: all rows, or new rows only. It can be called repeatedly.
+    """Starts Spark, and yields a function that compares all rows of the books, or only new ones. It can be called repeatedly.
 
     Raises the errors of `reconcile`, and SparkUnavailable.
     """

@@ -1,1 +1,1 @@
-"""Incremental runs: the high-water marks of the sources, the open histories, and the settled ones."""
+"""Runs the reconciliation incrementally, with high-water marks of the sources, and with open and settled histories."""

@@ -1,4 +1,4 @@
-"""High-water marks: the part of each source that later runs do not read again.
+"""Computes high-water marks, which delimit the part of each source that later runs do not read again.
 
 Rows above a mark are read again by the next run. A mark is below all rows that are younger than the grace period, because a
 database assigns row ids before it commits, so that a row with a lower id may become visible later. Records of a commit log never

@@ -1,4 +1,4 @@
-"""The state between incremental runs: immutable files, and a manifest that lists the valid ones.
+"""The state between incremental runs, which consists of immutable files and a manifest that lists the valid ones.
 
 A run writes its files into its own folder, and then replaces the manifest atomically. After an interrupted run the manifest of
 the last good run is still valid, and the next run removes the other files. Only one run at a time can use the state.

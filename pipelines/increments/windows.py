@@ -1,4 +1,4 @@
-"""Settled histories, in windows of a day by the time of the order. A window is written once, and then only read.
+"""Stores settled histories in windows of a day, according to the time of the order. A window is written once, and then only read.
 
 A history is settled if it is healthy, older than the grace period, and has no message on its way. Only a late row can change it.
 Then the history is judged again, and its window is rewritten.

@@ -1,1 +1,1 @@
-"""Judges each order by its rows in both databases and its messages: events, a history for each order, and rules."""
+"""Judges each order by its rows in both databases and its messages. Events become a history, to which rules apply."""

@@ -14,7 +14,7 @@ from pipelines.spark.sql_text import if_true
 def event_rows(
     rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL", rare: tuple[str, Mapping[str, str]] | None = None
 ) -> DataFrame:
-    """Returns one event for each row: the columns of KEY, and a struct with the other columns. The rows need an `order_id`.
+    """Returns one event for each row, with the columns of KEY and a struct of other columns. The rows must have an `order_id`.
 
     `said` maps columns of EVENT_COLUMNS to their SQL; the first one names the struct. `unnamed` is the SQL of that key column.
     `rare` is a condition and the columns of a second struct, which is NULL in rows that do not meet the condition.
@@ -30,7 +30,7 @@ def _struct(said: Mapping[str, str], condition: str | None = None) -> str:
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:
-    """Returns the union of the events of several sources: the columns of KEY, and a struct for each kind of source.
+    """Returns the union of the events of several sources, with the columns of KEY and a struct for each kind of source.
 
     The struct is NULL in the rows of other sources. So a shuffled row is only as wide as the data of its source.
     """

@@ -1,4 +1,4 @@
-"""Turns events into findings: builds a history for each order, and determines its class and cause by the rules."""
+"""Turns events into findings. Builds a history for each order, and determines its class and cause by the rules."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
 
 
 def without_markers(grouped: DataFrame) -> DataFrame:
-    """Adds the columns of `rules.MARKED` with 0: no ROLLED_BACK marker belongs to these transactions."""
+    """Adds the columns of `rules.MARKED` with 0, for transactions without ROLLED_BACK markers."""
     return grouped.withColumns(dict.fromkeys(rules.MARKED, F.lit(0)))
 
 
@@ -60,7 +60,7 @@ def grouped(events: DataFrame) -> DataFrame:
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
-    """Adds the columns of `rules.MARKED`: the numbers of ROLLED_BACK markers of the row's transactions."""
+    """Adds the columns of `rules.MARKED`, which count the ROLLED_BACK markers of the row's transactions."""
     for name, transaction in rules.MARKED.items():
         found = markers.withColumnRenamed("markers", "found")
         joined = grouped.join(found, F.expr(transaction) == F.col("marked_transaction_id"), "left")
@@ -95,7 +95,7 @@ def findings_of(histories: DataFrame) -> DataFrame:
 
 
 def _said(events: StructType) -> dict[str, str]:
-    """Returns the SQL of each column of a history: a field in a struct of `all_events`, or a column.
+    """Returns the SQL of each column of a history, which is a field in a struct of `all_events` or a column.
 
     A column of several kinds of sources is in several structs. Only one of them is set in a row.
     """

@@ -274,7 +274,7 @@ _Conditions = tuple[tuple[Finding, str], ...]
 
 
 def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
-    """Returns a class for a disagreement: where `where` holds, `claim` must be true.
+    """Returns `finding` with the condition that `where` is true but `claim` is not.
 
     A claim that is NULL, because a value is missing, counts as false. So rules state what must agree, not what may differ.
     """
@@ -512,7 +512,7 @@ _WITHOUT_CAUSE: Final = (
     Finding.LOG_GAP,
     Finding.UNCLASSIFIED,
 )
-"""The classes that need no cause."""
+"""The classes of findings without a cause."""
 
 AT_STAKE: Final = f"""CASE
     WHEN finding IN ('{Finding.MISSING_CREDIT}', '{Finding.OVERDUE}') THEN order_cents
@@ -550,7 +550,7 @@ def finding_of() -> str:
 
 
 def cause_of(log_begins_ms: int | None) -> str:
-    """Returns the SQL of a history's cause, which is NULL if the class needs none."""
+    """Returns the SQL of a history's cause, which is NULL for classes without causes."""
     is_log_read = "FALSE" if log_begins_ms is None else "TRUE"
     causes = [(cause, condition.replace("{is_log_read}", is_log_read)) for cause, condition in CAUSES]
     needs_none = ", ".join(f"'{finding}'" for finding in _WITHOUT_CAUSE)

@@ -1,4 +1,4 @@
-"""Sums findings: healthy orders as totals, all others one by one. Also computes the totals and the failing classes."""
+"""Sums the findings about healthy orders and keeps all others. Also computes the totals and the failing classes."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _began_ms(row: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Decides which classes fail: unhealthy ones that are not allowed, and healthy ones in `failing`."""
+    """Decides which classes fail. These are unhealthy ones that are not allowed, and healthy ones in `failing`."""
 
     allowed: frozenset[Finding] = frozenset()
     failing: frozenset[Finding] = frozenset()

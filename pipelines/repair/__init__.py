@@ -1,1 +1,1 @@
-"""Repairs after a reconciliation: plans with evidence, and their execution."""
+"""Plans repairs after a reconciliation, with evidence, and executes the plans."""

@@ -1,4 +1,4 @@
-"""Executes a repair plan: connects to the brokers and the credit service, and executes the steps that are not done yet."""
+"""Executes a repair plan. Connects to the brokers and the credit service, and executes the steps that are not done yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair plans: their steps, the outcomes of the steps, and the findings that a person must resolve."""
+"""Repair plans, with their steps, the outcomes of the steps, and the findings that a person must resolve."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Action(StrEnum):
     RETRY = "retry"
     """The dead letter is redelivered to the consumer group."""
     PUBLISH = "publish"
-    """The order's message is sent again: to its topic, or only to the group that lacks the credit."""
+    """The order's message is sent again, either to its topic or only to the group that lacks the credit."""
     REVERSE = "reverse"
     """The credit service reverses a credit without an order."""
     REBUILD_BALANCE = "rebuild_balance"

@@ -1,4 +1,4 @@
-"""Formats the findings for the screen: a table, the meaning of each class, and the verdict in one line."""
+"""Formats the findings for the screen, as a table, the meaning of each class, and a verdict in one line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> Table:
-    """Returns a table of the classes with findings: count, amounts by currency, causes, and some order ids."""
+    """Returns a table of the classes with findings. It has count, amounts by currency, causes, and some order ids."""
     found = [total for total in totals if total.count]
     columns = [_titles(found), _counts(found), _amounts(found, "order"), _amounts(found, "credit")]
     columns += [column for column in (_all_causes(found, cut_off), _order_ids(found)) if any(column[1:])]
@@ -74,7 +74,7 @@ def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[s
 
 
 def faults_without_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Returns a line for each fault that belongs to no order: gaps of the log, and the first unreadable values of tables."""
+    """Returns a line for each fault without an order, such as gaps of the log and the first unreadable values of tables."""
     values = sorted(row["transaction_id"] for row in rows if row["finding"] == Finding.UNREADABLE_VALUE)
     shown = [f"{title(Finding.UNREADABLE_VALUE)}: {visible_name(value)}" for value in values[:_VALUES_SHOWN]]
     more = [f"{len(values) - _VALUES_SHOWN:,} more unreadable values"] if len(values) > _VALUES_SHOWN else []

@@ -1,1 +1,1 @@
-"""The sources of the reconciliation: database tables, read with ADBC, and RocketMQ's commit log."""
+"""Reads the sources of the reconciliation, which are database tables (with ADBC) and RocketMQ's commit log."""

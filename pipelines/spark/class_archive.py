@@ -18,7 +18,7 @@ OTHER: Final = "SPARK_CLASS_ARCHIVE"
 
 
 def path() -> Path | None:
-    """Returns the path of the archive: in this interpreter's prefix, or from the environment; None if that is empty."""
+    """Returns the path of the archive, in this interpreter's prefix or from the environment; None if that is empty."""
     chosen = os.environ.get(OTHER)
     return Path(sys.prefix) / "spark-classes.jsa" if chosen is None else Path(chosen) if chosen else None
 

@@ -27,7 +27,7 @@ from pipelines.spark import class_archive
 from pipelines.spark.start_failure import MIN_OPEN_FILES, SparkStart, first_error
 
 PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
-"""The packages that executors import: the data sources and their dependencies."""
+"""The packages that executors import, which contain the data sources and their dependencies."""
 
 
 _EVERYWHERE = {

@@ -90,7 +90,7 @@ def violation_of(error: DBAPIError) -> ConstraintViolation | None:
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Returns True if the database refuses a row: for its values, by a constraint or trigger, or for a missing privilege.
+    """Returns True if the database refuses a row because of its values, a constraint, a trigger, or a missing privilege.
 
     The cause may be the row or the rule; see `service_runtime.failing.refusals`. A column that this version does not fill, or a
     missing table, does not count as a refusal.

@@ -1,4 +1,4 @@
-"""The errors of a service's database: either nothing was written, or the outcome is unknown.
+"""The errors of a service's database. Either nothing was written, or the outcome is unknown.
 
 Does not import a database library.
 """

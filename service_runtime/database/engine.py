@@ -1,4 +1,4 @@
-"""Creates SQLAlchemy engines: durable SQLite, or PostgreSQL with time-outs. Creating an engine does not connect."""
+"""Creates SQLAlchemy engines for durable SQLite or for PostgreSQL with time-outs. Creating an engine does not connect."""
 
 import os
 import select

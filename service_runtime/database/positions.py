@@ -130,7 +130,7 @@ class Positions(Generic[K]):
         return {}
 
     def _require_one_database(self, *, has_positions: bool) -> None:
-        """Raises DatabaseUnavailable if results are missing for the second time: the workers probably use another database."""
+        """Raises DatabaseUnavailable if results are missing for the second time. The workers probably use another database."""
         if self._is_doubted and has_positions:
             self.forget_results()
             raise DatabaseUnavailable(

@@ -26,7 +26,7 @@ class RowsTogether:
     table: Table
     row: Row
     others: Sequence[tuple[Table, Sequence[Row]]]
-    """The rows of each further table: at least one, all with the same columns. They are inserted in this sequence."""
+    """The rows of each further table, at least one, all with the same columns. They are inserted in this order."""
     unless: str | None = None
     """A unique column of `table`. If a row with the same value exists, nothing is written."""
 

@@ -174,7 +174,7 @@ def _commit_in_database(connection: Connection) -> None:
 
 
 def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> None:
-    """Takes the locks, and commits a logical message: a transaction that writes no WAL record would not wait for a standby.
+    """Takes the locks, and commits a logical message, because a transaction without WAL records does not wait for a standby.
 
     Raises SQLAlchemyError.
     """

@@ -1,1 +1,1 @@
-"""The HTTP side of a service: the server, the application, its guards, its responses, and its health checks."""
+"""The HTTP server and application of a service, with guards, responses, and health checks."""

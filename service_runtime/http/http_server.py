@@ -17,7 +17,7 @@ from service_runtime.http.listening import listen_on
 from service_runtime.settings.common import HttpSettings
 
 _MAX_BODY_BYTES: Final = 1024 * 1024
-"""Maximum size of a body. A larger one closes the connection; the application's lower limit answers with a problem."""
+"""The maximum size of a body in bytes. A larger body closes the connection. The application's lower limit sends a response."""
 _MAX_HEADER_BYTES: Final = 64 * 1024
 _MAX_CONNECTIONS: Final = 1_000
 _CROWDED: Final = 0.9

@@ -1,4 +1,4 @@
-"""Lanes: limits on concurrent requests of one kind, so that hanging requests of one kind leave threads for others.
+"""Limits concurrent requests of one kind with lanes, so that hanging requests of one kind leave threads for others.
 
 An order that waits for a hanging broker occupies a thread for seconds. Without lanes such orders could occupy all threads, and
 health checks and reads would fail. A request for a full lane is answered with 503 at once.
@@ -41,7 +41,7 @@ class RequestLane:
 
 
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
-    """Returns the lane of each route: the service's lanes, one lane for health checks, and one for all other routes.
+    """Returns the lane of each route. There are the service's lanes, one lane for health checks, and one for all other routes.
 
     The last one has the remaining `threads` of the server.
     """

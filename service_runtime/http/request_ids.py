@@ -1,4 +1,4 @@
-"""Assigns an id to each request: its X-Request-Id, or a new one. The response and all log lines contain it."""
+"""Assigns an id to each request, either its X-Request-Id or a new one. The response and all log lines contain the id."""
 
 import re
 from collections.abc import Callable

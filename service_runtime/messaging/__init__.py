@@ -1,1 +1,1 @@
-"""Synchronous interfaces to the broker's client: a consumer in a thread, and a sender."""
+"""Synchronous interfaces to the broker's client, for a consumer in a thread and for a sender."""

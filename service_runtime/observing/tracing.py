@@ -1,4 +1,4 @@
-"""OpenTelemetry traces across services, off by default: one trace from an HTTP request to the rows that it writes.
+"""Records OpenTelemetry traces across services, from an HTTP request to the rows that it writes. Off by default.
 
     POST /orders ── execute_local_transaction ── SQL of the order database
         └─ message, property traceparent ── a consumer's span ── Celery task ── SQL of the credit database

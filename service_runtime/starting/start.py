@@ -1,4 +1,4 @@
-"""Starts a process: reads its settings, sets up its log, prints why it cannot start, and handles signals."""
+"""Starts a process. Reads its settings, sets up its log, prints why it cannot start, and handles signals."""
 
 import logging
 import os

@@ -180,7 +180,7 @@ def _said(body: bytes | None) -> Row:
 
 
 def _text(value: Any) -> str | None:
-    """Returns the value like Spark reads a string field: other JSON values become their JSON text."""
+    """Returns the value as Spark reads a string field, which turns other JSON values into their JSON text."""
     return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 

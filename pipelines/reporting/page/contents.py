@@ -82,7 +82,7 @@ class BreakShown:
 
 
 def periods_of(rows: Iterable[Row]) -> list[Period]:
-    """Returns the counts by the times of orders, in about MAX_PERIODS periods of equal length, including empty ones.
+    """Returns the numbers of orders in about MAX_PERIODS periods of equal length, including empty ones.
 
     If the times are implausibly far apart, returns only periods with orders.
     """

@@ -1,4 +1,4 @@
-"""Renders the HTML report: a single file without scripts or external resources."""
+"""Renders the HTML report as a single file without scripts or external resources."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class DatabaseAddress:
     public_uri: str
     """The driver's URI without a password."""
     name: str
-    """The name for people: a path, or host and database."""
+    """The name to show to people, which is a path, or host and database."""
     password: str = field(default="", repr=False)
 
     @property

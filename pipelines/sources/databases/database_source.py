@@ -33,7 +33,7 @@ MANY_RANGES: Final = 10
 
 @dataclass
 class TablePartition(InputPartition):
-    """The part of a table that one task reads: a range of keys, all rows (None), or nothing."""
+    """The part of a table that one task reads, which is a range of keys, all rows (None), or nothing."""
 
     keys: KeyRange | None = None
     is_empty: bool = False

@@ -18,7 +18,7 @@ from pipelines.sources.reading import Reading
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: its integer key, if it has one, and the columns to read with their Spark types."""
+    """A table, with its integer key, if it has one, and the columns to read with their Spark types."""
 
     name: str
     key: str | None

@@ -56,7 +56,7 @@ class BrokerLog:
         return consumer_offsets(self.address, consumer_group, topic)
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns an empty list: a broker does not accept offsets beyond the end of a queue."""
+        """Returns an empty list, because a broker does not accept offsets beyond the end of a queue."""
         return []
 
     def begins_ms(self, topic: str) -> int:
