@@ -23,7 +23,7 @@ _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), (
 
 
 class PlacingOutcome(Enum):
-    """The final answer of the order service."""
+    """The outcome of a request, according to the final answer of the order service."""
 
     PLACED = auto()
     REFUSED = auto()

@@ -39,7 +39,7 @@ class HoldsCollector(Collector):
     consumer: ServiceConsumer
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yields the gauges."""
+        """Yields a gauge for each of these numbers."""
         holding = self.holds.state()
         yield GaugeMetricFamily("credit_held_orders", "Held orders.", value=0 if holding is None else holding.orders)
         yield GaugeMetricFamily(

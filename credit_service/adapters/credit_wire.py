@@ -33,12 +33,12 @@ _NAMES: Final = tuple(_CreditFields.model_fields)
 
 
 def to_wire(credit: Credit) -> WireCredit:
-    """Returns the credit's fields by name."""
+    """Converts a credit to a dictionary of its fields."""
     return {name: getattr(credit, name) for name in _NAMES}
 
 
 def from_wire(fields: WireCredit) -> Credit:
-    """Reads a credit. Raises UnreadableCredit."""
+    """Converts a dictionary of fields to a credit. Raises UnreadableCredit."""
     try:
         read = _CreditFields.model_validate(fields)
     except ValidationError as error:

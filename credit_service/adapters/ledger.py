@@ -29,7 +29,7 @@ from service_runtime.observing.log_context import logging_about
 logger = logging.getLogger(__name__)
 
 EntryKey = tuple[str, EntryKind]
-"""The order and kind of an entry."""
+"""The key of an entry: the order id and the kind."""
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
 _MAX_TRIES: Final = 3
 _TRY_FOR_S: Final = 5.0
@@ -56,12 +56,12 @@ class _HasEntries(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """An entry in the ledger."""
+    """An entry in the ledger, as read from the database."""
 
     order_id: str
     kind: EntryKind
     points: int
-    """Negative for a reversal."""
+    """The points of the entry, negative for a reversal."""
     amount_cents: int
     created_at_ms: int
     customer: str

@@ -34,7 +34,7 @@ class Repaired:
 
     customer: str
     points_before: int | None
-    """None if there was no balance."""
+    """The balance before the repair; None if the customer had none."""
     points_after: int
     is_new: bool
 

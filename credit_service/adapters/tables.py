@@ -29,9 +29,9 @@ class CreditRow(CreditDatabase, table=True):
     kind: str = Field(default=EntryKind.CREDIT.value, max_length=16, sa_column_kwargs={"server_default": EntryKind.CREDIT.value})
     customer: str = Field(max_length=100, index=True)
     points: int = Field(sa_type=BigInteger)
-    """Negative for a reversal."""
+    """The points of the entry, negative for a reversal."""
     amount_cents: int = Field(sa_type=BigInteger)
-    """The order's total; never negative."""
+    """The order's total in cents, never negative."""
     message_id: str = Field(max_length=64)
     transaction_id: str | None = Field(default=None, max_length=64)
     created_at_ms: int = Field(sa_type=BigInteger)

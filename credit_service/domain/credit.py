@@ -29,7 +29,7 @@ class Credit:
     order_id: str
     customer: str
     amount_cents: int
-    """The order's total."""
+    """The order's total in cents."""
     message_id: str
     transaction_id: str | None
     kind: EntryKind = EntryKind.CREDIT
@@ -38,7 +38,7 @@ class Credit:
 
     @property
     def points(self) -> int:
-        """The points, negative for a reversal."""
+        """The points of the entry, negative for a reversal."""
         return _SIGN_OF[self.kind] * points_for(self.amount_cents)
 
     @property
@@ -70,7 +70,7 @@ class CreditOutcome(StrEnum):
     """The outcome of writing one entry, a credit or a reversal."""
 
     CREDITED = "CREDITED"
-    """The entry is written."""
+    """The entry was written."""
     ALREADY_CREDITED = "ALREADY_CREDITED"
     """The entry had been written before, because the message was redelivered. Nothing changed."""
     CONFLICTING = "CONFLICTING"

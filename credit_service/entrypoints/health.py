@@ -27,14 +27,14 @@ It is longer than a task's time-out, after which a batch counts as held.
 
 
 class Workers(Protocol):
-    """The port to the workers' heartbeats."""
+    """The interface that reads the workers' heartbeats."""
 
     def living(self) -> Sequence[LivingWorker]:
         """Returns the workers that are alive. Raises RedisError."""
 
 
 class ConsumerQueues(Protocol):
-    """The port to the consumer's queues."""
+    """The interface that reads the progress of the consumer's queues."""
 
     def progress(self) -> Sequence[QueueProgress] | None:
         """Returns the progress of each queue; None if it is unknown."""
@@ -80,7 +80,7 @@ class HealthSources:
 
     @cached_property
     def readiness(self) -> Readiness:
-        """Reports whether orders can be credited now."""
+        """The check of all dependencies that are required to credit an order."""
         return Readiness(
             [
                 Need("database", self.database, f"Check the credit database for {_OF_DATABASE}"),
@@ -101,7 +101,7 @@ class WorkerHealth(BaseModel):
     pid: int
     processes: int
     age_s: float
-    """The seconds since its start."""
+    """The time in seconds since the worker started."""
     heard_s_ago: float
     tasks_taken: int | None
     """null from a worker of an older version."""

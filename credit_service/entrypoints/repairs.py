@@ -59,7 +59,7 @@ _REPAIR_ID: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, StringConstrain
 
 
 class RepairDesk:
-    """Authorizes and carries out repairs."""
+    """Authorizes repair requests, and provides the repairs."""
 
     def __init__(self, repairs: Repairs, key: str) -> None:
         """`key` authorizes requests; an empty key authorizes none."""

@@ -39,7 +39,7 @@ class BatchPart:
         return part if fault is Fault.OUTAGE else part._suspected(passed_before, passed)
 
     def record(self, *, is_in_the_way: bool) -> FaultRecord:
-        """Returns the facts for `next_step`."""
+        """Returns the facts from which `next_step` chooses."""
         return FaultRecord(
             orders=self.end - self.begin,
             tries=self.tries,

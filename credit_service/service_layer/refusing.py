@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class AnnullingLedger(Protocol):
-    """The ledger interface that refusals need."""
+    """The interface of the ledger that refusals use."""
 
     def annul(self, credit: Credit) -> bool:
         """Closes the order without a credit. Returns True if it is closed, durably. Raises DatabaseFailure."""

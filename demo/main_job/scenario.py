@@ -32,7 +32,7 @@ LIMIT_CENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DemoPlan:
-    """The size of a run."""
+    """The size of a run of the demo, and how often the order service dies."""
 
     orders: int
     concurrency: int
@@ -49,7 +49,7 @@ class PlacedOrders:
 
     answers: Sequence[OrderAnswer]
     started_ms: int
-    """The start, in milliseconds since the epoch."""
+    """The time at which the first order was placed, in milliseconds since the epoch."""
     seconds: float
     broker_kills_ms: Sequence[int] = ()
 

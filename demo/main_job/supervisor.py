@@ -25,7 +25,7 @@ class Supervisor:
         """The times at which the process died, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
-        """Starts watching."""
+        """Starts to watch the process in a thread."""
         self._thread.start()
         return self
 

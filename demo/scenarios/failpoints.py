@@ -26,15 +26,15 @@ class Failpoint:
 
     name: str
     process: str
-    """The process that fails."""
+    """The name of the process that fails."""
     step: str
-    """The step of the protocol."""
+    """The step of the protocol at which it fails."""
     what: str
-    """The failure."""
+    """The description of the failure."""
     then: str
-    """How the system recovers."""
+    """The description of the system's recovery."""
     arrow: Arrow
-    """The arrow in the sequence diagram."""
+    """The arrow that shows the failure in the sequence diagram."""
 
 
 FAILPOINTS: Final = (

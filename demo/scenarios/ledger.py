@@ -134,7 +134,7 @@ def _credit_event(row: Row[Any]) -> Event:
 
 
 def _like(word: str) -> str:
-    """Escapes a word for LIKE."""
+    """Escapes the wildcards of SQL's LIKE in a word."""
     return "".join(f"!{letter}" if letter in "!%_" else letter for letter in word)
 
 

@@ -29,7 +29,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFinding:
-    """A question and its answer."""
+    """A question of a verdict, and its answer."""
 
     question: Question
     answer: int

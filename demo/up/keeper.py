@@ -46,7 +46,7 @@ class Keeper:
     """Watches all processes of a system in a thread during the block, without blocking."""
 
     def __init__(self, system: System) -> None:
-        """Does not start anything yet."""
+        """Does not start the processes of `system` yet."""
         self._broker = _Kept(system.broker)
         self._others = [_Kept(process) for process in system.services]
         self._leave = threading.Event()

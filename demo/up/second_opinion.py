@@ -35,7 +35,7 @@ class Opinion:
 
     @property
     def text(self) -> str:
-        """The last output."""
+        """The last output of the comparison."""
         return "\n".join(self.lines)
 
     @property

@@ -109,7 +109,7 @@ class StartFacts(NamedTuple):
     scenarios: tuple[Scenario, ...]
     running: ScenarioRun | None
     states: Sequence[str]
-    """The current states of transactions."""
+    """The current states of transactions, as options of the filter."""
     most: int = MAX_PAIRS
     deadline_s: int = PAYMENT_DEADLINE_S
 

@@ -26,9 +26,9 @@ class UpState:
     address: str
     """The console's URL; empty while it starts."""
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """The other addresses by name."""
+    """The URLs and addresses of the other parts, by name."""
     processes: Mapping[str, int] = field(default_factory=dict)
-    """The process ids by name."""
+    """The ids of the running processes, by name."""
 
 
 class RunsAlready(DemoError):

@@ -26,7 +26,7 @@ class ShipmentState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ShipmentLine:
-    """A quantity of one article."""
+    """A quantity of one article in a shipment."""
 
     article: str
     quantity: int

@@ -73,7 +73,7 @@ class Cancellation:
     reason: str
     cancelled_at_ms: int
     event: OrderEvent = OrderEvent.CANCEL
-    """The event to apply to the order."""
+    """The event that the cancellation applies to the order's state."""
 
     @property
     def order_id(self) -> str:

@@ -22,7 +22,7 @@ class TimelineEventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderTransaction:
-    """A transaction that concerns an order."""
+    """A transaction that created or cancelled an order."""
 
     transaction_id: str
     kind: TransactionKind

@@ -54,7 +54,7 @@ class CancellingLocally:
     store: OrderStore
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """Stores the cancellation."""
+        """Stores the cancellation, unless the order cannot be cancelled."""
         if not isinstance(wanted, Cancellation):
             raise TypeError(f"expected a Cancellation, got {type(wanted).__name__}")
         return _outcome_of(lambda: self.store.store_cancellation(wanted, transaction_id), transaction_id), ""

@@ -9,7 +9,7 @@ from order_service.service_layer.order_store import OrderStore
 
 
 class UnknownOrder(Exception):
-    """No order has this id."""
+    """There is no order with this id."""
 
 
 class ImpossibleNow(Exception):

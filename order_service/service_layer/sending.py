@@ -15,7 +15,7 @@ class OutcomePending(Exception):
 
 
 class TransactionalSender(Protocol):
-    """The port to the broker."""
+    """The interface that sends transactional messages to the broker."""
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         """Sends the half message, runs the local transaction, and sends COMMIT or ROLLBACK to the broker.

@@ -124,7 +124,7 @@ class ToleranceOptions:
     )
 
     def tolerance(self) -> Tolerance:
-        """Returns the failing classes."""
+        """Returns the tolerance, which decides which classes fail."""
         return Tolerance(frozenset(self.allow or ()), frozenset(self.fail_on or ()))
 
 

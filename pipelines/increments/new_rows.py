@@ -28,7 +28,7 @@ class NewRows:
     kept: DataFrame
     """The events up to the marks, which later runs do not read again."""
     passing: DataFrame
-    """The events above the marks."""
+    """The events above the marks, which the next run reads again."""
     kept_markers: DataFrame
     passing_markers: DataFrame
     carried: DataFrame

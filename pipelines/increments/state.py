@@ -35,7 +35,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """The run's folder, with the open histories, the carried records and the markers."""
     as_of_ms: int
     books: dict[str, str]
-    """The sources of the state."""
+    """The names of the sources that the state is about."""
     marks: Marks
     log_begins_ms: int | None
     windows: dict[str, str] = {}

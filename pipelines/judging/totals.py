@@ -39,7 +39,7 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class FindingTotal:
-    """The totals of a class."""
+    """The numbers and amounts of the findings of one class."""
 
     finding: Finding
     count: int = 0

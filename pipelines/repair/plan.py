@@ -43,7 +43,7 @@ class OrderFields(msgspec.Struct, frozen=True):
 
 
 class RepairStep(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A step of a plan."""
+    """A step of a repair plan, with the finding and the evidence that it is based on."""
 
     id: str
     """A unique id, which ensures that the step is executed only once."""

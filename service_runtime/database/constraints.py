@@ -24,7 +24,7 @@ class ConstraintKind(Enum):
     NOT_NULL = auto()
     FOREIGN_KEY = auto()
     TRIGGER = auto()
-    """A trigger refused the row."""
+    """A trigger that refused the row."""
 
 
 _KIND_OF_SQLITE: Final = {

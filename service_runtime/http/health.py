@@ -36,11 +36,11 @@ class ReadyResponse(BaseModel):
 
 
 class WithStatus(Protocol):
-    """A health report with a status."""
+    """The interface of a health report with a status."""
 
     @property
     def status(self) -> Status:
-        """The overall status."""
+        """The overall status of the service."""
 
 
 class NeedsAttention(Protocol):

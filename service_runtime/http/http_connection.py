@@ -13,7 +13,7 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
 class ConnectionTurn(Enum):
-    """What a connection is waiting for."""
+    """The turns of a connection, which tell whether it waits for the client or for the server."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"
@@ -51,7 +51,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     patience: Patience
     now_s: Callable[[], float]
-    """A monotonic clock."""
+    """A monotonic clock in seconds."""
     crowd: int
     """The number of connections above which each new one closes the longest waiting one."""
 

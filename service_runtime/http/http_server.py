@@ -73,7 +73,7 @@ class HttpServer:
         shown_port = sockets[0].getsockname()[1]
         self.url = f"http://{_in_url(host)}:{shown_port}"
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
-        """The listening addresses, host:port."""
+        """The addresses on which the server listens, each as host:port."""
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
 
     @classmethod

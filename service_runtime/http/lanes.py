@@ -36,7 +36,7 @@ class RequestLane:
         return self._free.acquire(blocking=False)
 
     def leave(self) -> None:
-        """Leaves the lane."""
+        """Leaves the lane, so that another request can enter it."""
         self._free.release()
 
 

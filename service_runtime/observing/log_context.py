@@ -36,7 +36,7 @@ class Identified(Protocol):
 
 
 def current_ids() -> Mapping[str, str]:
-    """Returns the ids of the current context."""
+    """Returns the ids that are added to the log lines of the current context."""
     return _ids.get()
 
 

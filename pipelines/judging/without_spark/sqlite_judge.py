@@ -13,7 +13,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
 
 Event = Mapping[str, object]
-"""Columns of `history.EVENT_COLUMNS`. Missing ones are NULL."""
+"""An event as a mapping of columns from `history.EVENT_COLUMNS`. Missing columns are NULL."""
 
 
 def judge(
