@@ -58,7 +58,7 @@ class ShopBooks:
         self._credits.dispose()
 
     def orders(self) -> dict[str, BookedOrder]:
-        """Returns all orders, by id."""
+        """Returns all orders, keyed by order id."""
         rows = rows_of(
             self._orders,
             "SELECT o.order_id, o.customer, o.total_cents, t.created_at_ms AS committed_at_ms"

@@ -64,7 +64,7 @@ def read_records(commit_log: Path) -> Iterator[Record]:
 
 
 def read_traces(store: Path) -> list[Trace]:
-    """Returns the transactions of the topic orders, in the sequence of their half messages."""
+    """Returns the transactions of the topic orders, in the order of their half messages."""
     traces = _Traces()
     for record in read_records(store / "commitlog"):
         traces.add(record)

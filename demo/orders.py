@@ -54,7 +54,7 @@ class OrderAnswer:
     order_id: str | None
     attempts: int
     answered_at_s: float
-    """The time of the answer in seconds, by the monotonic clock."""
+    """The time of the answer in seconds on the monotonic clock."""
 
 
 class UnexpectedAnswer(DemoError):

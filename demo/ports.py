@@ -23,7 +23,7 @@ A broker also uses listenPort - 2, and Apache's broker listenPort + 1.
 
 
 _given: Final[dict[int, list[int]]] = {}
-"""The ports of each process's part, least recently used first, by process id."""
+"""Maps each process id to the ports of its part of the range, least recently used first."""
 _giving: Final = threading.Lock()
 
 

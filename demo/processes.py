@@ -234,7 +234,7 @@ class Processes:
         return process
 
     def logs(self) -> dict[str, str]:
-        """Returns the end of each process's log, by name."""
+        """Returns the end of each process's log, keyed by the process's name."""
         return {
             process.name: _tail(process.log_path.read_text(errors="replace"))
             for process in self._processes

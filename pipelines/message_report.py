@@ -38,7 +38,7 @@ class TopicCount:
 
 @dataclass(frozen=True, slots=True)
 class LoggedTransactions:
-    """The numbers of a topic's transactions by outcome, according to the commit log."""
+    """The number of a topic's transactions with each outcome, according to the commit log."""
 
     transactions: int
     delivered: int
@@ -78,7 +78,7 @@ def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, 
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """Returns the number of records and bytes by topic and kind. Columns: topic, kind, records, bytes."""
+    """Returns the numbers of records and bytes of each topic and kind. Columns: topic, kind, records, bytes."""
     return (
         records.groupBy("topic", "kind")
         .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))
@@ -117,7 +117,7 @@ def _counts(transactions: DataFrame, cut_off: CutOff) -> LoggedTransactions:
 
 
 def topics_table(report: MessageReport, store: Path) -> Table:
-    """Returns a table of the records by topic and kind."""
+    """Returns a table with the number of records of each topic and kind."""
     table = Table(title=Text(printable(f"Commit log of {store}")))
     table.add_column("topic")
     table.add_column("kind")
@@ -132,7 +132,7 @@ def topics_table(report: MessageReport, store: Path) -> Table:
 
 
 def transactions_table(report: MessageReport, topic: str, cut_off: CutOff) -> Table:
-    """Returns a table of the transactions by outcome."""
+    """Returns a table with the number of transactions of each outcome."""
     counts = report.transactions
     table = Table(title=Text(printable(f"Transactions of topic {topic}")))
     table.add_column("outcome")

@@ -79,7 +79,7 @@ class Service(Generic[S]):
     migration_settings_class: type[DatabaseSettings]
     build: Callable[[OpenedService[S]], ServiceParts]
     commands: Mapping[str, Command[Any]] = field(default_factory=dict)
-    """The commands other than serving and migrating, by name."""
+    """Maps names to the commands other than serving and migrating."""
 
     def main(self) -> int:
         """Runs the command of the command line, and serves by default. Returns the exit status of `run_service`."""

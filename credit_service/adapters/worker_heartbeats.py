@@ -91,7 +91,7 @@ class WorkerHeartbeats:
             pipeline.execute()
 
     def living(self) -> list[LivingWorker]:
-        """Returns the workers with a live heartbeat, by name and process id."""
+        """Returns the workers with a live heartbeat, sorted by name and process id."""
         keys = sorted(self._redis.smembers(_ALL))
         with self._redis.pipeline() as pipeline:
             for key in keys:

@@ -256,7 +256,7 @@ class ScenarioContext:
         return all(trace.op is not None for trace in self._traces_of_customer())
 
     def is_acknowledged(self) -> bool:
-        """Returns True if the credit service's offset at the broker is beyond the run's message."""
+        """Returns True if the credit service's offset at the broker is higher than that of the run's message."""
         for broker_name, store in zip(self.system.broker_names, self.system.broker_stores, strict=True):
             for trace in read_traces(store):
                 if trace.transaction_id == self.run.transaction_id and trace.committed:

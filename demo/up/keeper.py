@@ -53,7 +53,7 @@ class Keeper:
         self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
         self._lock = threading.Lock()
         self.deaths_ms: dict[str, list[int]] = {kept.process.name: [] for kept in self._all}
-        """The times at which a process was killed or died, in milliseconds since the epoch, by name."""
+        """Maps the name of each process to the times of its deaths, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
         """Starts the thread that starts and watches the processes."""
@@ -67,12 +67,12 @@ class Keeper:
 
     @property
     def healths(self) -> dict[str, Health]:
-        """The state of each process, by name."""
+        """Maps the name of each process to its state."""
         return {kept.process.name: kept.health for kept in self._all}
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process ids of running processes, by name."""
+        """Maps the names of running processes to their process ids."""
         return {kept.process.name: kept.process.pid for kept in self._all if kept.process.is_running}
 
     def is_ready(self, process: Process) -> bool:

@@ -38,7 +38,7 @@ class Observing:
         return {**metrics, **({"TRACES_ENABLED": "true"} if self.has_traces else {})}
 
     def addresses(self, services: Mapping[str, str]) -> Mapping[str, str]:
-        """Returns the URLs of the metrics by name. `services` are the addresses of the services."""
+        """Returns the URLs of the metrics, keyed by name. `services` maps the names of the services to their addresses."""
         if self.metrics_port is None:
             return {}
         of_services = {f"metrics of the {name}": f"{url}/metrics" for name, url in services.items()}

@@ -93,9 +93,9 @@ class StartFacts(NamedTuple):
 
     healths: Mapping[str, Health]
     links: Mapping[str, str]
-    """The URLs of the services by name."""
+    """Maps the names of the services to their URLs."""
     metrics: Mapping[str, str]
-    """The URLs of metrics by name."""
+    """Maps names to the URLs of Prometheus metrics."""
     grpc: str | None
     """The broker's gRPC address, if it has one."""
     pairs: list[OrderAndCredit]
@@ -130,7 +130,7 @@ class Shop:
         addresses: Mapping[str, str],
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`addresses` are the addresses of `make up` by name. `transport` replaces the network."""
+        """`addresses` are the addresses of `make up`, keyed by name. `transport` replaces the network."""
         self._order_url = system.order_url
         self._transport = transport
         self._keeper = keeper

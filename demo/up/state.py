@@ -26,9 +26,9 @@ class UpState:
     address: str
     """The console's URL; empty while it starts."""
     addresses: Mapping[str, str] = field(default_factory=dict)
-    """The URLs and addresses of the other parts, by name."""
+    """Maps the names of the other parts to their URLs or addresses."""
     processes: Mapping[str, int] = field(default_factory=dict)
-    """The ids of the running processes, by name."""
+    """Maps the names of the running processes to their process ids."""
 
 
 class RunsAlready(DemoError):

@@ -18,7 +18,7 @@ _IMPORT: Final = b"from apache.rocketmq.v2 import", b"from rocketmq_broker.proxy
 
 
 def compiled() -> dict[str, bytes]:
-    """Returns the content of each generated file, by its name in `PROTOS`."""
+    """Returns the content of each generated file, keyed by its name in `PROTOS`."""
     with TemporaryDirectory() as name:
         made = Path(name)
         subprocess.run(

@@ -75,7 +75,7 @@ class SqlStockRoom:
             return None if row is None else row.available
 
     def find_shipment(self, order_id: str) -> Shipment | None:
-        """Returns the order's shipment, or None if none of its messages has been consumed yet."""
+        """Returns the order's shipment, or None if no message of the order has been consumed yet."""
         with self._sessions.reading() as session:
             row = session.get(ShipmentRow, order_id)
             return None if row is None else _shipment(row)

@@ -33,7 +33,7 @@ class Order:
     items: tuple[Item, ...]
     currency: str
     created_at_ms: int
-    """Milliseconds since the epoch, by the order service's clock."""
+    """The creation time in milliseconds since the epoch, by the order service's clock."""
     idempotency_key: str | None = None
     """The idempotency key that the customer sent.
 

@@ -35,7 +35,7 @@ class Marks(msgspec.Struct, frozen=True):
     transactions_ms: int = NOTHING
     ended_ms: int = NOTHING
     records: dict[str, int] = {}
-    """The commit log offset of the last record that was read, by store directory."""
+    """Maps each store directory to the commit log offset of the last record that was read."""
 
 
 def next_marks(

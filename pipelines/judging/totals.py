@@ -50,7 +50,7 @@ class FindingTotal:
     credit_count: int = 0
     """The number of credits."""
     causes: tuple[tuple[Cause, int], ...] = ()
-    """The number of findings by cause, most frequent first."""
+    """Pairs of a cause and the number of its findings, most frequent first."""
     oldest_ms: int | None = None
     """The start of the oldest finding; only for classes that are listed one by one."""
 

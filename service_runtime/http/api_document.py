@@ -92,7 +92,7 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
 
 
 def _schemas(description: ApiDescription) -> Schemas:
-    """Returns the schemas of the routes' models and of the nested models, by class name."""
+    """Returns the schemas of the routes' models and of the nested models, keyed by class name."""
     schemas: Schemas = {}
     within: Schemas = {}
     for one in description.routes.values():

@@ -91,7 +91,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def waiting_since_s(self) -> float:
-        """The start of the current turn, by `now_s`."""
+        """The start of the current turn in seconds, on the clock `now_s`."""
         return self._since_s
 
     def _cut_off(self) -> None:

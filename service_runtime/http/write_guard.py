@@ -1,4 +1,4 @@
-"""Restricts requests that change data, by an API key and a rate limit for each caller. Both are off by default."""
+"""Restricts requests that change data with an API key and a rate limit for each caller. Both are off by default."""
 
 import hmac
 from dataclasses import dataclass

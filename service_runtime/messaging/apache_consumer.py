@@ -86,7 +86,7 @@ class ApacheConsumer:
     ) -> None:
         """Calls the synchronous function `listener` on `threads` threads.
 
-        `tags` has the tag of the messages to consume, by topic.
+        `tags` maps each topic to the tag to consume.
 
         A message that fails after `max_reconsume_times` redeliveries becomes a dead letter. The broker's limit applies too. A
         delay level above 0 means the usual pause, because the broker does not report its delay levels.

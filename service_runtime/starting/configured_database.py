@@ -1,4 +1,4 @@
-"""Opens or migrates a service's database by its settings."""
+"""Opens or migrates the database that a service's settings specify."""
 
 from sqlalchemy import Engine
 

@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The numbers of orders that were placed in a period, by finding."""
+    """The orders that were placed in a period, counted by finding."""
 
     begins_ms: int
     healthy: int
@@ -112,7 +112,10 @@ def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
 
 
 def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
-    """Returns the numbers of orders on their way by age, as (maximum seconds, count). None stands for older ones."""
+    """Returns the number of orders on their way in each age group, as (maximum age in seconds, count).
+
+    The maximum age of the last group is None.
+    """
     counts: Counter[int | None] = Counter()
     for row in rows:
         if row["finding"] in (Finding.IN_FLIGHT, Finding.OVERDUE):
@@ -132,7 +135,7 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
 
 
 def breaks_of(rows: Iterable[Row], max_breaks: int = MAX_BREAKS) -> tuple[list[BreakShown], int]:
-    """Returns the first breaks by class and order id, with healthy classes last, and the total number of breaks."""
+    """Returns the first breaks, sorted by class (healthy ones last) and order id, and the total number of breaks."""
     breaks = [row for row in rows if row["finding"] not in SUMMED]
     breaks.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
     return [_break(row) for row in breaks[:max_breaks]], len(breaks)

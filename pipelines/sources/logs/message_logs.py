@@ -61,7 +61,7 @@ class MessageLog(Protocol):
         """Returns the time since which the topic is complete: 0 if no message has expired."""
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns a line for each queue whose consumed offset is beyond the log's end; empty if that is unknown."""
+        """Returns a line for each queue with a consumed offset after the log's end; empty if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class StoreLog:
         return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns a line for each queue whose consumed offset is beyond the log's end."""
+        """Returns a line for each queue with a consumed offset after the log's end."""
         if not any(offsets for offsets in progress.values()) or any(self.begins_ms(topic) for topic in progress):
             return []
         ends = {topic: queue_ends(self.store, topic) for topic in progress}
