@@ -1,4 +1,4 @@
-"""The error of the demo."""
+"""The error that the demo raises."""
 
 
 class DemoError(Exception):

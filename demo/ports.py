@@ -13,7 +13,7 @@ _BELOW_EPHEMERAL = range(20_000, 32_000)
 They are below the ephemeral range, so that no outgoing connection takes the port of a server that is down.
 """
 _PORTS_EACH = 200
-"""The number of ports in the range's part that each process searches, so that two processes do not choose the same port."""
+"""The number of ports that each process searches. Each process has its own part, so that two do not choose the same port."""
 _APART = 4
 _TAKEN_TOGETHER = (-2, 0, 1)
 """The offsets of the neighbours of a port that must be free too.

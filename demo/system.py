@@ -52,7 +52,7 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls, brokers: int = 1) -> Self:
-        """Returns six free ports. The ports of further brokers above the first one are free too."""
+        """Returns six free ports. The ports of further brokers, which follow those of the first one, are free too."""
         first = free_ports_of_brokers(brokers, BROKER_PORTS_APART)
         namesrv, *others = free_ports(5)
         return cls(namesrv, first, *others)

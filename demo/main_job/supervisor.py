@@ -13,7 +13,7 @@ _POLL_SECONDS = 0.05
 
 
 class Supervisor:
-    """Watches a process in a thread during the block, and restarts it."""
+    """Watches a process in a thread during the block, and restarts it when it dies."""
 
     def __init__(self, process: Process) -> None:
         """`process` must be running."""

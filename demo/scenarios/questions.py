@@ -41,7 +41,7 @@ class ScenarioFinding:
 
 
 def one_order(state: str) -> Question:
-    """Returns the question whether the customer has exactly one order in this state."""
+    """Returns the question of whether the customer has exactly one order in this state."""
     sql = f"SELECT count(*) FROM orders WHERE customer = :customer AND state = '{state}'"
     return Question(f"How many orders are {state}?", Database.ORDERS, sql, 1)
 

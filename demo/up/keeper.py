@@ -43,7 +43,7 @@ class _Kept:
 
 
 class Keeper:
-    """Watches all processes of a system in a thread during the block, without blocking."""
+    """Starts and watches all processes of a system in a thread, until the end of the block."""
 
     def __init__(self, system: System) -> None:
         """Does not start the processes of `system` yet."""

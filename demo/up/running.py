@@ -159,7 +159,7 @@ def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
 
 
 def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
-    """Returns the gRPC port of each broker, free ports for 0, empty for None. Raises DemoError if one is in use."""
+    """Returns the gRPC port of each broker; free ports for 0, and none for None. Raises DemoError if a port is in use."""
     if wanted is None:
         return []
     first = wanted or free_ports_of_brokers(brokers, 1)

@@ -68,7 +68,7 @@ class OpinionFacts(NamedTuple):
     """The facts of the screen Second opinion: Spark's verdict on all orders."""
 
     opinion: Opinion | None
-    """None before the first comparison."""
+    """Spark's latest verdict; None before the first comparison."""
     spark: SparkInstallation
 
 

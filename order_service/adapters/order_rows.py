@@ -52,7 +52,7 @@ def order_values(order: Order) -> Values:
 
 
 def item_values(order: Order) -> list[Values]:
-    """Converts the order's items into rows, in the same sequence."""
+    """Converts the order's items into rows, in the same order."""
     return [
         {"order_id": order.order_id, "name": item.name, "quantity": item.quantity, "price_cents": item.price_cents}
         for item in order.items

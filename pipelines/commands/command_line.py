@@ -1,4 +1,4 @@
-"""The command line: `reconcile` and `messages`, and the commands of the other modules."""
+"""The command line, with the commands `reconcile` and `messages` and those of the other modules."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_a
 
 
 def is_settled() -> str:
-    """Returns the SQL condition that a judged history is settled."""
+    """Returns the SQL condition under which a judged history is settled."""
     healthy = ", ".join(f"'{finding}'" for finding in SUMMED)
     return f"finding IN ({healthy}) AND is_old AND unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
 
@@ -58,7 +58,7 @@ def write_windows(
     repairs: KnownRepairs | None,
     period_ms: int,
 ) -> dict[str, str]:
-    """Writes complete windows, and the sums over each. Returns the run that owns each of them."""
+    """Writes complete windows, and the sums over each. Returns the run that wrote each window, keyed by window."""
     folder = state.folder / run
     settled.write.mode("overwrite").partitionBy("window").parquet(str(folder / "settled"))
     (folder / "sums").mkdir()

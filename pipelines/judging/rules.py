@@ -290,7 +290,10 @@ def _both(said_in_message: str, said_in_order: str) -> str:
 
 
 def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
-    """Returns the conditions of in flight and overdue. An order with a time in the future is not in flight."""
+    """Returns the conditions of WRONG_TIME, OVERDUE and IN_FLIGHT for orders that meet `condition`.
+
+    An order with a time in the future is not in flight.
+    """
     late = ((Finding.OVERDUE, f"({condition}) AND is_long_on_its_way"),) if may_be_late else ()
     return (Finding.WRONG_TIME, f"({condition}) AND is_from_future"), *late, (Finding.IN_FLIGHT, condition)
 
@@ -398,7 +401,7 @@ CLASSES: Final[_Conditions] = (
         "AND (item_cents = order_cents OR NOT is_old)",
     ),
 )
-"""The classes with their conditions, of which the first that holds determines the class.
+"""The classes with their conditions. The first condition that holds determines the class.
 
 Items without an order are in flight: they may be read before or after the order, have no time, and the foreign key prevents that
 an order with items is deleted.

@@ -1,4 +1,4 @@
-"""Executes the steps that the credit service performs: PUT /repairs/{id}, which is idempotent."""
+"""Executes the steps that the credit service performs, with requests PUT /repairs/{id}, which are idempotent."""
 
 from __future__ import annotations
 

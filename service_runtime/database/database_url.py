@@ -53,7 +53,7 @@ def _parsed(text: str) -> URL:
 
 
 def masked(text: str) -> str:
-    """Returns the URL for logs, without password and parameters. Replaces an invalid URL."""
+    """Returns the URL for logs, without password and parameters. Returns a placeholder for an invalid URL."""
     try:
         return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
     except UnusableUrl:

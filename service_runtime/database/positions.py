@@ -38,7 +38,7 @@ class PositionTables(NamedTuple):
 
     @classmethod
     def of(cls, metadata: MetaData) -> Self:
-        """Adds the tables to a service's metadata."""
+        """Adds the tables to a service's metadata, and returns them."""
         return cls(
             Table(
                 "consumed_positions",

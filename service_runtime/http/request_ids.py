@@ -15,7 +15,7 @@ _USABLE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def name_requests(app: Flask, new_uuid: Callable[[], UUID]) -> None:
-    """Assigns the ids before all other processing."""
+    """Assigns an id to each request of `app`, before any other processing."""
 
     def begin() -> None:
         given = request.headers.get(HEADER, "")

@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 def pause_before(redelivery: int, *, gives_way: bool) -> int:
     """Returns the pause before a redelivery in seconds. `redelivery` is 1 for the first one.
 
-    The pause doubles with each redelivery, up to two hours. Messages that give way to others have another first pause.
+    It begins with 10 s, or with `ASIDE_S` if the message gives way to others, and doubles up to two hours.
     """
     first_s = ASIDE_S if gives_way else _FIRST_PAUSE_S
     return round(min(first_s * 2.0 ** min(redelivery - 1, 10), _MAX_PAUSE_S))
@@ -86,8 +86,7 @@ class ApacheConsumer:
     ) -> None:
         """Calls the synchronous function `listener` on `threads` threads.
 
-        `tags` maps each topic to the tag to consume.
-
+        `tags` maps each topic to the tag of the messages to consume.
         A message that fails after `max_reconsume_times` redeliveries becomes a dead letter. The broker's limit applies too. A
         delay level above 0 means the usual pause, because the broker does not report its delay levels.
         """

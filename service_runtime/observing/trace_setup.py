@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 
 def start_tracing(service: str) -> Callable[[], None]:
-    """Starts recording and exporting spans. Returns a function that exports the rest and stops."""
+    """Starts recording and exporting spans. Returns a function that exports the remaining spans and stops."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider

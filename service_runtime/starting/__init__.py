@@ -1,1 +1,1 @@
-"""The start of a service's process, and its error messages."""
+"""Starts a service's process, and prints why it cannot start."""

@@ -1,1 +1,1 @@
-"""The migrations, one module each."""
+"""The migrations, each in a module."""

@@ -27,7 +27,7 @@ class DatabaseAddress:
 
     @property
     def uri(self) -> str:
-        """The URI with the password, only for the driver."""
+        """The URI with the password. It must be passed only to the driver."""
         if not self.password:
             return self.public_uri
         separator = "&" if "?" in self.public_uri else "?"

@@ -40,7 +40,7 @@ class TablePartition(InputPartition):
 
 
 class TableSource(DataSource):
-    """The format `adbc`.
+    """The Spark data source `adbc`.
 
     Options: those of DatabaseAddress, and `table`. Optional: `key`, `rowsPerRange`, `nullable`, and `sinceColumn` with `since`,
     which select the rows in which that column is greater.

@@ -31,7 +31,10 @@ class QueuePartition(InputPartition):
 
 
 class PulledLogSource(DataSource):
-    """The format `rocketmq_pull`. Options: `brokerAddr`. Optional: `topics`, comma-separated, and `rangeMessages`."""
+    """The Spark data source `rocketmq_pull`.
+
+    It requires the option `brokerAddr`. The options `topics` (comma-separated) and `rangeMessages` are optional.
+    """
 
     @classmethod
     def name(cls) -> str:
