@@ -37,7 +37,7 @@ class MadeOrder:
     idempotency_key: str
     customer: str
     items: tuple[tuple[str, int, int], ...]
-    """Name, quantity and price in cents of each item."""
+    """The name, the quantity and the price in cents of each item."""
 
     def as_json(self) -> dict[str, object]:
         """Returns the body of POST /orders."""

@@ -41,7 +41,7 @@ class Process:
         announce: Callable[[str], None],
         is_asked: bool = False,
     ) -> None:
-        """Without `log_path` its output goes to this program's. `announce` reports process groups to the reaper.
+        """Without `log_path` its output goes to this program's output. `announce` reports process groups to the reaper.
 
         `is_asked` is True for a program that reads its standard input; see `ask`.
         """

@@ -33,7 +33,7 @@ QUICK_CHECKS: Mapping[str, str] = MappingProxyType(
         "transactionCheckMax": "43200",
     }
 )
-"""Short intervals for check-backs: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
+"""Broker settings with short intervals for check-backs, 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
 
 
 BROKER_PORTS_APART = 10

@@ -42,11 +42,11 @@ class EngineUnfit(PipelineError):
 
 
 class SparkUnavailable(PipelineError):
-    """Java is missing, or Spark does not start."""
+    """Spark cannot be started, for example because Java is missing."""
 
 
 class SparkFailed(PipelineError):
-    """Spark failed after its start: an executor was lost, a database is unavailable, or the output cannot be written."""
+    """Spark failed after its start. An executor was lost, a database is unavailable, or the output cannot be written."""
 
 
 COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)

@@ -43,7 +43,7 @@ class OpenedService(Generic[S]):
     engine: Engine
     """The engine of the service's database, which has this version's tables."""
     metrics: CollectorRegistry | None
-    """None if metrics are off."""
+    """The registry of the service's metrics; None if metrics are off."""
     world: World
     """The clock, random numbers and ids for all parts."""
     closing: ExitStack

@@ -38,7 +38,7 @@ class FailingDelivery:
     failpoints: ArmedFailpoints
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Does nothing: requests are not dropped."""
+        """Does nothing, because only responses are dropped."""
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
         """Drops a response to a pull, by raising an error, if it contains the message of the armed failpoint."""

@@ -1,4 +1,4 @@
-"""Entries of the ledger. An order earns one credit point for each full currency unit of its total; a reversal takes them back."""
+"""The entries of the ledger. An order earns one point for each full currency unit of its total; a reversal takes them back."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -104,10 +104,10 @@ class WorkerHealth(BaseModel):
     """The time in seconds since the worker started."""
     heard_s_ago: float
     tasks_taken: int | None
-    """null from a worker of an older version."""
+    """The number of tasks that it has taken; null if the worker has an older version."""
     taken_s_ago: float | None
     takes_none_for_s: float | None
-    """For how long tasks have waited without this worker taking one; 0 if no task waits or it takes them."""
+    """The time in seconds that tasks have waited without this worker taking one; 0 if none waits or it takes them."""
 
 
 class HeldOrdersHealth(BaseModel):
@@ -117,7 +117,7 @@ class HeldOrdersHealth(BaseModel):
     batches: int
     for_s: float
     cause: HoldCause
-    """refusal: the database refuses them and has accepted no other since. suspicion: their task fails, and none has succeeded."""
+    """`refusal` if the database refuses them and has accepted no other since; `suspicion` if their task fails and none passes."""
 
 
 class QueueHealth(BaseModel):
@@ -150,7 +150,7 @@ class CreditHealthResponse(BaseModel):
     attention: list[str]
     """A line for each point that needs a person's attention, with the command for it."""
     missing: list[str]
-    """Why orders cannot be credited, and what to do about it."""
+    """A line for each reason why orders cannot be credited, with what to do about it."""
 
 
 @health_api.get("/readyz")

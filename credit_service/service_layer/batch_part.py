@@ -1,4 +1,4 @@
-"""Parts of a batch, and the record of their failed tasks."""
+"""The parts of a batch, with the record of their failed tasks."""
 
 from dataclasses import dataclass, replace
 

@@ -8,7 +8,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 
 
 class CreditingUnavailable(Exception):
-    """Redis, the workers or the database are unavailable, not because of these credits. They may or may not have been written."""
+    """Redis, the workers or the database are unavailable. The credits are not the cause, and may or may not have been written."""
 
 
 class CreditingFailed(Exception):

@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.25
 
 
 LIMIT_CENTS = 1_000_000
-"""Orders with a higher total fail in the local transaction. It is set as ORDER_LIMIT_CENTS."""
+"""The maximum total of an order in cents, set as ORDER_LIMIT_CENTS. Higher ones fail in the local transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class DemoPlan:
     orders: int
     concurrency: int
     lost_commit_every: int
-    """At every Nth order the order service dies between local commit and COMMIT."""
+    """The interval N: at every Nth order the order service dies between local commit and COMMIT."""
     refused_every: int = 20
     brokers: int = 1
-    """More than one broker run as a cluster, of which one is killed."""
+    """The number of brokers. More than one run as a cluster, in which one is killed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class StartFacts(NamedTuple):
     """The broker's gRPC address, if it has one."""
     pairs: list[OrderAndCredit]
     totals: LedgerTotals | None
-    """None if one of the databases cannot be read."""
+    """The totals of both databases; None if one of them cannot be read."""
     trouble: str | None
     """The reason why the recent transactions or their credits cannot be shown."""
     has_broker: bool

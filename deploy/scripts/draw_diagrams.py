@@ -22,7 +22,7 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 MERMAID: Final = "@mermaid-js/tiny@12.0.0"
 CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k/u7gIeYoCrldyVy+VTCMWrNDQ=="
-"""SHA-512 of the package, as npm publishes it."""
+"""The SHA-512 checksum of the package, as npm publishes it."""
 _SCRIPT: Final = "package/dist/mermaid.tiny.js"
 _THEMES: Final = {"light": "neutral", "dark": "dark"}
 _FONTS: Final = "Verdana, DejaVu Sans, sans-serif"

@@ -15,7 +15,7 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[2]
 _FOLDERS: Final = ("tutorials", "examples")
-"""Folders whose pages keep their repository paths on the site. All other pages lie in docs."""
+"""The folders with pages that keep their repository paths on the site. All other pages are in docs."""
 LINK: Final = re.compile(
     r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )

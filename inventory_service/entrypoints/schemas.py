@@ -52,7 +52,7 @@ class HeldMessagesHealth(BaseModel):
     messages: int
     for_s: float
     cause: HoldCause
-    """refusal: the database refuses them and has accepted no other since."""
+    """The cause. `refusal` means that the database refuses them and has accepted no other message since."""
 
 
 class InventoryHealthResponse(BaseModel):
@@ -68,4 +68,4 @@ class InventoryHealthResponse(BaseModel):
     held: HeldMessagesHealth | None = None
     attention: list[str] = Field(default=[], description="what needs a person's attention, with the command for it")
     missing: list[str] = []
-    """Why orders cannot be shipped, and what to do about it."""
+    """A line for each reason why orders cannot be shipped, with what to do about it."""

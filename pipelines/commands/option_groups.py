@@ -11,7 +11,7 @@ from typing import Any
 def with_groups(
     *, without: frozenset[str] = frozenset(), behind: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Expands the dataclass parameters of a command: each field becomes an option, at the position of the dataclass.
+    """Expands the dataclass parameters of a command. Each field becomes an option, at the position of the dataclass.
 
     Fields in `without` do not become options and keep their default. `behind` moves an option in `--help` behind another one.
     """

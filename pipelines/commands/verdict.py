@@ -18,7 +18,7 @@ MAX_REASON_LENGTH = 300
 
 
 class Verdict(IntEnum):
-    """Exit codes."""
+    """The exit codes of the commands."""
 
     CONSISTENT = 0
     INCONSISTENT = 1

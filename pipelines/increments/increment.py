@@ -77,7 +77,7 @@ def names_of(books: Books) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Increment:
-    """One run. `before` is the last run's manifest, or None for a full run."""
+    """One incremental run. `before` is the manifest of the last run, or None for a full run."""
 
     reading: Reading
     books: Books

@@ -173,7 +173,7 @@ def _is_none_of(text: str, known: Iterable[str]) -> str:
 
 
 _TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
-"""SQL for the time after which the order's message may be sent and its credit may be written."""
+"""The SQL expression for the time after which the order's message may be sent and its credit may be written."""
 
 MARKED: Final = {
     "markers": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id)",
@@ -259,7 +259,7 @@ STAGE: Final = """CASE
     WHEN halves > 0 THEN 'rolled_back'
     WHEN has_order THEN 'ordered'
     ELSE 'unknown' END"""
-"""SQL for the stage of an order."""
+"""The SQL expression for the stage of an order."""
 
 _ENDED: Final = (
     "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
@@ -535,7 +535,7 @@ AT_STAKE: Final = f"""CASE
             WHEN cancel_cents < order_cents THEN {_wide("order_cents")} - {_wide("cancel_cents")}
             WHEN last_cancel_cents > order_cents THEN {_wide("last_cancel_cents")} - {_wide("order_cents")}
             ELSE 0 END END"""
-"""SQL for the cents that are wrong, as far as the class shows."""
+"""The SQL expression for the amount of money that is wrong, in cents, as far as the class shows."""
 
 
 def claim_of() -> str:

@@ -14,7 +14,7 @@ MIN_JAVA: Final = 17
 MIN_OPEN_FILES: Final = 1_024
 """The minimum limit of open files that is set for Spark."""
 _FILES_OF_A_START: Final = 300
-"""Spark opens 250 jars. With a lower limit it fails with misleading errors."""
+"""The minimum limit of open files for a start of Spark, which opens 250 jars. Below it Spark fails with misleading errors."""
 _JAVA_WITHIN_S: Final = 20
 _ERRORS: Final = (
     # The JVM prints the error about its options before this line.

@@ -180,7 +180,7 @@ def _sqlite_engine(url: URL) -> Engine:
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Makes the connections of a SQLite engine durable, and its transactions immediate."""
+    """Makes the commits of a SQLite engine durable, and its writing transactions immediate."""
     event.listen(engine, "connect", _make_durable)
     event.listen(engine, "begin", _begin_immediately)
 
@@ -199,7 +199,7 @@ def _make_private(path: Path) -> None:
 
 
 def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:
-    """Makes database commits survive a power failure, and allows readers beside the writer."""
+    """Makes database commits survive a power failure, and allows reading while another connection writes."""
     connection.isolation_level = None
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """Waitress in its own thread. The constructor binds the port, and `start` serves requests."""
+    """Runs Waitress in a thread. The constructor binds the port, and `start` serves requests."""
 
     def __init__(
         self,

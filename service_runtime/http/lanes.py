@@ -13,10 +13,10 @@ from flask import Flask, Response, g, request
 from service_runtime.http.problems import problem_response
 
 CHECKS_AT_ONCE: Final = 4
-"""Maximum number of concurrent health checks that query databases and brokers, and so may hang with them."""
+"""The maximum number of concurrent health checks that query databases and brokers, and so may hang with them."""
 CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
-"""Threads for those checks, for one reading request, and for /livez, which has no lane."""
+"""The number of threads kept for those checks, for one reading request, and for /livez, which has no lane."""
 
 _RETRY_AFTER_S: Final = 1
 

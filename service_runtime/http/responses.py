@@ -1,4 +1,4 @@
-"""JSON responses of pydantic models."""
+"""Builds JSON responses from pydantic models."""
 
 from flask import Response
 from pydantic import BaseModel

@@ -1,4 +1,4 @@
-"""Connects a consumer to the positions in its service's database, and reports when that database was reset to an older state."""
+"""Connects a consumer to the positions in its service's database, and reports a reset of that database to an older state."""
 
 import logging
 from collections.abc import Hashable, Mapping, Sequence

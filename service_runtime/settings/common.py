@@ -21,7 +21,7 @@ def _host_names(text: str) -> str:
 
 
 HostNames = Annotated[str, AfterValidator(_host_names)]
-"""Comma-separated host names."""
+"""A setting with comma-separated host names."""
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:

@@ -20,13 +20,13 @@ from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from pipelines.sources.databases.key_ranges import KeyRange, Since
 
 BATCH_ROWS = 65_536
-"""SQLite's driver infers column types from the first batch, so it should be long."""
+"""The number of rows of a batch. SQLite's driver infers column types from the first batch, so it should be long."""
 
 MAX_UNREADABLE = 1_000
 """The maximum number of rows of a table that are listed one by one. More of them are probably a single mistake."""
 
 ROWID = "rowid"
-"""SQLite's id of each row, except in tables that were created WITHOUT ROWID."""
+"""The name of SQLite's row id column, which all tables have unless they were created WITHOUT ROWID."""
 
 SQLITE_BUSY_TIMEOUT_MS = 10_000
 

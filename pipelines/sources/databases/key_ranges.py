@@ -8,7 +8,7 @@ MAX_RANGES = 2_000
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
-    """Keys from `first` to `last`, both included."""
+    """A range of keys from `first` to `last`, both included."""
 
     first: int
     last: int

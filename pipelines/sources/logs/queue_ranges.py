@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class QueueRange:
-    """Messages of a queue, from the queue offset `first` (inclusive) to `end` (exclusive)."""
+    """A range of a queue's messages, from the queue offset `first` (inclusive) to `end` (exclusive)."""
 
     topic: str
     queue_id: int
