@@ -47,7 +47,7 @@ def test_a_password_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("listen", ["8088", "127.0.0.1:70000", ":8088", "127.0.0.1:http"])
 def test_an_address_that_is_none_is_refused(listen: str) -> None:
-    with pytest.raises(UnusableSettings, match="HOST:PORT is expected"):
+    with pytest.raises(UnusableSettings, match="address must be HOST:PORT, not"):
         console_settings(listen, {})
 
 
