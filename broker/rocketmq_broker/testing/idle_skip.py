@@ -38,7 +38,7 @@ _CALLS: Final = frozenset(
         "figures of topics and groups",
         "flush",
         "following the wall clock",
-        "forgetting silent brokers",
+        "removal of expired brokers",
         "statistics",
         "storing times",
         "the pop log",

@@ -5,11 +5,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 import pytest
 
-from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
+import rocketmq_broker
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ, idle_skip
 from rocketmq_broker.testing.control import OK, Control
 from tests.unit.testing.listeners import Consumption, order
+
+PACKAGE: Final = Path(rocketmq_broker.__file__).parent
 
 
 async def test_four_hundred_days_cost_no_more_than_some_hours() -> None:
@@ -46,3 +52,12 @@ async def test_the_control_door_leaps_too() -> None:
         assert await control.answer("POST", "advance", {"days": 400}) == (OK, {"elapsedSeconds": 34_560_000.0})
         assert world.time.elapsed_s - before_s == pytest.approx(400 * 86_400, abs=1)
         assert world.time.turns - turns < 50_000
+
+
+def test_each_maintenance_timer_in_the_list_exists() -> None:
+    """A renamed one would only make tests slower, which no other test notices in time."""
+    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py") if path.name != "idle_skip.py")
+    names = [*idle_skip._CALLS, *(name for name, _ in idle_skip._TASKS)]
+    assert [name for name in names if f'"{name}' not in source] == []
+    works = [work.split(".")[-1] for _, work in idle_skip._TASKS]
+    assert [work for work in works if f"async def {work}(" not in source] == []
