@@ -138,7 +138,7 @@ class ApacheConsumer:
         self._stopping.set()
         with self._changed:
             if not self._changed.wait_for(lambda: self._running == 0, timeout_s + _POLL_S + _FAREWELL_S):
-                logger.warning("%d listeners still run at the stop; their messages come again", self._running)
+                logger.warning("%d listeners were still running at shutdown; their messages will be redelivered", self._running)
         self._ended.set()
         if self._client is not None:
             stopped("consumer", self._client)

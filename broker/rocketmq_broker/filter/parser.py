@@ -237,7 +237,7 @@ def _ordered(left: Operand, symbol: str, right: Operand, token: Token) -> Condit
     """Returns the comparison of two operands. Raises IllegalExpression unless both can be numbers."""
     for operand in (left, right):
         if isinstance(operand, Condition) or (isinstance(operand, Literal) and operand.kind not in NUMBERS):
-            raise IllegalExpression(f"{token} compares only numbers and properties, not texts or conditions")
+            raise IllegalExpression(f"{token} compares only numbers and properties, not strings or conditions")
     return Ordered(left, symbol, right)
 
 
@@ -261,7 +261,7 @@ def _decimal_fraction(token: Token) -> Literal:
     if math.isinf(number):
         raise IllegalExpression(f"number too large: {token}, at most {sys.float_info.max}")
     if number == 0:
-        raise IllegalExpression(f"{token}: RocketMQ does not accept a fraction that is zero: use 0")
+        raise IllegalExpression(f"RocketMQ does not accept {token}: write zero as 0, without a decimal point")
     return Literal(Kind.DOUBLE, number)
 
 

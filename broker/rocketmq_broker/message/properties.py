@@ -150,8 +150,10 @@ def _why_not_text(properties: Mapping[Any, Any]) -> str:
 
 
 def _pair(name: str, value: str) -> str:
-    if not name or _NAME_VALUE in name or _PROPERTY in name or _NAME_VALUE in value or _PROPERTY in value:
-        raise IllegalMessage(f"property {name!r} must have a name, and must not contain \\x01 or \\x02")
+    if not name:
+        raise IllegalMessage("a property name must not be empty")
+    if _NAME_VALUE in name or _PROPERTY in name or _NAME_VALUE in value or _PROPERTY in value:
+        raise IllegalMessage(f"property {name!r}: name and value must not contain \\x01 or \\x02")
     return name + _NAME_VALUE + value
 
 

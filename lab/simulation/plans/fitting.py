@@ -25,7 +25,7 @@ def _require_target(fault: PlannedEvent, shape: WorldShape) -> None:
     try:
         targets = _targets(FaultKind(fault.what), shape)
     except ValueError:
-        raise UnreadablePlan(f"no world has {fault.what}, at {fault.at_s:g} s: it is neither an action nor a fault") from None
+        raise UnreadablePlan(f"unknown event {fault.what} at {fault.at_s:g} s: it is neither an action nor a fault") from None
     if fault.where not in targets:
         possible = ", ".join(dict.fromkeys(targets)) or "nothing"
         raise UnreadablePlan(f"{fault.what} at {fault.at_s:g} s cannot hit {fault.where}; possible targets: {possible}")

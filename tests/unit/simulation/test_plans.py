@@ -153,7 +153,7 @@ def test_a_shape_that_no_world_has_is_refused(shape: dict[str, int | str], told:
         (PlannedEvent(3.0, "network.cut", "orders-2>broker-a"), "network.cut at 3 s cannot hit orders-2>broker-a"),
         (PlannedEvent(3.0, "database.hang", "inventory-database", 1.0), "possible targets: orders-database, credits-database"),
         (PlannedEvent(3.0, "redis.hang", "redis", 1.0), "redis.hang at 3 s cannot hit redis; possible targets: nothing"),
-        (PlannedEvent(3.0, "redis.hnag", "redis", 1.0), "no world has redis.hnag, at 3 s"),
+        (PlannedEvent(3.0, "redis.hnag", "redis", 1.0), "unknown event redis.hnag at 3 s"),
     ],
     ids=lambda value: value.what if isinstance(value, PlannedEvent) else "",
 )

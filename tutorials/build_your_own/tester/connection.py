@@ -110,7 +110,7 @@ class Connection:
             if is_last_look:
                 return
             if time.monotonic() > deadline:
-                raise Failed(wanted, f"neither within {self._patience_s:g} s")
+                raise Failed(wanted, f"no check-back, but not the expected event either, within {self._patience_s:g} s")
             is_last_look = is_over()
             time.sleep(0.02)
 
