@@ -40,7 +40,7 @@ from rocketmq_broker.filter.sql_filter import MAX_LENGTH
         ("a = 9223372036854775808", "number too large: '9223372036854775808' at character 5, at most 9223372036854775807"),
         ("a = " + "9" * 5000, "number too large"),
         ("a > 1e309", "number too large"),
-        ("a > 0.0", "use 0"),
+        ("a > 0.0", "write zero as 0"),
         ("a = 007", "expected AND or OR, not '0'"),
     ],
 )
