@@ -87,11 +87,11 @@ class FaultRecord:
     tries: int = 0
     """The number of failed tasks that made these orders suspect."""
     others_pass: bool = False
-    """True if tasks of other orders passed after the first suspicion and before this attempt began."""
+    """True if tasks for other orders succeeded between the first failure of these orders and the start of this attempt."""
     failures_alone: int = 0
     """The number of their tasks that failed in a row, with passed tasks of other orders between the failures."""
     is_in_the_way: bool = False
-    """True if these tasks must give way to others, as `Holds.is_in_the_way` decides."""
+    """True if these tasks must be postponed so that others can run. See `Holds.is_in_the_way`."""
 
 
 def next_step(fault: Fault, record: FaultRecord) -> FaultStep:

@@ -24,9 +24,10 @@ def has_engine() -> bool:
 
 
 def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[str]:
-    """Builds and checks the image `rocketmq-broker:VERSION`, and yields a line about it. Without an engine it builds nothing.
+    """Builds and checks the image `rocketmq-broker:VERSION`, and yields a line that reports the result.
 
-    Raises CannotRelease if the image is too large or runs another version, and CannotBuildWheel if Docker fails.
+    Skips the build if Docker is not running. Raises CannotRelease if the image is too large or runs another version, and
+    CannotBuildWheel if Docker fails.
     """
     if not has_engine():
         yield "no image: no Docker engine answers"

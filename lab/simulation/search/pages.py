@@ -23,7 +23,7 @@ def picture_text(end: WorldEnd) -> str:
 
 
 def world_report(end: WorldEnd, how_to_repeat: str) -> WorldReport:
-    """Returns the report of a world for its page."""
+    """Returns the data that the page of a simulated world displays."""
     happenings = tuple(ReportedEvent(it.at_ns, it.process, it.kind, it.text, it.keys, it.to) for it in end.happenings)
     last_ns = max([int(end.simulated_s * 1e9), *(it.at_ns for it in happenings)])
     return WorldReport(

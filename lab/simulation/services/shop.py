@@ -103,7 +103,7 @@ class SimulatedShop:
         return copy
 
     def close(self) -> None:
-        """Closes the databases. Call it after the world's end."""
+        """Closes the databases. Call this after the simulation has ended."""
         for database in (*self.databases.values(), *self._copies):
             with suppress(Exception):
                 database.close()

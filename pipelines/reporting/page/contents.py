@@ -65,7 +65,7 @@ class OrderStep:
 
 @dataclass(frozen=True, slots=True)
 class BreakShown:
-    """A break as shown in the report, which is an unhealthy order or a wrong balance."""
+    """A break (an unhealthy order or a wrong balance), as shown in the report."""
 
     finding: Finding
     cause: Cause | None

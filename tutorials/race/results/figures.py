@@ -1,4 +1,4 @@
-"""The figures of a cell."""
+"""The results of one way under one fault: wrong orders, latency and extra writes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Figures:
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """Returns the percentile of ascending values, or 0 without values."""
+    """Returns the percentile `share` (0 to 1) of the sorted values; 0 if there are none."""
     if not ascending:
         return 0.0
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]

@@ -120,7 +120,7 @@ class AclProcessor:
         self._change(connection, command, edit)
 
     def get_versions(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the number of changes by request, and the time of the last change, of each file."""
+        """Responds with the version of each account file: how often requests changed it, and when it last changed."""
         versions = {path: _version(acl) for path, acl in self._access.content.items()}
         header = GetBrokerAclConfigResponseHeader(
             version=versions.get(str(self._access.files.default_file), DataVersion()).encode().decode(),
