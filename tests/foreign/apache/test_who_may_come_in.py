@@ -15,7 +15,7 @@ import pytest
 
 from demo.ports import free_ports
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PEER = ROOT / "tests" / "foreign" / "apache" / "peer"
 EXAMPLE = "## An example from the first certificate to the first message"
 MQADMIN = """#!/bin/sh

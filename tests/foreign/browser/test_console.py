@@ -120,7 +120,7 @@ def test_the_first_page_is_there_before_the_services_are(up: Up) -> None:
 def test_a_second_one_says_what_runs_and_starts_nothing(up: Up) -> None:
     second = subprocess.run(up.command, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=60)
     assert second.returncode == 2
-    assert f"runs already, as process {up.popen.pid}: {up.address}" in second.stdout
+    assert f"is already running as process {up.popen.pid}: {up.address}" in second.stdout
     assert f"kill {up.popen.pid}" in second.stdout
 
 

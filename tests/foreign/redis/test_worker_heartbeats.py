@@ -67,7 +67,7 @@ def test_a_worker_that_lost_redis_fails_its_check_and_is_seen_again_when_redis_i
     redis[0].kill()
     without_redis = check(worker)
     assert without_redis.returncode == 1
-    assert "Redis cannot be asked" in without_redis.stderr
+    assert "Redis does not answer" in without_redis.stderr
     assert "Traceback" not in without_redis.stderr
     redis[0].start()
     wait_until(lambda: [living.heartbeat.name for living in heartbeats.living()] == ["one"])
