@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 KILLS = 3
 SENDERS = 4
 CONSUMERS = 2
-INVISIBLE_S = 3
+INVISIBLE_S = 10  # the least that a broker accepts
 ORDERS, GROUP = api.Resource(name="orders"), api.Resource(name="group")
 RECONNECTS_SOON = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 200)]
 
