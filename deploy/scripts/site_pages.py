@@ -14,8 +14,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[2]
-_FOLDERS: Final = ("tutorials", "examples")
-"""The folders with pages that keep their repository paths on the site. All other pages are in docs."""
+_FOLDER: Final = "tutorials"
+"""The folder with pages that keep their repository paths on the site. All other pages are in docs."""
 LINK: Final = re.compile(
     r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )
@@ -25,7 +25,7 @@ LINK: Final = re.compile(
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the English and Chinese pages of tutorials and recipes under their repository paths."""
     names = ("README.md", "README.zh.md")
-    for page in sorted(page for folder in _FOLDERS for name in names for page in ROOT.glob(f"{folder}/**/{name}")):
+    for page in sorted(page for name in names for page in ROOT.glob(f"{_FOLDER}/**/{name}")):
         source = page.relative_to(ROOT).as_posix()
         files.append(File.generated(config, source, content=page.read_text()))
     return files
@@ -34,7 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Returns the page's text with links for the site. Does not change code."""
     source = page.file.src_uri
-    in_repository = source if source.startswith(_FOLDERS) else f"docs/{source}"
+    in_repository = source if source.startswith(_FOLDER) else f"docs/{source}"
     return LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
 
 

@@ -19,7 +19,6 @@ from tests.e2e.clients import SEND
 pytestmark = pytest.mark.e2e
 
 MEBIBYTE = 1024 * 1024
-FRAME_64_MIB = 64 * MEBIBYTE
 PATIENCE_S = 20
 MAX_GROWTH_MIB = 150
 """More than 64 MiB unsent to one connection, and what a frame or two take."""

@@ -91,7 +91,9 @@ def engine(pooled: str) -> Iterator[Engine]:
 
 
 def test_a_pgbouncer_that_the_url_does_not_name_is_one_sentence_and_no_wait(pooled: str) -> None:
-    with pytest.raises(DatabaseUnusable, match=r"unsupported startup parameter: options\. The server is a PgBouncer: add pgbouncer=true"):
+    with pytest.raises(
+        DatabaseUnusable, match=r"unsupported startup parameter: options\. The server is a PgBouncer: add pgbouncer=true"
+    ):
         open_database(pooled, migrations=MIGRATIONS, start_timeout_s=3600)
 
 
