@@ -4,12 +4,10 @@
 fault, orders, credits, lost orders, and who told of it.
 """
 
-import sqlite3
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +18,13 @@ from sqlalchemy import create_engine, text
 from demo.books import ShopBooks
 from demo.system import System
 from service_runtime.database.database_url import parse_database_url
-from tests.foreign.postgresql.postgres import PostgresServer, binaries, running_postgres
+from tests.e2e.backups import copied
+from tests.foreign.postgresql.postgres import PostgresServer, binaries
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
 
 ITEMS = [{"name": "tea", "quantity": 1, "price_cents": 250}]
 LOST_COMMITS = 4
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[PostgresServer]:
-    programs = binaries()
-    if programs is None:
-        pytest.skip("no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql")
-    with running_postgres(programs) as running:
-        yield running
 
 
 @pytest.fixture(params=["SQLite", "PostgreSQL"])
@@ -51,9 +41,7 @@ def shop(system: System, kind: str, request: pytest.FixtureRequest) -> "Shop":
 
 
 def copy_sqlite(original: str, copy: str) -> None:
-    paths = [Path(url.removeprefix("sqlite:///")) for url in (original, copy)]
-    with closing(sqlite3.connect(paths[0])) as source, closing(sqlite3.connect(paths[1])) as target:
-        source.backup(target)
+    copied(*(Path(url.removeprefix("sqlite:///")) for url in (original, copy)))
 
 
 def copy_postgresql(original: str, copy: str) -> None:

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from demo.ports import free_ports
 from demo.processes import Process, Processes, answers
 from demo.system import QUICK_CHECKS, System
 from service_runtime.failing.armed_failpoints import EXIT_STATUS
-from tests.foreign.postgresql.postgres import PostgresServer, binaries, running_postgres
+from tests.foreign.postgresql.postgres import PostgresServer
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.postgresql, pytest.mark.timeout(900)]
 
@@ -27,15 +26,6 @@ SILENT_S, REFUSING_S = 30, 30
 LOCKED_S = 12
 """Longer than the order service waits for a lock (10 s)."""
 ITEMS = [{"name": "tea", "quantity": 1, "price_cents": 250}]
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[PostgresServer]:
-    programs = binaries()
-    if programs is None:
-        pytest.skip("no PostgreSQL in /usr/lib/postgresql: apt-get install postgresql")
-    with running_postgres(programs) as server:
-        yield server
 
 
 class Orders:
@@ -102,9 +92,9 @@ def wait_until_each_order_has_its_credit(system: System, books: ShopBooks) -> No
 
 
 def test_no_order_loses_its_credit_though_the_order_database_is_silent_and_then_refuses_for_a_minute(
-    system: System, processes: Processes, database: PostgresServer
+    system: System, processes: Processes, server: PostgresServer
 ) -> None:
-    url = f"{database.url}/postgres"
+    url = f"{server.url}/postgres"
     system.order_service.environment["ORDER_DATABASE_URL"] = url
     with ShopBooks(url, system.credit_database_url) as books:
         system.start()
@@ -113,15 +103,15 @@ def test_no_order_loses_its_credit_though_the_order_database_is_silent_and_then_
         orders.prepare_to_lose_a_commit()
         orders.place_and_lose_the_commit()
 
-        database.freeze()
+        server.freeze()
         customers = [orders.keep_placing_until(is_over) for _ in range(4)]
         time.sleep(SILENT_S)
         waiting = admin(system, "pending")
-        database.thaw()
-        database.stop()
+        server.thaw()
+        server.stop()
         time.sleep(REFUSING_S)
         is_over.set()
-        database.start()
+        server.start()
 
         for customer in customers:
             customer.join()
