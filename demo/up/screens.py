@@ -162,8 +162,8 @@ class _Application:
         try:
             return RunFacts(run, steps, await find_transactions(visit, run.word, [self.witness]), None)
         except AdminError as error:
-            is_down = not self._keeper.is_ready(self._system.broker)  # some scenarios kill the broker
-            return RunFacts(run, steps, [], "the broker is not running; it is being restarted" if is_down else str(error))
+            health = self._keeper.healths[self._system.broker.name]  # some scenarios kill the broker
+            return RunFacts(run, steps, [], str(error) if health is Health.READY else f"the broker is not ready: {health.value}")
 
     def heading(self, visit: Visit) -> str:
         """Returns the scenario's title."""

@@ -14,6 +14,8 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from deploy.scripts.chromium import find_chromium
 
 PATIENCE_MS: Final = 60_000
+RUN_MS: Final = 240_000
+"""The time-out in milliseconds for a whole scenario. A single step of it may wait for 90 s (`demo.scenarios.context`)."""
 DESKTOP: Final = {"width": 1100, "height": 720}
 PHONE: Final = {"width": 390, "height": 844}
 
@@ -47,6 +49,12 @@ class Window:
         self.page.goto(self._address + path, wait_until="domcontentloaded")
         if self.page.locator("#live-state").count():
             expect(self.page.locator("#live-state")).to_have_text("live")
+
+    def sees_end_of_run(self) -> None:
+        """Waits until the run of a scenario has ended: a step that takes too long ends it with the step's name."""
+        self.page.wait_for_url("**/scenarios/run*")
+        state = self.page.locator("main .state").first
+        expect(state).not_to_have_text("running", timeout=RUN_MS)
 
     def sees(self, text: str) -> None:
         """Waits until the text is there."""

@@ -345,6 +345,7 @@ def test_a_scenario_is_played_from_the_click_to_the_verdict(title: str, up: Up, 
     expect(button).to_be_enabled()
     button.click()
     window.sees("POST /orders: one book for")
+    window.sees_end_of_run()
     window.sees("As expected: One order, one credit")
     is_dead = title == "The order service dies before COMMIT"  # its end is drawn then: no COMMIT was sent that could be lost
     expect(window.page.locator("svg.sequence .lost")).to_have_count(0 if is_dead else 1)
@@ -366,6 +367,7 @@ def test_a_scenario_that_leaves_a_message_for_a_person_is_played(title: str, ver
     button = window.page.get_by_role("button", name=f"Play it: {title}", exact=True)
     expect(button).to_be_enabled()
     button.click()
+    window.sees_end_of_run()
     window.sees(verdict)
     expect(window.page.locator("svg.sequence")).to_contain_text(seen)
 
