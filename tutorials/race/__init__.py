@@ -1,6 +1,7 @@
-"""The race compares ways to inform another database of an order, under the same faults and with the same judge.
+"""Compares approaches to notify another service of an order. All approaches run under the same faults and the same final check.
 
-`python -m tutorials.race` runs it. A cell is one way under one fault: orders are placed one after another on a real broker
-(rocketmq_broker.testing) in virtual time, orders and credits are stored in two SQLite files, and the judge compares the files.
-tutorials/ways-to-lose-money/README.md explains the table and how to add a way.
+`python -m tutorials.race` runs the comparison. Its documents call an approach a "way", and the run of one approach under one
+fault a "cell". Each run places orders one after another on a real broker (rocketmq_broker.testing) in virtual time. It stores
+orders and credits in two SQLite files, and compares these files at the end. tutorials/ways-to-lose-money/README.md explains the
+resulting table and how to add an approach.
 """

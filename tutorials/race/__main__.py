@@ -1,4 +1,4 @@
-"""The race's command line: `python -m tutorials.race --help`."""
+"""The command line of the comparison: `python -m tutorials.race --help`."""
 
 import time
 from collections.abc import Sequence
@@ -81,7 +81,10 @@ def _write(console: Console, file: Path, text: str) -> None:
 
 
 def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) -> tuple[Sequence[type[Way]], list[Wanted]]:
-    """Returns the ways and the cells to play, in the order of the table. Raises BadParameter."""
+    """Returns the approaches and the runs to play, in the order of the table.
+
+    Raises typer.BadParameter for an unknown approach or fault, and if software for Apache's broker is missing.
+    """
     in_real_time = {way.name for way in WAYS_ON_APACHE}
     if apache == 0 and (named := in_real_time & {text.partition("/")[0] for text in cell}):
         raise typer.BadParameter(f"{named.pop()} is played in real time: set the number of orders, such as --apache 50")
@@ -97,7 +100,10 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
 
 
 def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
-    """Plays the wanted cells, shows the progress, and returns the figures in order. Raises BrokerCannotRun, WayHangs."""
+    """Plays the wanted runs, shows the progress, and returns the figures in the order of `wanted`.
+
+    Raises BrokerCannotRun, WayHangs.
+    """
     columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     figures = []
     with Progress(*columns, console=console, transient=True) as progress:
@@ -113,7 +119,10 @@ def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | N
 
 
 def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence[type[Way]], list[Figures]]:
-    """Adds the ways on Apache's broker that were not played, if the file has all their figures of an earlier run."""
+    """Adds the earlier figures of approaches on Apache's broker that were not played now.
+
+    Uses an approach only if the file `output` has its figures for all faults. Returns all approaches and the added figures.
+    """
     figures = []
     for way in WAYS_ON_APACHE:
         earlier = kept(output, way.name)

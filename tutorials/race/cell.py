@@ -1,4 +1,4 @@
-"""Plays one cell: places orders by one way under one fault, waits until all work is done, and judges the databases."""
+"""Runs one approach under one fault: places the orders, waits until all work is done, and compares the databases."""
 
 import asyncio
 import logging
@@ -20,12 +20,12 @@ from tutorials.race.results.figures import Figures, percentile
 from tutorials.race.way import Way
 
 ORDER_EVERY_S: Final = (0.0, 0.2)
-"""The shortest and the longest interval between two orders."""
+"""The shortest and the longest interval between two orders in seconds."""
 RESTART_TAKES_S: Final = 1.0
 
 
 async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: Path) -> Figures:
-    """Plays a cell and returns its figures. `folder` must be empty; the databases are created in it.
+    """Runs an approach under a fault and returns the figures. `folder` must be empty: the databases are created in it.
 
     In virtual time the same seed gives the same figures. Raises BrokerCannotRun.
     """
@@ -43,7 +43,7 @@ async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: 
 
 
 class _Cell:
-    """The processes and the customers of a cell."""
+    """The processes and the customers of one run."""
 
     def __init__(self, way: type[Way], environment: Environment, seed: int) -> None:
         self.way_class = way
@@ -53,12 +53,12 @@ class _Cell:
         self._customers = random.Random(f"{seed}/customers")
 
     async def begin(self) -> None:
-        """Starts both processes."""
+        """Starts the credit process and the order process."""
         await self._begin_credits()
         await self._begin_process()
 
     async def take(self, number: int) -> None:
-        """Places one order as a customer. Errors are ignored."""
+        """Waits for a random time, applies the faults that are due, and places order `number` as a customer. Ignores errors."""
         await self.environment.broker.pause(self._customers.uniform(*ORDER_EVERY_S))
         await self._restart_dead()
         await self._broker_is_down(self.environment.plan.is_broker_down(number))
@@ -80,7 +80,7 @@ class _Cell:
             self.environment.task_queue.empty()
 
     async def end(self) -> None:
-        """Ends the faults, waits for started work, and stops both processes."""
+        """Ends the faults, waits until all work is done, and stops both processes."""
         self.environment.plan.end()
         await self._broker_is_down(False)
         await self._restart_dead()
@@ -89,7 +89,10 @@ class _Cell:
         await self.credits.end()
 
     async def _restart_dead(self) -> None:
-        """Closes the connections of a killed process, as the operating system does, and restarts it a second later."""
+        """Restarts killed processes after RESTART_TAKES_S seconds.
+
+        Closes the connections of a killed process first, as the operating system does.
+        """
         everything = self.process.is_dead and self.process.kills_everything
         if everything:
             await self._broker_is_down(True)
@@ -126,7 +129,7 @@ class _Cell:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Suppresses the logs of broker and clients during the block, because faults are expected."""
+    """Suppresses the logs of broker and clients during the block, because the faults cause expected errors."""
     logger = logging.getLogger("rocketmq_broker")
     was = logger.level
     logger.setLevel(logging.CRITICAL + 1)

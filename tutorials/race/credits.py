@@ -1,7 +1,7 @@
-"""The credit process, which is the same for all ways: it writes each received order to the credit database.
+"""The credit process, which writes each received order to the credit database. All approaches share it.
 
-It has two ledgers. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a credit for
-every message. So one run shows the effect of a way on a consumer with a unique key and on one without.
+It has two tables. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a credit for
+every message. One run thus shows how an approach affects a consumer with a unique key and a consumer without one.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from tutorials.race.order import CONSUMER_GROUP, TOPIC
 
 
 class Credits:
-    """The credit process between a start and its end."""
+    """The credit process from one start to its end. A restart creates a new object."""
 
     def __init__(self, environment: Environment) -> None:
-        """Creates a process that does not consume yet."""
+        """Opens the credit database. The process does not consume yet."""
         self.environment = environment
         self.is_dead = False
         self._ledger = sqlite3.connect(environment.credit_file, isolation_level=None)
@@ -33,7 +33,7 @@ class Credits:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def consume_topic(self) -> None:
-        """Consumes the messages of all orders."""
+        """Starts a consumer for the messages of all orders."""
         consumer = PushConsumer(
             CONSUMER_GROUP,
             namesrv_addr=self.environment.namesrv_addr,
@@ -50,7 +50,7 @@ class Credits:
         self._tasks.add(task)
 
     async def credit(self, body: str) -> None:
-        """Writes the credit to both ledgers. Does not return if the process dies."""
+        """Writes the credit to both tables. Does not return if the process dies."""
         order = json.loads(body)
         row = (order["order_id"], order["total_cents"] // 100)
         self._ledger.execute("BEGIN IMMEDIATE")
@@ -60,13 +60,13 @@ class Credits:
         await self.may_die(order["order_id"])
 
     async def may_die(self, point: str) -> None:
-        """Ends the process at this point if the fault plan requires it."""
+        """Ends the process if the fault plan kills it at `point`. In that case the call never returns."""
         if self.is_dead or self.environment.plan.strikes(Fault.CONSUMER_DIES, point):
             self.is_dead = True
             await asyncio.Event().wait()
 
     async def end(self) -> None:
-        """Releases what the operating system releases when a process ends."""
+        """Ends the process: cancels its tasks and closes its connections and files, as the operating system does."""
         self.is_dead = True
         for task in self._tasks:
             task.cancel()
@@ -76,7 +76,7 @@ class Credits:
         self.close()
 
     def close(self) -> None:
-        """Closes the ledger. Uncommitted rows are lost."""
+        """Closes the credit database. Uncommitted rows are lost."""
         self._ledger.close()
 
     async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

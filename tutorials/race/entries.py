@@ -1,4 +1,4 @@
-"""Finds the ways of the race and those in an added file."""
+"""Finds approaches by name, among those of the comparison and those of a file that a user adds."""
 
 import importlib.util
 import inspect
@@ -11,16 +11,19 @@ from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 
 class NoSuchEntry(Exception):
-    """A way or fault is unknown, or a file of ways is unusable. The message lists the known ways or faults."""
+    """An approach or a fault is unknown, or a file of approaches is unusable. The message lists the known names."""
 
 
 def ways_with(file: Path | None, *, on_apache: bool = False) -> tuple[type[Way], ...]:
-    """Returns the ways of the race and of the file, and with `on_apache` those on Apache's broker. Raises NoSuchEntry."""
+    """Returns the approaches of the comparison and of `file`. Raises NoSuchEntry.
+
+    `on_apache` adds the approaches on Apache's broker.
+    """
     return (*WAYS, *(WAYS_ON_APACHE if on_apache else ()), *(_ways_in(file) if file is not None else ()))
 
 
 def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
-    """Returns the way with this name. Raises NoSuchEntry."""
+    """Returns the approach with this name. Raises NoSuchEntry."""
     for way in ways:
         if way.name == name:
             return way
@@ -36,7 +39,10 @@ def find_fault(name: str) -> Fault:
 
 
 def cells(ways: Sequence[type[Way]], wanted: Sequence[str]) -> list[tuple[type[Way], Fault]]:
-    """Returns the cells that match WAY/FAULT, WAY or /FAULT, or all cells if `wanted` is empty. Raises NoSuchEntry."""
+    """Returns the matching combinations of approach and fault. Raises NoSuchEntry.
+
+    Each text in `wanted` is WAY/FAULT, WAY or /FAULT. If `wanted` is empty, returns all combinations.
+    """
     found: dict[tuple[type[Way], Fault], None] = {}
     for text in wanted or ["/"]:
         way, _, fault = text.partition("/")

@@ -1,4 +1,4 @@
-"""The parts of a cell that survive its processes: broker, task queue, the files of both databases, and the fault plan."""
+"""The parts of a run that survive its processes: the broker, the task queue, both databases' files, and the fault plan."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from tutorials.race.faults import FaultPlan
 
 
 class TaskQueueAway(Exception):
-    """Redis is down, or its answer was lost."""
+    """Redis is down, or its response was lost."""
 
 
 class TaskQueue:
-    """Models Redis as Celery's broker, with a list of tasks in memory."""
+    """A model of Redis as Celery's broker: a list of tasks in memory."""
 
     def __init__(self) -> None:
         """Creates an empty queue."""
@@ -22,7 +22,7 @@ class TaskQueue:
         self._tasks: deque[str] = deque()
 
     def push(self, task: str) -> None:
-        """Adds a task. Raises TaskQueueAway, after which the task may have been added."""
+        """Adds a task. Raises TaskQueueAway. If the response was lost, the task has been added."""
         if self.is_down:
             raise TaskQueueAway("connection refused")
         self._tasks.append(task)
@@ -31,49 +31,49 @@ class TaskQueue:
             raise TaskQueueAway("the answer was lost")
 
     def pop(self) -> str | None:
-        """Removes and returns the oldest task, or None."""
+        """Removes and returns the oldest task, or returns None if Redis is empty or down."""
         return self._tasks.popleft() if self._tasks and not self.is_down else None
 
     def empty(self) -> None:
         """Removes all waiting tasks, as a kill of Redis does.
 
-        A killed Redis loses unsaved data, and by default it saves after one minute at the earliest.
+        A killed Redis loses unsaved data. By default Redis saves its data after one minute at the earliest.
         """
         self._tasks.clear()
 
 
 @dataclass(slots=True)
 class Environment:
-    """The parts of one cell that survive its processes."""
+    """The parts of one run that survive its processes."""
 
     broker: RacedBroker
     plan: FaultPlan
     folder: Path
     task_queue: TaskQueue = field(default_factory=TaskQueue)
     rows_written: int = 0
-    """Number of rows committed to the order database so far."""
+    """The number of rows that ended processes have committed to the order database."""
 
     @property
     def order_file(self) -> Path:
-        """The file of the order database."""
+        """The path of the order database."""
         return self.folder / "orders.db"
 
     @property
     def credit_file(self) -> Path:
-        """The file of the credit database."""
+        """The path of the credit database."""
         return self.folder / "credits.db"
 
     @property
     def namesrv_addr(self) -> str:
-        """The name server's address, also while it is down."""
+        """The address of the name server. It is valid also while the name server is down."""
         return self.broker.namesrv_addr
 
     @property
     def now_s(self) -> float:
-        """Seconds of the cell's time since its start."""
+        """The time since the start of the run in seconds."""
         return self.broker.now_s
 
     def lose_answer_about(self, order_id: str) -> None:
-        """Loses the answer to the order's next message or task, which is stored."""
+        """Drops the response to the order's next message or task. The message or task is stored."""
         self.broker.lose_answer_about(order_id)
         self.task_queue.answers_to_lose += 1

@@ -1,4 +1,4 @@
-"""Defines the faults, and a plan of the points where each strikes. The plan depends only on the seed, not on the way."""
+"""The faults, and a plan that decides where they occur. The plan depends only on seed and fault, not on the approach."""
 
 import random
 from collections import Counter
@@ -6,13 +6,13 @@ from enum import Enum
 from typing import Final
 
 ONE_IN: Final = 5
-"""A fault strikes one in this many points."""
+"""The fault occurs at one in ONE_IN points on average."""
 BLOCK: Final = 10
-"""Number of orders for which the broker is down."""
+"""The number of consecutive orders for which the broker stays down."""
 
 
 class Fault(Enum):
-    """A fault of a cell."""
+    """A fault under which the approaches run."""
 
     NONE = "none"
     DIES_BEFORE_COMMIT = "dies-before-commit"
@@ -28,12 +28,12 @@ class Fault(Enum):
 
     @property
     def title(self) -> str:
-        """The fault's title."""
+        """The description of the fault."""
         return _TITLES[self]
 
     @property
     def heading(self) -> str:
-        """The short title for a column's heading."""
+        """The short description for a column's heading."""
         return _HEADINGS.get(self) or self.value.replace("-", " ")
 
 
@@ -54,23 +54,23 @@ _HEADINGS: Final = {Fault.COMMIT_LOST: "COMMIT lost", Fault.REDIS_EMPTIED: "Redi
 
 
 class FaultPlan:
-    """Decides at each point of a run whether the cell's fault strikes."""
+    """Decides at each point of a run whether the run's fault occurs. A point is a text such as an order's id."""
 
     def __init__(self, seed: int, fault: Fault, slow_commit_s: tuple[float, float]) -> None:
-        """Plans with the same seed and fault make the same decisions.
+        """Creates a plan. Plans with the same seed and fault make the same decisions.
 
-        `slow_commit_s` has the shortest and the longest time of a slow local transaction.
+        `slow_commit_s` has the shortest and the longest duration of a slow local transaction in seconds.
         """
         self.fault = fault
         self.struck = 0
-        """The number of its strikes so far."""
+        """The number of times that the fault has occurred so far."""
         self._seed = seed
         self._slow_commit_s = slow_commit_s
         self._visits: Counter[str] = Counter()
         self._is_over = False
 
     def strikes(self, fault: Fault, point: str) -> bool:
-        """Returns whether the fault strikes at this point. A second call for the same point decides again."""
+        """Returns True if `fault` occurs at this point. A second call for the same point makes a new decision."""
         if fault is not self.fault or self._is_over:
             return False
         self._visits[point] += 1
@@ -79,20 +79,20 @@ class FaultPlan:
         return does_strike
 
     def is_broker_down(self, number: int) -> bool:
-        """Returns whether the broker is down while the order with this number is placed."""
+        """Returns True if the broker is down while order `number` is placed."""
         block = f"block {number // BLOCK}"
         return self.fault is Fault.BROKER_DOWN and self._chance(block).random() < 1 / ONE_IN
 
     def delay_s(self, point: str) -> float:
-        """Returns the extra time of the local transaction at this point."""
+        """Returns the additional duration in seconds of the local transaction at this point."""
         return self._chance(f"{point}/delay").uniform(*self._slow_commit_s) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
 
     def is_before_commit(self, point: str) -> bool:
-        """Returns whether all processes die before the database commit. Otherwise they die after it."""
+        """Returns True if all processes die before the database commit at this point, and False if they die after it."""
         return self._chance(f"{point}/when").random() < 0.5
 
     def end(self) -> None:
-        """Ends the faults."""
+        """Ends the faults. Afterwards `strikes` returns False."""
         self._is_over = True
 
     def _chance(self, point: str) -> random.Random:

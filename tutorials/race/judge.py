@@ -1,4 +1,4 @@
-"""Compares the two databases, independently of the way."""
+"""Compares the order database with the credit database. The comparison is the same for all approaches."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -17,23 +17,23 @@ _STORED_NUMBERS: Final = "SELECT number FROM orders"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of comparing the databases."""
+    """The result of the comparison."""
 
     stored: int
-    """Number of orders in the order database."""
+    """The number of orders in the order database."""
     missing: int
-    """Number of orders without a credit."""
+    """The number of orders without a credit."""
     phantom: int
-    """Number of credits without an order."""
+    """The number of credits without an order."""
     doubled: int
-    """Number of orders that a consumer without a unique key credited more than once."""
+    """The number of orders that a consumer without a unique key credited more than once."""
     latencies_ms: tuple[float, ...]
-    """Times from request to credit of the credited orders, in ascending order."""
+    """The times in milliseconds from request to credit of the credited orders, in ascending order."""
     stored_numbers: frozenset[int]
 
 
 def judge(order_file: Path, credit_file: Path, requested_at_s: Mapping[str, float]) -> Verdict:
-    """Compares the databases. `requested_at_s` has the time of each order's request."""
+    """Compares the databases. `requested_at_s` maps the id of each order to the time of its request in seconds."""
     with closing(sqlite3.connect(f"{order_file.as_uri()}?mode=ro", uri=True)) as connection:
         connection.execute("ATTACH ? AS credit", (f"{credit_file.as_uri()}?mode=ro",))
         stored, missing, phantom, doubled = (

@@ -1,4 +1,4 @@
-"""An order and its message."""
+"""An order and the message about it."""
 
 import json
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ class Order:
     """A customer's order."""
 
     number: int
-    """The order's number, counted from 0."""
+    """The number of the order, counted from 0."""
     total_cents: int
 
     @property
     def order_id(self) -> str:
-        """The order's id, which is the key of its row, its message and its credit."""
+        """The id of the order, which is also the key of its database row, its message and its credit."""
         return f"order-{self.number:06}"
 
     def message(self) -> Message:

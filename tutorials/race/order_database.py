@@ -1,4 +1,4 @@
-"""Implements the order database in a SQLite file, with the faults that strike at its commits."""
+"""The order database in a SQLite file. It injects the faults that occur at a database commit."""
 
 import asyncio
 import sqlite3
@@ -11,12 +11,12 @@ from tutorials.race.faults import Fault, FaultPlan
 from tutorials.race.order import Order
 
 COMMIT_TAKES_S: Final = 0.002
-"""Duration of a database commit. The network has no delay."""
+"""The duration of a database commit in seconds. The network has no delay."""
 _SCHEMA: Final = "CREATE TABLE orders (order_id TEXT PRIMARY KEY, number INTEGER NOT NULL, total_cents INTEGER NOT NULL);"
 
 
 class ProcessDied(BaseException):
-    """The process was killed. Ways must not catch it."""
+    """The process was killed. Approaches must not catch this exception."""
 
 
 class DatabaseRefused(Exception):
@@ -27,53 +27,57 @@ class Writing:
     """An open transaction of the order database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """`connection` has an open transaction."""
+        """Wraps `connection`, which must have an open transaction."""
         self._connection = connection
         self.rows = 0
-        """Number of rows written."""
+        """The number of rows written in this transaction."""
 
     def store(self, order: Order) -> None:
-        """Inserts the order's row. Raises sqlite3.IntegrityError if it exists."""
+        """Inserts a row for the order. Raises sqlite3.IntegrityError if the row exists."""
         self.execute("INSERT INTO orders VALUES (?, ?, ?)", (order.order_id, order.number, order.total_cents))
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Runs a statement and returns its rows."""
+        """Runs a statement and returns the selected rows."""
         cursor = self._connection.execute(statement, values)
         self.rows += max(0, cursor.rowcount)
         return cursor.fetchall()
 
 
 class OrderDatabase:
-    """A process's connections to the order database."""
+    """The connections of one process to the order database."""
 
     def __init__(self, path: Path, plan: FaultPlan, die: Callable[..., ProcessDied], must_live: Callable[[], None]) -> None:
-        """`die` marks the process as dead and returns the exception to raise. `must_live` raises ProcessDied in a dead one."""
+        """Opens the database. `die` marks the process as dead and returns the exception to raise.
+
+        `must_live` raises ProcessDied if the process is dead.
+        """
         self._connection = _connect(path)
         self._reader = _connect(path)
-        """A separate connection, because the other one would see uncommitted rows of an open transaction."""
+        """A connection for reads. The writing connection would also return uncommitted rows of its open transaction."""
         self._plan = plan
         self._die = die
         self._must_live = must_live
         self._turn = asyncio.Lock()
         self.rows = 0
-        """Number of committed rows."""
+        """The number of committed rows."""
 
     @staticmethod
     def create(path: Path, schema: str) -> None:
-        """Creates the file with the table of orders and the way's tables."""
+        """Creates the database with the table of orders and the tables of the approach, which are defined by `schema`."""
         with closing(_connect(path)) as connection:
             connection.executescript(_SCHEMA + schema)
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Reads committed rows."""
+        """Runs a query and returns the committed rows. Raises ProcessDied if the process is dead."""
         self._must_live()
         return self._reader.execute(statement, values).fetchall()
 
     @asynccontextmanager
     async def writing(self, what: Order | str) -> AsyncIterator[Writing]:
-        """Opens a transaction that commits at the end of the block. The order or work `what` determines the faults.
+        """Opens a transaction that commits at the end of the block.
 
-        Raises DatabaseRefused if nothing was stored, and ProcessDied.
+        `what` is the order to store, or the name of other work. The fault plan decides by it which faults occur. Raises
+        DatabaseRefused if the database stored nothing, and ProcessDied if the process is killed.
         """
         point = what.order_id if isinstance(what, Order) else what
         self._must_live()
@@ -98,7 +102,7 @@ class OrderDatabase:
             raise self._die(everything=kills_all)
 
     def close(self) -> None:
-        """Closes the file. Uncommitted rows are lost."""
+        """Closes the connections. Uncommitted rows are lost."""
         self._connection.close()
         self._reader.close()
 
@@ -113,6 +117,6 @@ class OrderDatabase:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    # Only processes die, not the machine: written data survives without a sync.
+    # Faults kill only processes, not the machine, so written data survives without a sync to disk.
     connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")
     return connection

@@ -1,4 +1,4 @@
-"""The order process, whose state is lost when it dies."""
+"""The order process. Its state in memory is lost when it dies."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -12,15 +12,15 @@ P = TypeVar("P", bound=Producer)
 
 
 class Process:
-    """The order process between a start and its end. A restart creates a new object: only the environment survives."""
+    """The order process from one start to its end. A restart creates a new object, and only the environment survives."""
 
     def __init__(self, environment: Environment) -> None:
-        """Creates a process without clients and tasks."""
+        """Opens the order database. The process has no clients and no tasks yet."""
         self.environment = environment
         self.database = OrderDatabase(environment.order_file, environment.plan, self.die, self.must_live)
         self.is_dead = False
         self.kills_everything = False
-        """True if broker and consumer died together with the process."""
+        """True if the broker and the credit process died together with this process."""
         self._producers: list[Producer] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -44,13 +44,13 @@ class Process:
             raise ProcessDied
 
     def die(self, *, everything: bool = False) -> ProcessDied:
-        """Marks the process as dead, and returns the exception to raise."""
+        """Marks the process as dead, and returns the exception to raise. `everything` kills the other processes too."""
         self.is_dead = True
         self.kills_everything |= everything
         return ProcessDied()
 
     async def end(self) -> None:
-        """Releases what the operating system releases when a process ends: tasks, connections, files, memory."""
+        """Ends the process: stops its tasks and closes its connections and files, as the operating system does."""
         self.is_dead = True
         for task in self._tasks:
             task.cancel()

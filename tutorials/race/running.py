@@ -1,4 +1,4 @@
-"""Plays many cells in parallel, in one process per CPU."""
+"""Runs many combinations of approach and fault in parallel processes, by default one process per CPU."""
 
 import asyncio
 import os
@@ -16,11 +16,11 @@ from tutorials.race.results.figures import Figures
 
 
 class WayHangs(Exception):
-    """A way waits for something that does not happen, so its cell cannot end."""
+    """An approach waits for an event that cannot occur, so its run cannot end."""
 
 
 class Wanted(NamedTuple):
-    """A cell to play."""
+    """A run to play: the names of approach and fault, and the number of orders."""
 
     way: str
     fault: str
@@ -28,7 +28,10 @@ class Wanted(NamedTuple):
 
 
 def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = None) -> Figures:
-    """Plays the cell in its own event loop and temporary folder. Raises NoSuchEntry, BrokerCannotRun, WayHangs."""
+    """Runs one approach under one fault in its own event loop and temporary folder.
+
+    Raises NoSuchEntry, BrokerCannotRun, WayHangs.
+    """
     found = find_way(ways_with(file, on_apache=True), way)
     with tempfile.TemporaryDirectory(prefix="race-") as folder, silence():
         try:
@@ -43,7 +46,7 @@ def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = 
 def play_cells(
     cells: Sequence[Wanted], *, seed: int, file: Path | None = None, processes: int | None = None
 ) -> Iterator[Figures]:
-    """Yields the figures of each cell as it finishes. Raises BrokerCannotRun, WayHangs."""
+    """Yields the figures of each run as soon as it ends. Raises NoSuchEntry, BrokerCannotRun, WayHangs."""
     if len(cells) == 1:
         yield play_cell(*cells[0], seed, file)
         return

@@ -1,4 +1,7 @@
-"""The interface of a way. To add one, write a class like those in tutorials/race/ways and pass its file with `--add FILE`."""
+"""The interface of an approach to notify another service.
+
+To add one, write a subclass of Way and pass its file with `--add FILE`.
+"""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -10,40 +13,40 @@ from tutorials.race.process import Process
 
 
 class Way(ABC):
-    """A way to inform the credit process of an order. Each start of the order process creates a new object.
+    """An approach to notify the credit process of an order. Each start of the order process creates a new object.
 
-    Its attributes are lost when the process dies. Its commits to `process.database` remain. The faults strike within
-    `process.database.writing`, within the broker and within the credit process: a way has only the code that it would have in
-    production. Time passes only while a way awaits: a retry without a sleep hangs the race.
+    The attributes are lost when the process dies, and the commits to `process.database` remain. The faults occur within
+    `process.database.writing`, within the broker and within the credit process, so an approach has only the code that it would
+    have in production. Virtual time passes only while an approach awaits, so a retry without a sleep hangs the run.
     """
 
     name: ClassVar[str]
-    """The name on the command line."""
+    """The name of the approach on the command line."""
     title: ClassVar[str]
-    """The title in the table."""
+    """The title of the approach in the table."""
     schema: ClassVar[str] = ""
-    """The way's tables in the order database."""
+    """The SQL that creates the tables of the approach in the order database."""
     broker: ClassVar[type[RacedBroker]] = OwnBroker
-    """The broker on which the way is played."""
+    """The class of the broker that the approach runs on."""
 
     def __init__(self, process: Process) -> None:
-        """`process` provides the database and creates clients."""
+        """Creates the approach for a start of `process`, which provides the order database and creates clients."""
         self.process = process
         self.database = process.database
 
     @abstractmethod
     async def start(self) -> None:
-        """Runs at each start of the process: creates clients, and resumes unfinished work of an earlier process."""
+        """Creates clients, and resumes unfinished work of an earlier process. Called at each start of the order process."""
 
     @abstractmethod
     async def place(self, order: Order) -> None:
-        """Stores the order and informs the credit process. The customer gets its exceptions, except ProcessDied.
+        """Stores the order and notifies the credit process. The customer gets any exception except ProcessDied.
 
-        The next order is placed after it has returned, and a broker that is down comes back after some orders: run longer work,
-        such as sending until it succeeds, with `process.run`.
+        The next order is placed only after this method has returned, and a broker that is down restarts only after further
+        orders. So run longer work, such as a send that is retried until it succeeds, with `process.run`.
         """
 
     @classmethod
     async def consume(cls, credits: Credits) -> None:
-        """Starts the credit process. By default it consumes the topic's messages."""
+        """Starts the work of the credit process. By default the process consumes the topic's messages."""
         await credits.consume_topic()

@@ -1,4 +1,4 @@
-"""Runs Apache's broker in a cell, in real processes and real time, behind a relay that can lose frames."""
+"""Runs Apache's broker in its own processes and in real time, behind a TCP relay that can drop frames."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from tutorials.race.order import CONSUMER_GROUP, TOPIC
 
 PEER: Final = Path(__file__).parents[3] / "tests" / "foreign" / "apache" / "peer"
 START_TIMEOUT_S: Final = 600.0
-"""The time limit for a start. The first start downloads Apache's jars."""
+"""The maximum duration of a start in seconds. The first start downloads Apache's jars."""
 LEAST_REST_S: Final = 2.0
 MAX_REST_S: Final = 300.0
 LOOK_EVERY_S: Final = 0.5
@@ -38,18 +38,24 @@ _SETTINGS: Final = {
     "CHECK_INTERVAL_MS": "2000",
     "CHECK_MAX": "450",
 }
-"""Short check intervals, because time is real. A transaction is discarded after a quarter of an hour, as by default."""
+"""The broker's settings. Transactions time out early and check-backs are frequent, because the runs take real time.
+
+With these settings the broker discards an undecided transaction after 15 minutes, as by default.
+"""
 
 
 class ApacheBroker(RacedBroker):
-    """Apache RocketMQ, started by tests/foreign/apache/peer: name server and broker, each in its own JVM."""
+    """Apache RocketMQ, started by tests/foreign/apache/peer. The name server and the broker each run in their own JVM."""
 
     version: ClassVar = "4.9.7"
     slow_commit_s: ClassVar = (0.7, 4.7)
-    """A thirtieth of the default, like the check interval."""
+    """The shortest and the longest duration of a slow local transaction in seconds.
+
+    Both are a thirtieth of OwnBroker's values, because the check interval is a thirtieth of the default.
+    """
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """Prepares the broker's folder and ports. The seed has no effect here."""
+        """Prepares the broker's folder and ports. `seed` has no effect."""
         self._home = folder / "apache"
         self._namesrv_port, self._port = free_ports(2)
         self.namesrv_addr = f"127.0.0.1:{self._namesrv_port}"
@@ -59,7 +65,7 @@ class ApacheBroker(RacedBroker):
         self._is_running = False
 
     async def __aenter__(self) -> Self:
-        """Starts name server, broker and relay. Raises BrokerCannotRun."""
+        """Starts the name server, the broker and the relay. Raises BrokerCannotRun."""
         if (missing := missing_for_apache(self.version)) is not None:
             raise BrokerCannotRun(missing)
         self._entered.enter_context(self._processes)
@@ -78,7 +84,7 @@ class ApacheBroker(RacedBroker):
         return self
 
     async def _registered(self) -> None:
-        """Waits until the broker has registered with the name server, because RocketMQ 5 reports its start before that."""
+        """Waits until the broker has registered with the name server. RocketMQ 5 reports its start before it has registered."""
         remoting = RemotingClient()
         name_servers = NameServers((self.namesrv_addr,), remoting)
         try:
@@ -95,16 +101,16 @@ class ApacheBroker(RacedBroker):
 
     @property
     def is_running(self) -> bool:
-        """True while the broker serves."""
+        """True while the broker is running."""
         return self._is_running
 
     @property
     def now_s(self) -> float:
-        """Real seconds since the start."""
+        """The real time since the broker's start, in seconds."""
         return asyncio.get_running_loop().time() - self._began_s
 
     async def pause(self, seconds: float) -> None:
-        """Waits in real time."""
+        """Waits for `seconds` of real time."""
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
@@ -119,15 +125,18 @@ class ApacheBroker(RacedBroker):
         self._is_running = True
 
     def lose_answer_about(self, order_id: str) -> None:
-        """Loses the answer to the order's next message at the relay."""
+        """Drops the response to the next message of this order at the relay."""
         self._detour.losses.answers_to_lose.add(order_id)
 
     def lose_next_decision(self) -> None:
-        """Loses the next COMMIT or ROLLBACK at the relay."""
+        """Drops the next COMMIT or ROLLBACK at the relay."""
         self._detour.losses.decisions_to_lose += 1
 
     async def come_to_rest(self) -> None:
-        """Waits until the broker has settled all half messages and the consumers have consumed all messages."""
+        """Waits until the broker has settled all half messages and the consumers have consumed all messages.
+
+        Gives up after MAX_REST_S seconds.
+        """
         remoting = RemotingClient()
         broker = BrokerRequests(remoting, f"127.0.0.1:{self._port}")
         end_s = self.now_s + MAX_REST_S
@@ -139,7 +148,7 @@ class ApacheBroker(RacedBroker):
             await remoting.close()
 
     def count_records(self) -> int:
-        """Returns the number of records in the first segment."""
+        """Returns the number of records in the first segment of the commit log."""
         segment = self._home / "store" / "commitlog" / f"{0:020}"
         with segment.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as commit_log:
             return sum(1 for _ in records_of(commit_log))
@@ -148,7 +157,7 @@ class ApacheBroker(RacedBroker):
         return self._processes.add(f"peer-{verb}", [str(PEER), verb, str(self._home), *more], environment=environment)
 
     async def _run(self, peer: Process) -> None:
-        """Runs a command of `peer` and waits for its end. Raises BrokerCannotRun."""
+        """Runs a command of the program `peer` and waits until it ends. Raises BrokerCannotRun."""
         peer.spawn()
         try:
             code = await asyncio.to_thread(peer.wait, START_TIMEOUT_S)
@@ -159,17 +168,17 @@ class ApacheBroker(RacedBroker):
 
 
 class ApacheFiveBroker(ApacheBroker):
-    """RocketMQ 5 before 5.4.0, which writes op messages in batches, up to 6 s late.
+    """RocketMQ 5.3.3, which writes op messages in batches, up to 6 s late.
 
-    Until then it also sends check-backs about decided transactions, and delivers the message of a second COMMIT (apache/rocketmq
-    issue 10199; TransactionalMessageServiceImpl).
+    Before 5.4.0, RocketMQ 5 also sends check-backs about decided transactions, and delivers the message again after a second
+    COMMIT (apache/rocketmq issue 10199; TransactionalMessageServiceImpl).
     """
 
     version: ClassVar = "5.3.3"
 
 
 def missing_for_apache(version: str) -> str | None:
-    """Returns what is missing to run Apache's broker, with the remedy, or None."""
+    """Returns a message that names the software missing for Apache's broker and how to install it, or None."""
     if shutil.which("java") is None:
         return "Apache's broker needs Java 17, but java is not on PATH: apt-get install openjdk-17-jre-headless"
     jars = Path(os.environ.get("JARS") or Path.home() / ".cache" / "rocketmq-peer") / version
@@ -179,12 +188,15 @@ def missing_for_apache(version: str) -> str | None:
 
 
 async def _is_at_rest(broker: BrokerRequests) -> bool:
-    """Returns whether nothing is pending. Checks half messages first: a decision stores its message before its op message."""
+    """Returns True if no half message and no message is pending.
+
+    Checks half messages first, because a decision stores its message before its op message.
+    """
     return not await _lag(broker, TRANSACTION_CONSUMER_GROUP, HALF_TOPIC) and not await _lag(broker, CONSUMER_GROUP, TOPIC)
 
 
 async def _lag(broker: BrokerRequests, group: str, topic: str) -> int:
-    """Returns the group's lag on the topic, or 1 while the broker does not answer."""
+    """Returns the number of messages of the topic that the group has not consumed, or 1 if the broker does not respond."""
     try:
         stats = await consume_stats(broker, group, topic)
     except AdminError:

@@ -1,4 +1,4 @@
-"""A TCP relay to a broker that can lose frames."""
+"""A TCP relay to a broker that can drop frames."""
 
 import asyncio
 import contextlib
@@ -19,16 +19,19 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 class Detour:
-    """A TCP relay to a local broker. When one side closes its connection, the relay closes the other."""
+    """A TCP relay to a local broker. If the client or the broker closes a connection, the relay closes the other side."""
 
     def __init__(self, broker_port: int, losses: Losses) -> None:
-        """`broker_port` is the port of the broker on 127.0.0.1."""
+        """Creates a stopped relay.
+
+        `broker_port` is the port of the broker on 127.0.0.1; `losses` decides which frames are dropped.
+        """
         self.losses = losses
         self._broker_port = broker_port
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Starts relaying."""
+        """Starts the relay on a free port."""
         self._server = await asyncio.start_server(self._relay, _HOST, 0)
         self.port: int = self._server.sockets[0].getsockname()[1]
 
@@ -67,22 +70,22 @@ class Detour:
 
 
 class DetourNetwork(TcpNetwork):
-    """The real network, except that connections to one broker pass through the relay."""
+    """A network that routes connections to one broker through the relay, and connects directly to all other ports."""
 
     def __init__(self, broker_port: int, detour: Detour) -> None:
-        """`detour` relays to the broker at `broker_port`."""
+        """Creates the network. `detour` is the relay to the broker at `broker_port`."""
         self._broker_port = broker_port
         self._detour = detour
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Connects, through the relay if the port is the broker's."""
+        """Opens a connection, through the relay if `port` is the broker's port."""
         return await super().connect(new_protocol, host, self._detour.port if port == self._broker_port else port, tls)
 
 
 async def _pass_on(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, arrives: Callable[[RemotingCommand], bool]
 ) -> None:
-    """Forwards frames until the connection ends."""
+    """Forwards the frames for which `arrives` returns True, until the connection ends."""
     while True:
         length = await reader.readexactly(_LENGTH.size)
         frame = length + await reader.readexactly(_LENGTH.unpack(length)[0])

@@ -1,4 +1,4 @@
-"""Decides which frames between clients and a broker are lost."""
+"""Decides which frames between clients and a broker are dropped."""
 
 from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
@@ -6,16 +6,19 @@ from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 
 
 class Losses:
-    """The pending losses of all connections."""
+    """The frames to drop, shared by all connections."""
 
     def __init__(self) -> None:
-        """Creates an empty set of pending losses."""
+        """Creates an object that drops nothing."""
         self.decisions_to_lose = 0
         self.answers_to_lose: set[str] = set()
-        """The orders for which the answer to the next message is lost."""
+        """The ids of the orders for which the response to the next message is dropped."""
 
     def take_answer(self, message: RemotingCommand) -> bool:
-        """Returns whether to lose the answer to this message, and counts the loss. The message's body has the order id."""
+        """Returns True if the response to this message is to be dropped, and removes the message's order from `answers_to_lose`.
+
+        Finds the order by its id in the message's body.
+        """
         found = {order_id for order_id in self.answers_to_lose if order_id.encode() in message.body}
         self.answers_to_lose -= found
         return bool(found)
@@ -25,13 +28,13 @@ class Line:
     """A connection between a client and the broker."""
 
     def __init__(self, losses: Losses) -> None:
-        """`losses` is shared by all connections."""
+        """Creates a connection. `losses` is shared by all connections."""
         self._losses = losses
         self._answers_to_lose: set[int] = set()
-        """The opaques of requests whose answers are lost."""
+        """The opaques of requests whose responses are dropped."""
 
     def reaches_broker(self, command: RemotingCommand) -> bool:
-        """Returns whether the client's frame arrives. Also decides whether its answer will be lost."""
+        """Returns True if this frame of the client is delivered. Also decides whether the response to it will be dropped."""
         if command.is_response:
             return True
         if command.code in SEND_REQUESTS and self._losses.take_answer(command):
@@ -42,7 +45,7 @@ class Line:
         return True
 
     def reaches_client(self, command: RemotingCommand) -> bool:
-        """Returns whether the broker's frame arrives."""
+        """Returns True if this frame of the broker is delivered."""
         if command.is_response and command.opaque in self._answers_to_lose:
             self._answers_to_lose.remove(command.opaque)
             return False
@@ -50,7 +53,7 @@ class Line:
 
 
 def _decides(command: RemotingCommand) -> bool:
-    """Returns whether the command is a COMMIT or a ROLLBACK."""
+    """Returns True if the command is a COMMIT or a ROLLBACK."""
     if command.code != RequestCode.END_TRANSACTION:
         return False
     return command.decode_header(EndTransactionRequestHeader).commit_or_rollback != 0

@@ -1,4 +1,4 @@
-"""This project's broker in a cell, in the cell's event loop and in virtual time, deterministic for a seed."""
+"""Runs this project's broker in the event loop of the run and in virtual time. A run is deterministic for its seed."""
 
 import asyncio
 from pathlib import Path
@@ -10,17 +10,20 @@ from rocketmq_broker.testing import RocketMQ
 from tutorials.race.brokers.raced_broker import RacedBroker
 
 QUIET_MINUTES: Final = 5
-"""The step by which time advances at the end of a cell. It exceeds the intervals of redeliveries, relays and check-backs."""
+"""The step in minutes by which virtual time advances at the end of a run.
+
+It exceeds the intervals of redeliveries, relays and check-backs.
+"""
 MAX_ROUNDS: Final = 20
 
 
 class OwnBroker(RacedBroker):
-    """`rocketmq_broker.testing.RocketMQ` with RocketMQ's defaults: the first check-back after 6 s, then every 60 s."""
+    """The broker `rocketmq_broker.testing.RocketMQ` with RocketMQ's defaults: the first check-back after 6 s, then every 60 s."""
 
     slow_commit_s: ClassVar = (20.0, 140.0)
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """Creates a broker with its store in memory."""
+        """Creates a broker with its store in memory. `folder` has no effect."""
         self._rocketmq = RocketMQ(seed=seed)
 
     async def __aenter__(self) -> Self:
@@ -35,16 +38,16 @@ class OwnBroker(RacedBroker):
 
     @property
     def is_running(self) -> bool:
-        """True while the broker serves."""
+        """True while the broker is running."""
         return self._rocketmq.is_running
 
     @property
     def now_s(self) -> float:
-        """Virtual seconds since the start."""
+        """The virtual time since the broker's start, in seconds."""
         return self._rocketmq.time.elapsed_s
 
     async def pause(self, seconds: float) -> None:
-        """Waits in virtual time."""
+        """Waits for `seconds` of virtual time."""
         self._rocketmq.time.wanted()
         await asyncio.sleep(seconds)
 
@@ -57,15 +60,18 @@ class OwnBroker(RacedBroker):
         await self._rocketmq.restart()
 
     def lose_answer_about(self, order_id: str) -> None:
-        """Loses the answer to the order's next message."""
+        """Drops the response to the next message of this order."""
         self._rocketmq.lose_next_answer(key=order_id)
 
     def lose_next_decision(self) -> None:
-        """Loses the next COMMIT or ROLLBACK."""
+        """Drops the next COMMIT or ROLLBACK."""
         self._rocketmq.lose_next_decision()
 
     async def come_to_rest(self) -> None:
-        """Advances time until the commit log stops growing. A relay that is behind still appends to it."""
+        """Advances time until no transaction is pending and the commit log stops growing.
+
+        An outbox relay with unsent rows still appends to the commit log. Gives up after MAX_ROUNDS steps.
+        """
         for _ in range(MAX_ROUNDS):
             records = self.count_records()
             await self._rocketmq.advance(minutes=QUIET_MINUTES)

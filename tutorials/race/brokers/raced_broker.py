@@ -1,4 +1,4 @@
-"""Defines the interface of a cell's broker: run it, inject faults, advance time, and wait until it is idle."""
+"""The interface of the brokers that the approaches run on."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -7,27 +7,33 @@ from typing import ClassVar, Self
 
 
 class BrokerCannotRun(Exception):
-    """The broker cannot be started. The message names what is missing, or contains the broker's last output."""
+    """The broker cannot be started. The message names the missing software, or contains the broker's last output."""
 
 
 class RacedBroker(ABC):
-    """A broker with its name server. `async with` runs both.
+    """A broker with its name server. `async with` starts and stops both.
 
-    `now_s` and `pause` are the cell's clock.
+    `now_s` and `pause` use the clock of the run: virtual or real time.
     """
 
     slow_commit_s: ClassVar[tuple[float, float]]
-    """The shortest and the longest slow local transaction. Most are longer than the wait for the first check-back."""
+    """The shortest and the longest duration of a slow local transaction in seconds.
+
+    Most durations between them are longer than the time until the first check-back.
+    """
     namesrv_addr: str
-    """The name server's address, also while the broker is down."""
+    """The address of the name server. It is valid also while the broker is down."""
 
     @abstractmethod
     def __init__(self, seed: int, folder: Path) -> None:
-        """Creates the broker without starting it. `folder` is an empty folder for it; `seed` determines random choices."""
+        """Creates the broker without starting it.
+
+        `folder` is an empty folder for the broker's files. `seed` determines the broker's random choices.
+        """
 
     @abstractmethod
     async def __aenter__(self) -> Self:
-        """Starts serving. Raises BrokerCannotRun."""
+        """Starts the name server and the broker. Raises BrokerCannotRun."""
 
     @abstractmethod
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -36,16 +42,16 @@ class RacedBroker(ABC):
     @property
     @abstractmethod
     def is_running(self) -> bool:
-        """True while the broker serves; false between `kill` and `restart`."""
+        """True while the broker is running; False between `kill` and `restart`."""
 
     @property
     @abstractmethod
     def now_s(self) -> float:
-        """Seconds of the cell's time since the broker's start."""
+        """The time since the broker's start in seconds, on the clock of the run."""
 
     @abstractmethod
     async def pause(self, seconds: float) -> None:
-        """Waits for `seconds` of the cell's time."""
+        """Waits for `seconds` on the clock of the run."""
 
     @abstractmethod
     async def kill(self) -> None:
@@ -53,20 +59,20 @@ class RacedBroker(ABC):
 
     @abstractmethod
     async def restart(self) -> None:
-        """Restarts the killed broker on its store, and waits until it serves. Raises BrokerCannotRun."""
+        """Restarts the killed broker with its store, and waits until it accepts requests. Raises BrokerCannotRun."""
 
     @abstractmethod
     def lose_answer_about(self, order_id: str) -> None:
-        """Loses the answer to the order's next message or half message. The broker stores the message."""
+        """Drops the response to the next message or half message of this order. The broker stores the message."""
 
     @abstractmethod
     def lose_next_decision(self) -> None:
-        """Loses the next COMMIT or ROLLBACK on its way to the broker."""
+        """Drops the next COMMIT or ROLLBACK before it reaches the broker."""
 
     @abstractmethod
     async def come_to_rest(self) -> None:
-        """Waits until no transaction is pending and all messages are consumed, or until a time limit."""
+        """Waits until no transaction is pending and all messages are consumed. Gives up after a time limit."""
 
     @abstractmethod
     def count_records(self) -> int:
-        """Returns the number of records in its commit log."""
+        """Returns the number of records in the broker's commit log."""

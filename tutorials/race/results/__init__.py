@@ -1,1 +1,1 @@
-"""Reports the results of the race as figures, files, tables and a picture."""
+"""Reports the results of the comparison as figures, JSON, tables and a picture."""

@@ -1,4 +1,4 @@
-"""Draws the race as an SVG with a square for each cell, readable on a phone."""
+"""Draws the results as an SVG that is readable on a phone. A square shows one approach under one fault."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -11,21 +11,21 @@ from tutorials.race.way import Way
 
 _LEFT: Final = 8
 _HEADS: Final = 132
-"""The height of the headings, which are rotated so that the picture fits a phone's width."""
+"""The height of the headings in pixels. The headings are rotated so that the picture fits the width of a phone."""
 _CELL_WIDTH: Final = 36
 _CELL_HEIGHT: Final = 26
 _TITLE_HEIGHT: Final = 20
 _WAY_HEIGHT: Final = _TITLE_HEIGHT + _CELL_HEIGHT + 10
 _LEGEND_LINE: Final = 17
 _SHOWN_LARGER: Final = 1.4
-"""The scale on wider screens, relative to a phone."""
+"""The factor by which the picture is larger on screens wider than a phone."""
 _FONT: Final = "font-family='system-ui, sans-serif'"
 _GOOD: Final = "#d7f0dd"
 _INK: Final = "#1f2328"
 
 
 def picture(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], *, orders: int, seed: int) -> str:
-    """Returns the SVG. Rows are ways, columns are faults, and a number counts the wrong orders."""
+    """Returns the SVG. Rows are approaches, columns are faults, and the numbers count wrong orders."""
     legend = [
         "-12: orders that never got their credit. +12: credits for no order.",
         "On the right: p50 and p99 without a fault.",

@@ -1,4 +1,4 @@
-"""Progress lines for long runs without a terminal."""
+"""Progress lines for long runs whose output is not a terminal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ _BETWEEN_LINES_S = 10.0
 
 @dataclass(slots=True)
 class ProgressLines:
-    """The progress lines of one run. `now_s` is a monotonic clock."""
+    """The progress lines of one run. `now_s` is a monotonic clock in seconds."""
 
     what: str
-    """What is counted, for example "cells played"."""
+    """The name of the counted items, for example "cells played"."""
     total: int
     now_s: Callable[[], float]
     _began_s: float = field(init=False)
@@ -22,7 +22,7 @@ class ProgressLines:
         self._began_s = self._printed_s = self.now_s()
 
     def after(self, done: int) -> str | None:
-        """Returns a line with an estimate of the remaining time if ten seconds have passed since the last one, else None."""
+        """Returns a line with the estimated remaining time, or None within ten seconds of the last line."""
         now_s = self.now_s()
         if now_s - self._printed_s < _BETWEEN_LINES_S or not done:
             return None

@@ -1,4 +1,4 @@
-"""The race's tables for a terminal."""
+"""Formats the results of the comparison as tables for a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,13 +11,13 @@ from tutorials.race.results.figures import Figures
 from tutorials.race.way import Way
 
 _LABEL = 24
-"""Width of a column of names, including borders."""
+"""The width in characters of a column of names, including borders."""
 _COLUMN = 12
-"""Width of a column of figures, including borders. The longest word of a heading fits."""
+"""The width in characters of a column of figures, including borders. The longest word of a heading fits."""
 
 
 def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str, str]:
-    """Returns the row titles by way. A title has the number of orders if other ways had more."""
+    """Returns the row title of each approach. The title includes the number of orders if other approaches had more orders."""
     orders = {one.way: one.orders for one in figures}
     most = max(orders.values(), default=0)
     return {
@@ -26,7 +26,7 @@ def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str
 
 
 def tables_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], width: int) -> list[Table]:
-    """Returns tables of wrong orders, with a row for each way and a column for each fault."""
+    """Returns tables of wrong orders, with a row for each approach and a column for each fault."""
     found = {(one.way, one.fault): one for one in figures}
     called = titles(ways, figures)
     rows = [([called[way.name]], [_wrong(found[way.name, fault.value]) for fault in faults]) for way in ways]
@@ -35,7 +35,7 @@ def tables_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures
 
 
 def tables_of_costs(ways: Sequence[type[Way]], figures: Sequence[Figures], width: int) -> list[Table]:
-    """Returns tables of the wrong orders and the costs of each way."""
+    """Returns tables of the wrong orders and the costs of each approach."""
     columns = ["missing", "phantom", "doubled without a unique key", "taken while the broker is down"]
     columns += ["p50 without fault", "p99 without fault", "p99 worst cell", "extra rows", "extra records"]
     called = titles(ways, figures)
@@ -52,7 +52,7 @@ def _tables(
     *,
     show_lines: bool = False,
 ) -> list[Table]:
-    """Returns one table, or several with the same labels if the columns do not fit into the width."""
+    """Returns one table, or several tables with the same labels if the columns do not fit into `width` characters."""
     at_once = max(1, (width - _LABEL * len(labels)) // _COLUMN)
     tables = []
     for first in range(0, len(columns), at_once):
@@ -82,7 +82,7 @@ def _costs(cells: Sequence[Figures]) -> Iterator[str]:
 
 
 def duration(milliseconds: float) -> str:
-    """Formats a duration with its unit."""
+    """Formats a duration in ms, or in s from one second."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"
@@ -96,7 +96,7 @@ def _wrong(figures: Figures) -> Text:
 
 
 def tables_of_cells(figures: Sequence[Figures], width: int) -> list[Table]:
-    """Returns tables with all figures of each cell."""
+    """Returns tables with all figures of each combination of approach and fault."""
     columns = ["orders", "stored", "missing", "phantom", "doubled without a unique key", "taken while down", "p50", "p99"]
     rows = []
     for one in figures:

@@ -1,1 +1,1 @@
-"""Runs the race with random faults. Each way runs in a simulated world with the faults of a seed."""
+"""Searches for anomalies of each approach in simulated runs with random faults, which are determined by a seed."""

@@ -1,4 +1,4 @@
-"""`python -m tutorials.race.searching`: searches for anomalies of each way, and prints a Markdown table."""
+"""Searches for anomalies of each approach, and prints a Markdown page: `python -m tutorials.race.searching`."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,7 +39,7 @@ def main(
 
 
 def table(searched: Iterable[SearchedWay]) -> str:
-    """Returns the table in Markdown."""
+    """Returns the results as a Markdown table."""
     lines = [f"| way | worlds | {' | '.join(anomaly.value for anomaly in Anomaly)} |", "| --- | --- | --- | --- | --- |"]
     for one in searched:
         found = {anomaly.anomaly: anomaly for anomaly in one.anomalies}

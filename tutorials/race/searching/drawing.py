@@ -1,4 +1,4 @@
-"""Draws the plan of a seed, with the customers' orders and the faults. All ways get the same plan."""
+"""Draws the random plan of a seed: the customers' orders and the faults. All approaches get the same plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LINKS: Final = ("orders>broker-a", "broker-a>orders", "credits>broker-a", "brok
 
 
 def plan_of(seed: int) -> Plan:
-    """Returns the plan of a seed, the same for each call."""
+    """Returns the plan of a seed. Calls with the same seed return the same plan."""
     chance = stream(seed, "race")
     places = [
         PlannedEvent(_rounded(chance.uniform(1, _ACTING_S)), PLACE, "customer", parameters={"order": number})

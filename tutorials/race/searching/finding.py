@@ -1,4 +1,7 @@
-"""Searches the worlds of many seeds for anomalies of a way. Finds the first seed of each, and the faults that suffice for it."""
+"""Searches simulated runs of many seeds for anomalies of an approach.
+
+For each anomaly, finds the first seed that causes it, and the smallest set of faults that still causes it.
+"""
 
 from __future__ import annotations
 
@@ -19,36 +22,36 @@ from tutorials.race.way import Way
 from tutorials.race.ways import WAYS
 
 _TRIES: Final = 60
-"""Maximum number of worlds played to minimize the faults of one anomaly."""
+"""The maximum number of simulated runs to minimize the faults of one anomaly."""
 
 
 class Anomaly(Enum):
-    """A kind of error in the databases after a world. The value is the name of its count in Verdict."""
+    """A kind of error in the databases after a simulated run. The value is the name of the corresponding count in Verdict."""
 
     MISSING = "missing"
     PHANTOM = "phantom"
     DOUBLED = "doubled"
 
     def is_in(self, verdict: Verdict) -> bool:
-        """Returns whether the verdict has this anomaly."""
+        """Returns True if the verdict has this anomaly."""
         return bool(getattr(verdict, self.value))
 
 
 @dataclass(frozen=True, slots=True)
 class FoundAnomaly:
-    """An anomaly that occurred in some worlds."""
+    """An anomaly of an approach, with the first seed at which it occurred."""
 
     anomaly: Anomaly
     first_seed: int
     worlds: int
-    """Number of worlds with the anomaly."""
+    """The number of simulated runs with the anomaly."""
     enough: tuple[str, ...]
-    """The faults of the smallest plan found. Empty if the anomaly needs no fault."""
+    """The faults of the smallest plan found that still causes the anomaly. Empty if the anomaly needs no fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchedWay:
-    """The anomalies that were found in a way."""
+    """The anomalies of one approach. `worlds` is the number of simulated runs."""
 
     way: str
     worlds: int
@@ -56,13 +59,13 @@ class SearchedWay:
 
 
 def search(ways: Sequence[type[Way]], seeds: Sequence[int], processes: int | None = None) -> Iterator[SearchedWay]:
-    """Yields the results of the ways in order. Uses `processes` processes, by default one per CPU."""
+    """Yields the results of the approaches in order. Uses `processes` processes, by default one per CPU."""
     with ProcessPoolExecutor(processes, initializer=_be_silent) as pool:
         yield from pool.map(_searched, [way.name for way in ways], [tuple(seeds)] * len(ways))
 
 
 def search_here(way: type[Way], seeds: Sequence[int], tries: int = _TRIES) -> SearchedWay:
-    """Returns the anomalies of a way in the worlds of these seeds."""
+    """Returns the anomalies of an approach in the simulated runs of these seeds, without other processes."""
     verdicts = {seed: play(way, plan_of(seed)) for seed in seeds}
     anomalies = []
     for anomaly in Anomaly:
@@ -85,5 +88,5 @@ def _searched(name: str, seeds: Sequence[int]) -> SearchedWay:
 
 
 def _be_silent() -> None:
-    """Suppresses the logs, because faults are expected."""
+    """Suppresses all logs, because the faults cause expected errors."""
     logging.disable(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""The faults of order database and Redis in a simulated world, as a fault plan."""
+"""The faults of the order database and of Redis in a simulated run, as a fault plan."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tutorials.race.searching.drawing import DATABASE_REFUSES, DATABASE_SLOW, RE
 
 
 class SearchedFaults(FaultPlan):
-    """A fault plan that applies the current faults of the world's plan instead of the cell's fault."""
+    """A fault plan that applies the faults of a simulated run while they last."""
 
     def __init__(self, tasks: TaskQueue) -> None:
-        """Creates a plan without current faults."""
+        """Creates a plan without active faults."""
         super().__init__(0, Fault.NONE, (0.0, 0.0))
         self._tasks = tasks
         self._refusing = 0
         self._delays_s: list[float] = []
 
     def strikes(self, fault: Fault, point: str) -> bool:
-        """Returns whether the database currently refuses transactions. The world itself kills processes."""
+        """Returns True for DATABASE_REFUSES while the database refuses transactions. The simulation injects other faults."""
         return fault is Fault.DATABASE_REFUSES and self._refusing > 0
 
     def delay_s(self, point: str) -> float:
-        """Returns the current extra time of a local transaction."""
+        """Returns the current additional duration in seconds of a local transaction."""
         return max(self._delays_s, default=0.0)
 
     def effects(self) -> Mapping[str, Any]:
-        """Returns the functions that inject faults of database and Redis, keyed by kind."""
+        """Returns the functions that inject faults of the order database and of Redis, keyed by the kind of fault."""
         return {
             DATABASE_REFUSES: self._refuse,
             DATABASE_SLOW: self._slow_down,

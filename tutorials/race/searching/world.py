@@ -1,4 +1,4 @@
-"""Plays one way in a simulated world: order process, credit process and broker, with the faults of a plan."""
+"""Runs one approach in a simulation of order process, credit process and broker, with the faults of a plan."""
 
 from __future__ import annotations
 
@@ -28,62 +28,62 @@ from tutorials.race.searching.searched_faults import SearchedFaults
 from tutorials.race.way import Way
 
 SETTLES_S: Final = 400.0
-"""The time that the world runs after its faults. It exceeds all check-backs and retries."""
+"""The time in seconds that the simulation continues after the faults. It is long enough for all check-backs and retries."""
 _AFTER_S: Final = 1.0
-"""Extra time, because the last fault of a plan may begin at its end."""
+"""Additional time in seconds before the faults are stopped, because the last fault of a plan may begin at the plan's end."""
 _BROKER: Final = {"transactionTimeOut": "6000", "transactionCheckInterval": "20000", "transactionCheckMax": "15"}
 
 
 class WorldsBroker(RacedBroker):
-    """A world's broker, which the world's plan kills and restarts."""
+    """The broker of a simulation. The simulation kills and restarts it according to the plan."""
 
     slow_commit_s = (0.0, 0.0)
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """Creates a world with name server and broker."""
+        """Creates a simulation with a name server and a broker."""
         self.world = SimulatedWorld(seed)
         self.namesrv_addr = f"{name_server(self.world).machine.address}:{NAME_SERVER_PORT}"
         self.program = broker(self.world, "broker-a", self.namesrv_addr, _BROKER)
 
     async def __aenter__(self) -> Self:
-        """Starts serving."""
+        """Starts the name server and the broker."""
         for program in list(self.world.programs.values()):
             await program.start()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Does nothing, because the world stops the broker."""
+        """Does nothing, because the simulation stops the broker."""
 
     @property
     def is_running(self) -> bool:
-        """True while the broker serves."""
+        """True while the broker is running."""
         return self.program.is_ready.is_set()
 
     @property
     def now_s(self) -> float:
-        """Seconds since the start of the world."""
+        """The simulated time since the start in seconds."""
         return self.world.elapsed_s
 
     async def pause(self, seconds: float) -> None:
-        """Waits for `seconds` of the world's time."""
+        """Waits for `seconds` of simulated time."""
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
-        """Kills the broker, like kill -9. The world restarts it."""
+        """Kills the broker, like kill -9. The simulation restarts it."""
         self.program.kill()
 
     async def restart(self) -> None:
-        """Waits until the broker serves again."""
+        """Waits until the broker is running again."""
         await self.program.is_ready.wait()
 
     def lose_answer_about(self, order_id: str) -> None:
-        """Does nothing, because the world's plan injects the faults."""
+        """Does nothing, because the plan of the simulation injects the faults."""
 
     def lose_next_decision(self) -> None:
-        """Does nothing, because the world's plan injects the faults."""
+        """Does nothing, because the plan of the simulation injects the faults."""
 
     async def come_to_rest(self) -> None:
-        """Waits until no more recovery can happen."""
+        """Waits SETTLES_S seconds, after which no check-back or retry is due."""
         await asyncio.sleep(SETTLES_S)
 
     def count_records(self) -> int:
@@ -92,7 +92,7 @@ class WorldsBroker(RacedBroker):
 
 
 def play(way: type[Way], plan: Plan) -> Verdict:
-    """Plays a plan and returns the verdict on both databases. The same plan gives the same verdict."""
+    """Runs an approach with a plan and returns the comparison of both databases. The same plan gives the same result."""
     with tempfile.TemporaryDirectory(prefix="race-") as folder:
         world = _RacedWorld(way, plan, Path(folder).resolve())
         return world.played()
@@ -154,12 +154,12 @@ class _RacedWorld:
         await self._way_class.consume(credits)
 
     def _dies_with(self, process: SimulatedProcess, close: Callable[[], None]) -> None:
-        """Closes a database connection when the process dies or the world ends."""
+        """Registers `close` to be called when the process dies, and again when the simulation ends."""
         process.on_death(close)
         self._closing.append(close)
 
     def _ask(self, event: PlannedEvent) -> None:
-        """Places an order as a customer, who leaves if the process does not answer."""
+        """Places an order as a customer. Does nothing if the order process is not running."""
         order = Order(event.whole("order"), self._customers.randrange(100, 50_000))
         if self._way is not None and self._way[0].is_alive:
             process, way = self._way

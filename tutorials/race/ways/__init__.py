@@ -1,4 +1,4 @@
-"""The ways of the race, in the order of the table."""
+"""The approaches of the comparison, in the order of the table."""
 
 from typing import Final
 
@@ -27,4 +27,4 @@ WAYS: Final[tuple[type[Way], ...]] = (
 )
 
 WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache, WithBarrierOnApacheFive)
-"""The ways on Apache's broker. They are played only on request, because they run in real time and need Java."""
+"""The approaches on Apache's broker. They run only on request, because they run in real time and need Java."""

@@ -1,8 +1,7 @@
-"""A Celery task after the database commit.
+"""Pushes a Celery task after the database commit.
 
-Celery needs threads and real time. So this class models Celery with default settings: `delay()` retries a push to Redis up to
-three times, the worker removes a task from the list before it runs the task (acks_late is off), and Redis keeps its list in
-memory.
+Celery needs threads and real time, so this module models Celery with default settings. `delay()` retries a push to Redis up to
+three times. The worker removes a task from the list before it runs the task (acks_late is off). Redis keeps its list in memory.
 """
 
 import asyncio
@@ -19,13 +18,16 @@ LOOK_EVERY_S: Final = 0.05
 
 
 class CeleryDelayAfterCommit(Way):
-    """Pushes a Celery task after the commit. A death of the process before the push, or of the worker later, loses the credit."""
+    """Pushes a Celery task after the commit.
+
+    The credit is lost if the order process dies before the push, or if the worker dies after it has taken the task.
+    """
 
     name = "celery-delay"
     title = "Celery delay() after commit"
 
     async def start(self) -> None:
-        """Does nothing, because this way needs no client of the broker."""
+        """Does nothing, because this approach needs no client of the broker."""
 
     async def place(self, order: Order) -> None:
         """Stores the order, then pushes a task."""
@@ -45,7 +47,7 @@ class CeleryDelayAfterCommit(Way):
 
     @classmethod
     async def consume(cls, credits: Credits) -> None:
-        """Starts the worker."""
+        """Starts the Celery worker in the credit process."""
         credits.run(_work(credits))
 
 
@@ -55,5 +57,5 @@ async def _work(credits: Credits) -> None:
         if task is None:
             await asyncio.sleep(LOOK_EVERY_S)
             continue
-        await credits.may_die("task taken")  # acknowledged, but not executed
+        await credits.may_die("task taken")  # Redis has removed the task, and the credit is not written
         await credits.credit(task)

@@ -1,4 +1,4 @@
-"""Implements the outbox: the database commit stores the order with a row "to be sent", and a relay sends it."""
+"""The outbox pattern: one database commit stores the order with an outbox row, and a relay sends the row as a message."""
 
 import asyncio
 from typing import Final
@@ -14,7 +14,10 @@ BATCH: Final = 100
 
 
 class OutboxPolled(Way):
-    """Polls the outbox every second with a relay, which sends a row twice if it dies between sending and marking the row."""
+    """Polls the outbox every second with a relay.
+
+    The relay sends a row twice if the process dies after it has sent the row and before it has marked the row as sent.
+    """
 
     name = "outbox-polled"
     title = "outbox, polled"
@@ -23,13 +26,13 @@ class OutboxPolled(Way):
     producer: Producer
 
     async def start(self) -> None:
-        """Creates the producer and starts the relay, also for rows of an earlier process."""
+        """Creates the producer and starts the relay, which also sends rows of an earlier process."""
         self.producer = await self.process.producer("order-relay")
         self.filled = asyncio.Event()
         self.process.run(self._relay())
 
     async def place(self, order: Order) -> None:
-        """Stores the order and its outbox row. Needs no broker."""
+        """Stores the order and its outbox row in one commit. Needs no broker."""
         async with self.database.writing(order) as writing:
             writing.store(order)
             writing.execute("INSERT INTO outbox (number) VALUES (?)", (order.number,))
@@ -42,7 +45,7 @@ class OutboxPolled(Way):
                     async with self.database.writing("relay") as writing:
                         writing.execute("UPDATE outbox SET is_sent = 1 WHERE number = ?", (order.number,))
             except (ClientError, DatabaseRefused):
-                pass  # the row stays, and the next round finds it
+                pass  # the row remains, and the next round sends it
             await self._pause()
 
     async def _pause(self) -> None:
@@ -57,7 +60,10 @@ class OutboxPolled(Way):
 
 
 class OutboxNotified(OutboxPolled):
-    """Wakes the relay at each write to the outbox, like LISTEN and NOTIFY of PostgreSQL. Polling covers missed notifications."""
+    """Wakes the relay at each write to the outbox, like LISTEN and NOTIFY of PostgreSQL.
+
+    The relay also polls every 10 s, in case a notification is lost.
+    """
 
     name = "outbox-notified"
     title = "outbox, notified"

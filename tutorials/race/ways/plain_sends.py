@@ -1,4 +1,7 @@
-"""Three ways to combine a plain message with a database commit. Each of them loses or invents messages."""
+"""Three approaches that combine a plain message with a database commit.
+
+Each of them can lose a message or send a message without an order.
+"""
 
 from rocketmq_broker.client import Producer
 from tutorials.race.order import Order
@@ -14,7 +17,7 @@ class _PlainSend(Way):
 
 
 class SendThenCommit(_PlainSend):
-    """Sends the message before it stores the order. If the database then fails, the message has no order."""
+    """Sends the message before it stores the order. If the database commit fails, consumers get a message without an order."""
 
     name = "send-then-commit"
     title = "send, then commit"
@@ -27,7 +30,7 @@ class SendThenCommit(_PlainSend):
 
 
 class CommitThenSend(_PlainSend):
-    """Stores the order before it sends the message. If the process then dies, the message is never sent."""
+    """Stores the order before it sends the message. If the process dies in between, the message is never sent."""
 
     name = "commit-then-send"
     title = "commit, then send"
@@ -40,7 +43,10 @@ class CommitThenSend(_PlainSend):
 
 
 class SendInsideTheTransaction(_PlainSend):
-    """Sends the message before the commit. A failed send rolls the order back, but a failed commit cannot recall the message."""
+    """Sends the message within the database transaction. A failed send rolls back the order.
+
+    A failed commit cannot recall the message.
+    """
 
     name = "send-inside"
     title = "send inside the database transaction"

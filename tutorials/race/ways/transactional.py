@@ -1,4 +1,4 @@
-"""Three ways to use a transactional message. They differ in how the listener answers a check-back."""
+"""Three approaches with a transactional message. They differ in how the listener answers a check-back."""
 
 import sqlite3
 from typing import Any
@@ -25,22 +25,22 @@ class _Transactional(Way):
         self.producer = await self.process.transaction_producer("order-producers", self)
 
     async def place(self, order: Order) -> None:
-        """Sends the half message. The client runs the local transaction and sends the decision."""
+        """Sends the half message. The client runs the local transaction and sends the decision. Raises OrderNotTaken."""
         sent = await self.producer.send_message_in_transaction(order.message(), order)
         if sent.local_transaction_state is not COMMIT:
             raise OrderNotTaken(sent.local_transaction_state.name)
 
     async def execute_local_transaction(self, message: Message, arg: Any) -> LocalTransactionState:
-        """Stores the order."""
+        """Stores the order and returns the decision."""
         raise NotImplementedError
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers a check-back."""
+        """Returns the decision of an earlier local transaction."""
         raise NotImplementedError
 
 
 class StateInMemory(_Transactional):
-    """Keeps the states of transactions in a map, and answers COMMIT for an unknown one, as Apache's sample does."""
+    """Keeps the states of transactions in memory. Returns COMMIT for an unknown transaction, as Apache's sample does."""
 
     name = "state-in-memory"
     title = "transactional, state in memory"
@@ -51,7 +51,7 @@ class StateInMemory(_Transactional):
         await super().start()
 
     async def execute_local_transaction(self, message: Message, arg: Order) -> LocalTransactionState:
-        """Stores the order and keeps the outcome in memory."""
+        """Stores the order and keeps the decision in memory."""
         try:
             async with self.database.writing(arg) as writing:
                 writing.store(arg)
@@ -62,12 +62,12 @@ class StateInMemory(_Transactional):
         return COMMIT
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Returns the state that is kept in memory, or COMMIT_MESSAGE for an unknown transaction."""
+        """Returns the decision in memory, or COMMIT for an unknown transaction."""
         return self.states.get(message.transaction_id, COMMIT)
 
 
 class WithoutBarrier(_Transactional):
-    """Stores a transaction row with the order. A check-back that does not find it answers ROLLBACK."""
+    """Stores a transaction row with the order. Returns ROLLBACK at a check-back if the row is missing."""
 
     name = "without-barrier"
     title = "transactional, database, no barrier"
@@ -84,19 +84,25 @@ class WithoutBarrier(_Transactional):
         return COMMIT
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Reads the row. A missing row may also mean that the local transaction is still running."""
+        """Returns COMMIT if the row exists, else ROLLBACK.
+
+        A row may be missing because the local transaction is still running.
+        """
         found = self.database.query("SELECT state FROM transactions WHERE transaction_id = ?", (message.transaction_id,))
         return COMMIT if found else ROLLBACK
 
 
 class WithBarrier(WithoutBarrier):
-    """Uses a barrier: a check-back that finds no row writes ROLLED_BACK, which makes a late local transaction fail."""
+    """Uses a barrier: a check-back that finds no row writes ROLLED_BACK, so that a late local transaction fails."""
 
     name = "with-barrier"
     title = "transactional, database and barrier"
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Writes ROLLED_BACK if the row is missing, and answers from the row. Answers UNKNOWN if the database refuses."""
+        """Writes ROLLED_BACK if the row is missing, and returns the decision in the row.
+
+        The client answers UNKNOWN if the database refuses the write.
+        """
         async with self.database.writing("check-back") as writing:
             writing.execute("INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')", (message.transaction_id,))
             query = "SELECT state FROM transactions WHERE transaction_id = ?"
@@ -105,7 +111,7 @@ class WithBarrier(WithoutBarrier):
 
 
 class WithBarrierOnApache(WithBarrier):
-    """Uses the same barrier with Apache's broker."""
+    """Uses the same barrier on Apache's broker."""
 
     name = "with-barrier-on-apache"
     title = f"the same, on Apache RocketMQ {ApacheBroker.version}"
@@ -113,7 +119,7 @@ class WithBarrierOnApache(WithBarrier):
 
 
 class WithBarrierOnApacheFive(WithBarrier):
-    """Uses the same barrier with RocketMQ 5, which may deliver a committed message twice. The unique key rejects the second."""
+    """Uses the same barrier on RocketMQ 5, which may deliver a committed message twice. The unique key rejects the duplicate."""
 
     name = "with-barrier-on-apache-5"
     title = f"the same, on Apache RocketMQ {ApacheFiveBroker.version}"
