@@ -7,7 +7,11 @@ from celery import Celery
 
 CREDIT_TASK: Final = "credit_service.credit_orders"
 REVERSAL_TASK: Final = "credit_service.reverse_credits"
-"""A separate task, which an old worker rejects. It would write a reversal as a credit otherwise."""
+"""The name of the task that writes reversals.
+
+It differs from the task for credits, because a worker of an older version would write a reversal as a credit. Such a worker
+rejects this task.
+"""
 QUEUE: Final = "credits"
 
 _VARIABLES_OF_CELERY: Final = (
@@ -17,7 +21,7 @@ _VARIABLES_OF_CELERY: Final = (
 _TRANSPORT: Final = "credit_service.adapters.redis_transport:Transport"
 _TASK_TIME_LIMIT_S: Final = 30
 _VISIBILITY_TIMEOUT_S: Final = 60
-"""The time without an acknowledgement after which a task goes to another worker; longer than any task may run."""
+"""The time in seconds after which an unacknowledged task goes to another worker. It is longer than a task may run."""
 _RESULT_EXPIRES_S: Final = 300
 _CONNECT_TIMEOUT_S: Final = 2
 _SOCKET_TIMEOUT_S: Final = 5
@@ -38,7 +42,7 @@ def create_celery(redis_url: str) -> Celery:
         accept_content=["json"],
         # If a worker dies before it acknowledges a task, another one runs it. The ledger makes a second run harmless.
         task_acks_late=True,
-        # If a process dies, the consumer gets an error. Otherwise a task that kills its process would be retried for ever.
+        # If a process dies, the consumer gets an error. Otherwise a task that kills its process would be retried forever.
         task_reject_on_worker_lost=False,
         task_time_limit=_TASK_TIME_LIMIT_S,
         # A running task completes, including its database commit, although Redis is gone.

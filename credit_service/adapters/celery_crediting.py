@@ -1,4 +1,4 @@
-"""Writes credits through Celery: sends a batch to a worker, and waits until its task has stored it."""
+"""Writes credits through Celery. Sends a batch to a worker as a task, and waits until the worker has stored it."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -12,29 +12,32 @@ from credit_service.service_layer.faults import Fault, fault_of
 from rocketmq_broker.world import World
 
 _SLICE_S: Final = 0.5
-"""The longest delay before a wait notices that it is given up."""
+"""The interval in seconds at which a waiting thread checks whether to stop waiting."""
 MAX_WAITING_TASKS: Final = 1000
-"""With this number of tasks in Redis no more are sent: the workers are away, and consumers that restart must not fill Redis."""
+"""The number of waiting tasks in Redis above which no more are sent.
+
+So many tasks wait only if no worker runs. Without this limit, consumers that restart would fill Redis.
+"""
 
 
 class CeleryCrediting:
-    """Writes batches by tasks (`service_layer.crediting.Crediting`); safe to use from several threads.
+    """Writes batches of credits with Celery tasks (`service_layer.crediting.Crediting`). Thread-safe.
 
-    A batch without an answer is tried again under the same task id. So at most one task of a batch waits in Redis, however often
-    the batch is tried, and the first run to end answers. After an answer the next try gets a new id: Celery may hold a second
-    copy of the old answer, which says nothing about the present database.
+    A batch that was not answered is retried with the same task id. So at most one task of a batch waits in Redis, and the first
+    run to end answers it. An answered batch is retried with a new id. Otherwise Celery could return a second copy of the old
+    answer, which does not reflect the current state of the database.
     """
 
     def __init__(self, tasks: CreditTasks, world: World, *, timeout_s: float) -> None:
-        """`timeout_s` is the time that a batch waits for the answer of its task in one try."""
+        """`timeout_s` is the time in seconds that one attempt waits for the answer of its task."""
         self._tasks = tasks
         self._timeout_s = timeout_s
         self._now_s, self._new_uuid = world.steady_s, world.new_uuid
         self._unanswered: dict[str, str] = {}
-        """The task id of each batch whose last try had no answer."""
+        """The task id of each batch whose last attempt was not answered, by the batch's JSON text."""
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
-        """Returns one outcome for each credit; None for an outcome that only a newer version knows."""
+        """Returns one outcome for each credit; None if the worker has a newer version and the outcome is unknown here."""
         batch = [to_wire(credit) for credit in credits]
         content = json.dumps(batch, sort_keys=True)
         task_id = self._unanswered.pop(content, None) if is_again else None
@@ -47,7 +50,10 @@ class CeleryCrediting:
         return _outcomes(answer, len(credits))
 
     def _remember(self, content: str, task_id: str) -> None:
-        """Remembers the task id, and forgets the oldest of too many: a halved batch is never tried again as a whole."""
+        """Stores the task id for a retry, and removes the oldest one above the limit.
+
+        A batch that was split is never retried as a whole, so its id would remain forever.
+        """
         self._unanswered[content] = task_id
         if len(self._unanswered) > MAX_WAITING_TASKS:
             self._unanswered.pop(next(iter(self._unanswered)), None)
@@ -61,7 +67,7 @@ class CeleryCrediting:
             raise CreditingUnavailable(f"the task could not be sent: {_in_one_line(error)}") from error
 
     def _task(self, task_id: str, batch: Sequence[WireCredit], is_again: bool) -> Task:
-        """Returns the batch's task. Sends it unless it still waits in Redis."""
+        """Returns the batch's task. Sends the task unless it is still waiting in Redis."""
         waiting = self._tasks.waiting()
         if is_again and waiting and self._tasks.is_waiting(task_id):
             return self._tasks.expect(task_id)
@@ -70,7 +76,7 @@ class CeleryCrediting:
         return self._tasks.send(task_id, batch)
 
     def _answer(self, task: Task, is_given_up: Callable[[], bool]) -> TaskAnswer:
-        """Returns the task's answer, and lets Redis forget it."""
+        """Returns the task's answer, and deletes the answer from Redis."""
         try:
             answer = self._wait_for(task, is_given_up)
         except Exception as error:

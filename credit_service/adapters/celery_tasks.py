@@ -1,4 +1,4 @@
-"""Celery's tasks: sent to Redis, waiting there for a worker, and answered."""
+"""The interface to Celery's tasks: sends tasks to Redis, counts those that wait for a worker, and reads the answers."""
 
 import contextlib
 from collections.abc import Sequence
@@ -19,23 +19,23 @@ _REDIS_TIMEOUT_S: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswer:
-    """The end of a task: a value or an error."""
+    """The answer of a finished task: its return value or its error."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 class Task(Protocol):
-    """A sent task."""
+    """A task that was sent."""
 
     def wait(self, timeout_s: float) -> TaskAnswer | None:
-        """Returns the answer; None if there is none within `timeout_s`. Raises the errors of the connection to Redis."""
+        """Returns the answer, or None if there is none within `timeout_s` seconds. Raises the errors of the Redis connection."""
 
     def forget(self) -> None:
-        """Lets Redis forget the answer, which was read. Raises nothing."""
+        """Deletes the answer, which has been read, from Redis. Raises nothing."""
 
     def stop_expecting(self) -> None:
-        """Stops waiting for the answer, at least for now. Raises nothing."""
+        """Stops waiting for the answer. `CreditTasks.expect` resumes the wait. Raises nothing."""
 
 
 class CreditTasks(Protocol):
@@ -45,34 +45,37 @@ class CreditTasks(Protocol):
         """Sends a task that writes the credits."""
 
     def expect(self, task_id: str) -> Task:
-        """Returns the task that was sent before."""
+        """Returns the task that was sent earlier with this id."""
 
     def waiting(self) -> int:
-        """Returns how many tasks wait for a worker."""
+        """Returns the number of tasks that wait for a worker."""
 
     def is_waiting(self, task_id: str) -> bool:
-        """Returns whether a task with this id waits for a worker."""
+        """Returns True if a task with this id waits for a worker."""
 
 
 def task_for(credits: Sequence[WireCredit]) -> str:
-    """Returns the name of the task that writes these entries. Workers of each version know the one for credits."""
+    """Returns the name of the task that writes these entries. Workers of all versions have the task for credits."""
     return CREDIT_TASK if all(credit.get("kind", EntryKind.CREDIT) == EntryKind.CREDIT for credit in credits) else REVERSAL_TASK
 
 
 class CeleryTasks:
-    """The tasks in Redis (`CreditTasks`); safe to use from several threads."""
+    """The tasks in Redis (`CreditTasks`). Thread-safe."""
 
     def __init__(self, app: Celery, redis_url: str) -> None:
-        """`app` sends to `redis_url`. Does not connect."""
+        """`app` sends its tasks to `redis_url`. The constructor does not connect."""
         self._app = app
         self._redis = Redis.from_url(redis_url, socket_timeout=_REDIS_TIMEOUT_S, socket_connect_timeout=_REDIS_TIMEOUT_S)
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """Sends a task without expiry: expiry would compare the clocks of two machines, and a late task changes nothing."""
+        """Sends a task that does not expire.
+
+        An expiry would compare the clocks of two machines. It is not needed, because a late task changes nothing.
+        """
         return _CeleryTask(self._app, self._app.send_task(task_for(credits), args=[credits], task_id=task_id))
 
     def expect(self, task_id: str) -> Task:
-        """Returns the task without connecting."""
+        """Returns the task that was sent earlier. Does not connect."""
         return _CeleryTask(self._app, self._app.AsyncResult(task_id))
 
     def waiting(self) -> int:
@@ -80,7 +83,7 @@ class CeleryTasks:
         return int(self._redis.llen(QUEUE))
 
     def is_waiting(self, task_id: str) -> bool:
-        """Searches the whole list, which must be bounded."""
+        """Returns True if the task waits for a worker. Searches the whole list of waiting tasks."""
         needle = task_id.encode()
         return any(needle in task for task in self._redis.lrange(QUEUE, 0, -1))
 
@@ -91,7 +94,7 @@ class CeleryTasks:
 
 
 class _CeleryTask:
-    """A task known to Celery by its id (`Task`)."""
+    """A task that was sent with Celery (`Task`)."""
 
     def __init__(self, app: Celery, result: "AsyncResult[Any]") -> None:
         self._app = app
@@ -109,6 +112,6 @@ class _CeleryTask:
             self._result.forget()
 
     def stop_expecting(self) -> None:
-        """Removes the task from Celery's pending results; without this each lost task would cost memory for ever."""
+        """Removes the task from Celery's pending results. Otherwise each unanswered task would occupy memory forever."""
         with contextlib.suppress(Exception):
             self._app.backend.remove_pending_result(self._result)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the outcomes of credits and reversals, of held orders, and of dead letters."""
+"""Prometheus metrics of the outcomes of credits and reversals, of held orders (kept for a retry), and of dead letters."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -19,20 +19,20 @@ WriteEntries = Callable[[list[WireCredit]], list[str]]
 
 
 class EndingRequest(Request):
-    """A task request that frees its place in the worker even if Redis is unavailable when the task fails.
+    """A task request that frees its slot in the worker even if Redis is unavailable when the task fails.
 
-    Celery's own request would occupy the place for ever.
+    Celery's own request would occupy the slot forever.
     """
 
     def on_failure(self, *args: Any, **options: Any) -> None:
-        """Stores the failure and frees the place. Raises Redis's connection errors."""
+        """Stores the failure and frees the slot. Raises Redis's connection errors."""
         try:
             super().on_failure(*args, **options)
         finally:
             self.acknowledge()
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """Stores the time-out and frees the place. Raises Redis's connection errors."""
+        """Stores the time-out and frees the slot. Raises Redis's connection errors."""
         try:
             super().on_timeout(soft, timeout)
         finally:

@@ -40,7 +40,7 @@ _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
 class LedgerUnavailable(Exception):
-    """The database is unavailable or lacks this version's tables. The credits are not the cause.
+    """The database is unavailable or lacks this version's tables. The error is independent of the credits.
 
     Consumers of other versions recognize this error by its name; see `service_layer.faults`.
     """
@@ -195,7 +195,7 @@ class Ledger:
             return session.exec(select(func.max(col(CreditRow.id)))).one() or 0
 
     def is_written_after(self, number: int, kind: str) -> bool:
-        """Returns True if an entry of that kind is newer than `number`. Entries of refusals and repairs do not count."""
+        """Returns True if an entry of that kind has an id above `number`. Entries of refusals and repairs do not count."""
         id_of_message = col(CreditRow.message_id)
         of_orders = ~id_of_message.startswith(BY_REFUSAL), ~id_of_message.startswith(BY_REPAIR)
         entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)

@@ -1,7 +1,7 @@
-"""A Redis transport for Celery that frees a worker's place even if Redis does not confirm the end of its task.
+"""A Redis transport for Celery that frees a worker's slot even if Redis does not confirm the end of its task.
 
-A worker takes as many tasks as it has places. kombu frees a place only after Redis has confirmed the acknowledgement, and forgets
-an acknowledgement that failed. That place would be lost for good, and a worker without places would take no more tasks.
+A worker takes as many tasks as it has slots. kombu frees a slot only after Redis has confirmed the acknowledgement, and drops an
+acknowledgement that failed. That slot would be lost permanently, and a worker without slots would take no more tasks.
 """
 
 import logging
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReturningQoS(redis.QoS):
-    """The places of one worker. A place is freed when its task ends, or when Redis delivers the task to another worker."""
+    """The slots of one worker. A slot is freed when its task ends, or when Redis delivers the task to another worker."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Passes the arguments to kombu's class."""
@@ -29,19 +29,19 @@ class ReturningQoS(redis.QoS):
         """The ids of the acknowledgements that Redis has not confirmed, oldest first."""
 
     def can_consume(self) -> bool:
-        """Returns True if a place is free."""
+        """Returns True if a slot is free."""
         self._give_back_what_redis_takes_back()
         return super().can_consume()
 
     def append(self, message: Any, delivery_tag: str) -> None:
-        """Takes a place for the task, unless the connection to Redis fails with an error."""
+        """Occupies a slot for the task, unless the connection to Redis fails with an error."""
         super().append(message, delivery_tag)
         # Redis may deliver a task again if it has not received the acknowledgement.
         self._owed.pop(delivery_tag, None)
         self._taken_s[delivery_tag] = self._now_s()
 
     def ack(self, delivery_tag: str) -> None:
-        """Frees the place, and sends the acknowledgement to Redis, now or together with a later one. Raises nothing."""
+        """Frees the slot, and sends the acknowledgement to Redis now or together with a later one. Raises nothing."""
         self._give_back(delivery_tag)
         self._owed[delivery_tag] = None
         try:
@@ -55,7 +55,7 @@ class ReturningQoS(redis.QoS):
             self._owed.clear()
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """Frees the place. Raises nothing.
+        """Frees the slot. Raises nothing.
 
         With `requeue` Redis delivers the task again, immediately if Redis is available.
         """
@@ -69,12 +69,12 @@ class ReturningQoS(redis.QoS):
             logger.warning("a task could not be given back to Redis, which gives it out again by itself: %s", error)
 
     def _give_back(self, delivery_tag: str) -> None:
-        # kombu counts a place for each call.
+        # kombu occupies a slot at each call.
         if self._taken_s.pop(delivery_tag, None) is not None:
             virtual.QoS.ack(self, delivery_tag)
 
     def _give_back_what_redis_takes_back(self) -> None:
-        """Frees the places of tasks that never ended, once Redis delivers them again.
+        """Frees the slots of tasks that never ended, after Redis has made these tasks available again.
 
         An example is a task with a time-out that could not be stored.
         """
@@ -103,6 +103,6 @@ class Channel(redis.Channel):
 
 
 class Transport(redis.Transport):
-    """kombu's transport with this channel."""
+    """kombu's Redis transport, with this module's channel."""
 
     Channel = Channel

@@ -46,7 +46,7 @@ class Heartbeat(BaseModel):
     takes_none_for_s: float | None = None
     """The time in seconds that tasks have waited in Redis without this worker taking one.
 
-    0 if no task waits, or if the worker takes them.
+    The value is 0 if no task waits, or if the worker takes the tasks.
     """
 
 
@@ -59,7 +59,7 @@ class LivingWorker:
 
     @property
     def takes_tasks(self) -> bool:
-        """False if tasks wait, but the worker has taken none for longer than its processes can be busy."""
+        """True unless tasks wait, and the worker has taken none for longer than its processes can be busy."""
         return (self.heartbeat.takes_none_for_s or 0.0) < TAKES_NONE_AFTER_S
 
 
@@ -83,7 +83,7 @@ class WorkerHeartbeats:
             return int(pipeline.execute()[-1])
 
     def leave(self, name: str, pid: int) -> None:
-        """Removes the heartbeat of a worker that ends, so that it need not expire."""
+        """Removes the heartbeat of a worker that stops, before the heartbeat expires."""
         key = _key(name, pid)
         with self._redis.pipeline() as pipeline:
             pipeline.delete(key)

@@ -1,4 +1,4 @@
-"""The entries of the ledger. An order earns one point for each full currency unit of its total; a reversal takes them back."""
+"""The entries of the ledger. An order earns one point for each full currency unit of its total; a reversal subtracts them."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -59,7 +59,7 @@ class Credit:
     def is_redelivery_of(self, other: "Credit") -> bool:
         """Returns True if both are the same kind of entry for the same order, customer and amount.
 
-        A reversal of a refused order counts as a redelivery of any amount: there is nothing to take back.
+        A reversal of a refused order counts as a redelivery of any amount, because there are no points to subtract.
         """
         if other.is_annulled:
             return (self.key, self.customer) == (other.key, other.customer) and self.kind is EntryKind.REVERSAL

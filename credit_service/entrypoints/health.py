@@ -22,7 +22,7 @@ health_api = Blueprint("health", __name__)
 STILL_AFTER_S: Final = 120.0
 """The time in seconds without progress after which a queue counts as stalled.
 
-It is longer than a task's time-out, after which a batch counts as held.
+It is longer than a task's time-out. A batch whose task timed out counts as held (kept for a retry) instead.
 """
 
 
@@ -74,9 +74,9 @@ class HealthSources:
     dead_letters: DeadLetters
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
-    """The time in seconds for which the readiness is cached."""
+    """The time in seconds for which a result of the readiness check is cached."""
     results: NeedsAttention | None = None
-    """Reports that the database was reset to an older state."""
+    """The source of warnings that the database was reset to an older state."""
 
     @cached_property
     def readiness(self) -> Readiness:
@@ -117,7 +117,11 @@ class HeldOrdersHealth(BaseModel):
     batches: int
     for_s: float
     cause: HoldCause
-    """`refusal` if the database refuses them and has accepted no other since; `suspicion` if their task fails and none passes."""
+    """The cause of the holds.
+
+    `refusal`: the database refuses these orders and has accepted no other order since.
+    `suspicion`: their task fails, and no other task succeeds.
+    """
 
 
 class QueueHealth(BaseModel):

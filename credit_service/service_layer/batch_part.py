@@ -1,4 +1,4 @@
-"""The parts of a batch, with the record of their failed tasks."""
+"""A part of a batch, with the record of its failed tasks."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ from credit_service.service_layer.faults import Fault, FaultRecord
 class BatchPart:
     """The orders at positions `begin` to `end` (exclusive) of a batch, which are credited by one task.
 
-    A task passes if it writes a new entry, also if it belongs to another batch.
+    The counters below compare this part with other tasks. A task passes if it writes a new entry.
     """
 
     begin: int
@@ -18,14 +18,14 @@ class BatchPart:
     """True if the last attempt was not answered, so that its task may still be waiting."""
     tries: int = 0
     suspected_at: int | None = None
-    """The number of tasks that had passed when this part, or the part that contained it, was first suspected."""
+    """The number of tasks that had passed when this part, or the part that it was split from, was first suspected."""
     failed_at: int | None = None
-    """The number of tasks that had passed when this part, or the part that contained it, last failed."""
+    """The number of tasks that had passed when this part, or the part that it was split from, last failed."""
     failures_alone: int = 0
     others_pass: bool = False
 
     def failed(self, fault: Fault, *, passed_before: int, passed: int) -> "BatchPart":
-        """Returns the part after another failed attempt.
+        """Returns a copy of the part after another failed attempt.
 
         `passed_before` tasks had passed when the attempt began, and `passed` tasks when it ended.
         """
@@ -39,7 +39,7 @@ class BatchPart:
         return part if fault is Fault.OUTAGE else part._suspected(passed_before, passed)
 
     def record(self, *, is_in_the_way: bool) -> FaultRecord:
-        """Returns the facts from which `next_step` chooses."""
+        """Returns the facts from which `faults.next_step` chooses the next step."""
         return FaultRecord(
             orders=self.end - self.begin,
             tries=self.tries,
@@ -49,7 +49,7 @@ class BatchPart:
         )
 
     def halves(self) -> "tuple[BatchPart, BatchPart]":
-        """Returns the two halves, which are tried instead of this part."""
+        """Returns the two halves, which are tried separately instead of this part."""
         middle = (self.begin + self.end) // 2
         half = replace(self, tries=0, is_unanswered=False)
         return replace(half, end=middle), replace(half, begin=middle)

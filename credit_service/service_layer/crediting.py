@@ -8,7 +8,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 
 
 class CreditingUnavailable(Exception):
-    """Redis, the workers or the database are unavailable. The credits are not the cause, and may or may not have been written."""
+    """Redis, the workers or the database are unavailable. The credits may or may not have been written, and are not the cause."""
 
 
 class CreditingFailed(Exception):
@@ -19,11 +19,11 @@ class Later(Enum):
     """The reason why an order without an outcome is redelivered later."""
 
     GAVE_WAY = "GAVE_WAY"
-    """The order gave way to others in its thread. This does not count as a redelivery."""
+    """The order was postponed so that other orders can use its thread. This does not count as a redelivery."""
 
 
 Credited = CreditOutcome | Later | None
-"""The outcome of an order, or `Later` if its redelivery is not counted. None if it is redelivered and the redelivery counts."""
+"""The outcome of an order. `Later` means that its redelivery is not counted, None that it is redelivered and counted."""
 
 
 class Crediting(Protocol):

@@ -1,4 +1,4 @@
-"""Credits a batch. Refuses an order only if the database takes others: see `service_runtime.failing.refusals`."""
+"""Credits a batch. Refuses an order only if the database accepts other orders; see `service_runtime.failing.refusals`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class FairCrediting:
     doubts: Doubts
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """Returns the outcome of each credit: IMPOSSIBLE only if it is itself to blame. Raises MessagesWithdrawn."""
+        """Returns the outcome of each credit. IMPOSSIBLE means that the order itself is the cause. Raises MessagesWithdrawn."""
         outcomes = self.patient.credit(credits, context)
 
         def try_again(positions: Sequence[int], held: HeldBatch) -> list[int]:

@@ -1,9 +1,9 @@
 """Classifies the failure of a task as an outage or a possible bad order, and chooses the next step.
 
-An outage costs only time, so every possible outage is waited out. An order is blamed, and uses up a redelivery, only if others
-are written while its own task fails. So neither a stalled database nor a bug in all tasks of a worker uses up redeliveries. A
-failure that repeatedly affects the same orders, and no others, is not treated as an outage. Rows that the database refuses are
-handled by `service_runtime.failing.refusals`.
+A possible outage is waited out, because it costs only time. An order is considered bad, and uses up a redelivery, only if other
+orders are written while its own task fails. So neither a stalled database nor a bug in all tasks of a worker uses up
+redeliveries. A failure that repeatedly affects the same orders, and no others, is not treated as an outage. Rows that the
+database refuses are handled by `service_runtime.failing.refusals`.
 """
 
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Fault(Enum):
     OUTAGE = auto()
     """The infrastructure failed. The orders are not the cause."""
     SUSPECT = auto()
-    """The cause may be an order, a bug in the worker, or an outage that looks like one of these."""
+    """The cause may be an order, a bug in the worker, or an outage that cannot be distinguished from these."""
 
 
 _FAULT_OF: Final = {
-    # The database, as the ledger reports it.
+    # Errors of the database, as the ledger raises them.
     "LedgerUnavailable": Fault.OUTAGE,
     "DatabaseUnusable": Fault.OUTAGE,
     # Connections of any kind: builtin errors and those of Redis, kombu and SQLAlchemy have these names.
@@ -31,7 +31,7 @@ _FAULT_OF: Final = {
     "OperationalError": Fault.OUTAGE,
     "InterfaceError": Fault.OUTAGE,
     "RedisError": Fault.OUTAGE,
-    # A worker of another version, or with a broken installation.
+    # Errors of a worker of another version, or with a broken installation.
     "NotRegistered": Fault.OUTAGE,
     "ImportError": Fault.OUTAGE,
     "SyntaxError": Fault.OUTAGE,
@@ -89,7 +89,7 @@ class FaultRecord:
     others_pass: bool = False
     """True if tasks for other orders succeeded between the first failure of these orders and the start of this attempt."""
     failures_alone: int = 0
-    """The number of their tasks that failed in a row, with passed tasks of other orders between the failures."""
+    """The number of consecutive failures of these orders, if tasks of other orders passed between the failures."""
     is_in_the_way: bool = False
     """True if these tasks must be postponed so that others can run. See `Holds.is_in_the_way`."""
 

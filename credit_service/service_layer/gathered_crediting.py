@@ -1,6 +1,6 @@
-"""Writes in one task what several threads bring while a task is under way: a group commit for credits.
+"""Combines the credits of several threads into one task (group commit).
 
-Celery and Redis cost a task several times what its database transaction does, and hardly more for ten orders than for one.
+A Celery task takes several times as long as its database transaction, and hardly longer for ten orders than for one.
 """
 
 import threading
@@ -14,16 +14,22 @@ from credit_service.service_layer.crediting import Crediting, CreditingFailed, C
 from rocketmq_broker.world import World
 
 PATIENCE_S: Final = 0.1
-"""Seconds. Credits wait no longer for the end of a task, which may hang or be kept by one bad order, nor for others after it."""
+"""The maximum time in seconds that credits wait for the running task, and the maximum time that they wait for other credits.
+
+The limit is needed because a task may hang, or may be delayed by one bad order.
+"""
 _REST_PER_TASK: Final = 3
-"""How many times as long as a task took the next ones gather."""
+"""The pause after a task as a multiple of the task's duration. Credits are combined during the pause."""
 _MAX_TASK_S: Final = 3_900.0
-"""Longer than a task may be waited for (CREDIT_TASK_TIMEOUT_S), calls of Redis included."""
+"""The maximum time in seconds that a thread waits for the task of a combined batch.
+
+It is longer than CREDIT_TASK_TIMEOUT_S may be, including the requests to Redis.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class _BroughtCredits:
-    """The credits of one thread, and what became of them."""
+    """The credits of one thread, and the result of writing them."""
 
     credits: Sequence[Credit]
     is_taken: bool = False
@@ -33,17 +39,18 @@ class _BroughtCredits:
 
 
 class GatheredCrediting:
-    """Hands the first tries of several threads on as one batch (`service_layer.crediting.Crediting`); thread-safe.
+    """Combines the first attempts of several threads into batches (`service_layer.crediting.Crediting`). Thread-safe.
 
-    Credits go at once if those that wait fill a batch, or if nothing is under way and the last batch ended longer ago than three
-    times what it took. Otherwise they wait for its end and for that rest, each at most PATIENCE_S, and go together: tasks take
-    a quarter of the time at most, and the more there is to do the larger they become. If a gathered batch fails, each thread
-    tries its own credits alone, so that a bad order does its neighbours no harm. If it has no answer, each thread learns that:
-    its next try is one of its own.
+    Credits are sent at once if the waiting credits fill a batch, or if no task runs and the pause after the last one is over. The
+    pause is three times the task's duration. Otherwise the credits wait for the end of the task and of the pause, at most
+    PATIENCE_S for each. So tasks take at most a quarter of the time, and batches grow with the load.
+
+    If a combined batch fails, each thread retries its own credits alone, so that a bad order does not affect other threads. If a
+    combined batch is not answered, each thread gets that error, and its retry is not combined.
     """
 
     def __init__(self, crediting: Crediting, world: World, *, batch_size: int) -> None:
-        """`crediting` writes the batches of at most `batch_size` credits of one kind."""
+        """`crediting` writes the batches. A batch has at most `batch_size` credits, all of one kind."""
         self._crediting = crediting
         self._acquire = world.acquire
         self._steady_ns = world.steady_ns
@@ -54,7 +61,7 @@ class GatheredCrediting:
         self._rests_until_ns = 0
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
-        """Returns one outcome for each credit; all are of one kind. A repeated try (`is_again`) is never gathered."""
+        """Returns one outcome for each credit. All credits must be of one kind. A retry (`is_again`) is not combined."""
         alone = partial(self._crediting.credit, credits, is_again=is_again, is_given_up=is_given_up)
         if is_again:
             return alone()
@@ -83,7 +90,10 @@ class GatheredCrediting:
         return sum(len(place.credits) for place in self._waiting) >= self._batch_size
 
     def _gather(self, first: _BroughtCredits) -> list[_BroughtCredits]:
-        """Takes this place, and those after it that fit beside it. Returns nothing if another thread has taken it."""
+        """Removes `first`, and other credits of its kind that fit into the same batch, from the waiting list. Returns them.
+
+        Returns an empty list if another thread has already removed `first`.
+        """
         with self._changed:
             if first.is_taken:
                 return []
@@ -99,7 +109,7 @@ class GatheredCrediting:
             return gathered
 
     def _write(self, gathered: Sequence[_BroughtCredits], is_given_up: Callable[[], bool]) -> None:
-        """Writes the credits of all places, and notes for each what became of its own."""
+        """Writes the credits in one batch, and stores each thread's outcomes or the error."""
         credits = [credit for place in gathered for credit in place.credits]
         error: Exception | None = CreditingUnavailable("the batch that these credits were gathered in was not written")
         outcomes: list[CreditOutcome | None] = []

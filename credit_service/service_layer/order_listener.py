@@ -36,13 +36,13 @@ def entry_of(message: MessageExt) -> Credit:
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that sends a message to the dead letters without retries."""
 IN_A_MINUTE: Final = 5
-"""The delay level for orders that are put aside for a minute; see `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level for orders that are postponed for a minute; see `service_runtime.failing.holds.ASIDE_S`."""
 
 logger = logging.getLogger(__name__)
 
 
 class BatchCrediting(Protocol):
-    """Credits a batch. Waits until that is possible; see `service_layer.fair_crediting`."""
+    """Credits a batch of orders. Waits until that is possible; see `service_layer.fair_crediting`."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
         """Returns the outcome of each credit. Written entries are durable on return."""

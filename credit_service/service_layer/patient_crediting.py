@@ -1,4 +1,4 @@
-"""Credits a batch, however long that takes: waits for the end of outages, and finds the order that makes its task fail."""
+"""Credits a batch. Waits for the end of outages, and finds the order that causes a task to fail."""
 
 import logging
 from collections import deque
@@ -16,7 +16,7 @@ from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 _SLICE_S: Final = 1.0
-"""The longest delay before a pause notices that tasks pass again."""
+"""The interval in seconds at which a pausing thread checks whether tasks pass again."""
 _CAUSE_OF: Final = {Fault.OUTAGE: HoldCause.OUTAGE, Fault.SUSPECT: HoldCause.SUSPICION}
 
 logger = logging.getLogger(__name__)
@@ -24,31 +24,32 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A try that did not write its credits."""
+    """A failed attempt to write the credits of a part."""
 
     part: BatchPart
-    """The part, with this try counted."""
+    """The part, after this attempt was counted."""
     fault: Fault
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class PatientCrediting:
-    """Credits batches for the threads of a consumer. By `holds` each thread learns whether the others' orders pass."""
+    """Credits batches for the threads of a consumer. The threads share `holds`, which counts the written orders."""
 
     crediting: Crediting
     holds: Holds
     threads: int
-    """How many threads credit batches at a time."""
+    """The number of threads that credit batches at the same time."""
     wait: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
-    """Waits for a number of seconds; raises MessagesWithdrawn."""
+    """A function that waits for a number of seconds. It raises MessagesWithdrawn."""
     gathered: Crediting | None = None
-    """Writes first tries, perhaps with those of other threads; without it `crediting` does."""
+    """Writes first attempts, possibly combined with those of other threads. If it is None, `crediting` writes them."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext, within: HeldBatch | None = None) -> list[Credited]:
-        """Returns the outcome of each credit, durable on return. `within` is a held batch that they are part of.
+        """Returns the outcome of each credit. Written credits are durable on return.
 
-        Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which does no harm.
+        `within` is the held batch that contains the credits, if any. Raises MessagesWithdrawn if the queue was assigned to
+        another consumer. Some orders may have been credited by then; their redelivery changes nothing.
         """
         outcomes: list[Credited] = [None] * len(credits)
         parts = deque(_parts_of_one_kind(credits))
@@ -76,7 +77,10 @@ class PatientCrediting:
     def _try(
         self, part: BatchPart, credits: Sequence[Credit], held: HeldBatch, context: ConsumeContext
     ) -> "list[CreditOutcome | None] | _Failure":
-        """Tries a part. A stopping consumer waits for tries under way, but not for held orders."""
+        """Tries to credit a part. Returns the outcomes, or the failure.
+
+        A consumer that stops waits for running attempts, but not for held orders.
+        """
         kind = credits[part.begin].kind
         passed_before, began = self.holds.passed(kind), self.holds.moment()
         is_first = part.failed_at is None and not held.is_held
@@ -92,12 +96,12 @@ class PatientCrediting:
             failed = part.failed(fault, passed_before=passed_before, passed=self.holds.passed(kind))
             return _Failure(failed, fault, str(error))
         if CreditOutcome.CREDITED in outcomes:
-            # The answer to an earlier try says nothing about the present database.
+            # The answer to an earlier attempt does not show the current state of the database.
             self.holds.has_passed(kind, 0 if part.is_unanswered else began)
         return outcomes
 
     def _pause(self, context: ConsumeContext, seconds: float, kind: str) -> None:
-        """Pauses. Ends early when an order is written, because that tells all threads that writing works again."""
+        """Pauses for a number of seconds. Ends early if any thread writes an order, because the database works again."""
         passed = self.holds.passed(kind)
         while seconds > 0 and self.holds.passed(kind) == passed:
             self.wait(context, min(seconds, _SLICE_S))
@@ -110,7 +114,7 @@ class PatientCrediting:
 
 
 def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
-    """Yields the runs of credits of one kind: a retry topic has messages of all topics."""
+    """Yields consecutive credits of one kind as parts. A batch from a retry topic may contain both kinds."""
     begin = 0
     for _, run in groupby(credits, key=lambda credit: credit.kind):
         end = begin + len(list(run))
@@ -119,7 +123,7 @@ def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
 
 
 def _what_is_left(step: FaultStep, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
-    """Returns the parts still to try."""
+    """Returns the parts that remain to be tried after this step."""
     part, reason = failure.part, failure.reason
     if step is FaultStep.SPLIT:
         logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)

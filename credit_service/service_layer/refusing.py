@@ -40,7 +40,7 @@ class RefusalReporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Refusing:
-    """Refuses orders that would become dead letters. Holds them for as long as an outage lasts."""
+    """Refuses orders that would become dead letters. Retries for as long as an outage lasts."""
 
     ledger: AnnullingLedger
     reporter: RefusalReporter

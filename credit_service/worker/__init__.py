@@ -1,1 +1,1 @@
-"""The credit worker: Celery with the task that writes credits, the heartbeat by which others see it, and its health check."""
+"""The credit worker, which is Celery with the tasks that write credits, a heartbeat in Redis, and a health check."""

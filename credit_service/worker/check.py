@@ -18,7 +18,7 @@ from service_runtime.starting.start import first_error, say
 
 PROGRAM: Final = "credit_service.worker --check"
 _TIMEOUT_S: Final = 0.3
-"""The time-out of each step of reading."""
+"""The time-out in seconds of each step of reading the heartbeat."""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The worker's heartbeat: a step of Celery's consumer that reports the worker's tasks, and restarts a worker that takes none."""
+"""The worker's heartbeat: a Celery bootstep that reports the worker's tasks, and restarts a worker that takes none."""
 
 import logging
 import signal
@@ -15,11 +15,14 @@ from credit_service.worker.taking import Taking
 from rocketmq_broker.world import World
 
 TIMEOUT_S: Final = 1.0
-"""The worker takes no task meanwhile."""
+"""The time-out in seconds of each Redis command of a heartbeat. The worker takes no task while it sends a heartbeat."""
 START_AGAIN_AFTER_S: Final = 60.0
-"""A worker that takes none of the waiting tasks starts again after that long: twice the limit of one task."""
+"""The time in seconds after which a worker restarts if it takes none of the waiting tasks: twice the time limit of a task."""
 LOOP_TIMEOUT_S: Final = 120
-"""A worker whose loop does not turn for so long hangs, or finds no Redis: each call of Redis ends after a few seconds."""
+"""The time in seconds without a heartbeat after which the worker restarts.
+
+Each call to Redis ends after a few seconds. So the worker's event loop either hangs or cannot connect to Redis.
+"""
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +36,10 @@ def heartbeat_step(
     taking: Taking,
     start_again: Callable[[str], None],
 ) -> type[bootsteps.StartStopStep]:
-    """Returns a step for `app.steps["consumer"]`, which beats every few seconds on the worker's own event loop, to show a hang.
+    """Returns a bootstep for `app.steps["consumer"]` that sends a heartbeat every few seconds.
 
-    `taking` counts the tasks of the worker. The step calls `start_again` with a reason when it takes none.
+    It runs on the worker's event loop, so that the heartbeats stop if the loop hangs. `taking` counts the worker's tasks.
+    `start_again` is called with a reason if the worker takes none of the waiting tasks.
     """
     began_s, host, pid = world.steady_s(), world.host_name(), world.process_id()
 
@@ -72,7 +76,7 @@ def heartbeat_step(
             self._timer = consumer.timer.call_repeatedly(HEARTBEAT_INTERVAL_S, beat)
 
         def stop(self, consumer: Consumer) -> None:
-            """Stops the heartbeat. Celery also calls it after a lost connection, and starts the step again with the next."""
+            """Stops the heartbeat. Celery also calls this after a lost connection, and calls `start` for the next connection."""
             if self._timer is None:
                 return
             self._timer.cancel()

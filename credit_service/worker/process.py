@@ -1,4 +1,4 @@
-"""The worker as a process: opens the database, works until a signal, and starts again when Celery stops without a signal."""
+"""The worker's process. It opens the database, runs Celery until a signal, and restarts if Celery stops without a signal."""
 
 import logging
 import os
@@ -32,7 +32,7 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """Works until a signal; returns the exit status of `run_program`."""
+    """Runs the worker until a signal. Returns the exit status of `run_program`."""
     return run_program(PROGRAM, WorkerSettings, _work_until_told, sys.argv[1:])
 
 
@@ -43,9 +43,9 @@ def _work_until_told(settings: WorkerSettings) -> None:
 
 
 def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
-    """Works until a signal. Returns the worker's exit status. Raises DatabaseUnusable."""
+    """Runs the worker until a signal. Returns its exit status. Raises DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
-    # Opened here only to wait for the database and to migrate it; no connection may live on in the forked processes.
+    # Waits for the database and migrates it. The engine is closed, because forked processes cannot share its connections.
     open_to_serve(settings, MIGRATIONS).dispose()
     app, world = create_celery(redis_url), current_world()
     on_open = trace_database if settings.traces_enabled else lambda _: None
@@ -62,10 +62,10 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
-        """Keeps our log handlers: without a listener to this signal Celery sets up its own."""
+        """Keeps this project's log handlers. Celery sets up its own if this signal has no listener."""
 
     if settings.traces_enabled:
-        # Runs in each forked process: threads, such as the sender of spans, do not live on in it.
+        # This runs in each forked process, because threads, such as the exporter of spans, do not survive a fork.
         signals.worker_process_init.connect(_trace, weak=False)
 
     @signals.worker_ready.connect(weak=False)
@@ -99,28 +99,28 @@ def _trace(**_: object) -> None:
 
 
 def was_told_to_stop() -> bool:
-    """Returns whether a signal has arrived. Celery notes the exit status, mostly 0, so the test is for None."""
+    """Returns True if a signal has arrived. Celery stores the exit status, which is usually 0, so this compares with None."""
     return state.should_stop is not None or state.should_terminate is not None
 
 
 def _loop_hangs(_number: int, _frame: FrameType | None) -> None:
-    """Starts the worker again. The alarm that calls it is postponed by each turn of the loop."""
+    """Restarts the worker. Handles SIGALRM, which each heartbeat postpones."""
     if not was_told_to_stop():
         start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s: it hangs, or Redis is away")
 
 
 def start_again(reason: str) -> Never:
-    """Starts the worker again under the same process id, without the running tasks of its processes.
+    """Restarts the worker under the same process id. Its running tasks are lost.
 
-    Celery stops, instead of trying again, when Redis goes away during an unacknowledged task. The consumer holds the orders of
-    each unanswered task, and tries again; the ledger makes a second run harmless.
+    This is needed because Celery stops if Redis becomes unavailable during an unacknowledged task. The consumer retries the
+    orders of each unanswered task, and the ledger makes a second run harmless.
     """
-    # The alarm would outlive the program, and end the next one at its start.
+    # A pending alarm survives exec, and would end the new program at its start.
     signal.alarm(0)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     logger.error("the worker starts again in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
-    # The next program would not know the processes.
+    # The new program has no record of the child processes.
     for process in active_children():
         if process.pid is not None:
             os.kill(process.pid, signal.SIGKILL)

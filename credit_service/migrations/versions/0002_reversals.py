@@ -20,7 +20,7 @@ def upgrade() -> None:
         _make_credits_anew(kind, sa.UniqueConstraint("order_id", "kind", name=_KEY))
         return
     op.add_column("credits", kind)
-    # The index is built first, while the ledger can still be read. The statements that lock the table then take no time.
+    # The index is built first, while the ledger can still be read. So the later statements lock the table only briefly.
     op.create_index(_KEY, "credits", ["order_id", "kind"], unique=True)
     op.execute(f"ALTER TABLE credits ADD CONSTRAINT {_KEY} UNIQUE USING INDEX {_KEY}")
     op.drop_constraint(_KEY_BEFORE, "credits")
