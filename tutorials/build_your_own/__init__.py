@@ -1,1 +1,1 @@
-"""A course in twelve stages: build your own transactional broker, in any language. A tester shows your progress."""
+"""A course in twelve stages: build your own transactional broker in any language. A tester checks each stage."""

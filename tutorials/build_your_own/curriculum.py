@@ -1,4 +1,4 @@
-"""The twelve stages in order."""
+"""The twelve stages of the course in order, with the settings of the broker in each stage."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ FOLDER: Final = Path(__file__).parent
 SLOW_CHECKS: Final[Mapping[str, str]] = MappingProxyType(
     {"transactionTimeOut": "60000", "transactionCheckInterval": "60000", "transactionCheckMax": "15"}
 )
-"""Settings with which no check-back is due during a stage."""
+"""Settings with such long waits that no check-back is due during a stage."""
 
 
 def quick_checks(check_max: int) -> Mapping[str, str]:
-    """Returns settings with check-backs after short waits."""
+    """Returns settings with short waits before check-backs. The broker sends at most `check_max` check-backs per transaction."""
     times = str(check_back.TIMEOUT_MS)
     return MappingProxyType(
         {"transactionTimeOut": times, "transactionCheckInterval": times, "transactionCheckMax": str(check_max)}
@@ -42,15 +42,15 @@ def quick_checks(check_max: int) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage of the course."""
+    """A stage of the course: a text, the checks, and the broker's settings."""
 
     number: int
     title: str
     name: str
-    """The name of its text, stages/NAME.md, and of its module."""
+    """The name of the stage's text (stages/NAME.md) and of its module (stages/NAME.py)."""
     play: Play
     settings: Mapping[str, str] = field(default_factory=lambda: SLOW_CHECKS)
-    """Settings in broker.conf, in addition to those that all stages share."""
+    """The stage's settings in broker.conf, in addition to the settings that all stages share."""
 
     @property
     def text(self) -> Path:

@@ -1,4 +1,7 @@
-"""The blocks of bytes in the stages' texts. `python -m tutorials.build_your_own.examples` updates them."""
+"""The examples of frames and records, as bytes, in the stages' texts.
+
+`python -m tutorials.build_your_own.examples` updates the texts.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ _OP: Final = replace(
 
 
 def examples() -> Mapping[str, list[str]]:
-    """Returns the lines of each example by name."""
+    """Returns the lines of each example, keyed by the name of the example."""
     heart_beat = encode_request(CODES["HEART_BEAT"], 7, {}, heart_beat_body(PRODUCERS))
     send = encode_request(CODES["SEND_MESSAGE"], 8, send_fields(_TOPIC, 2, {"TAGS": "created"}), b"an order")
     half = encode_request(
@@ -92,7 +95,7 @@ def examples() -> Mapping[str, list[str]]:
 
 
 def with_examples(text: str) -> str:
-    """Returns a text with updated blocks of bytes. Raises KeyError for an unknown example."""
+    """Returns the text with updated examples. Raises KeyError for an unknown example."""
     known = examples()
     return BLOCK.sub(lambda block: block[1] + "".join(f"{line}".rstrip() + "\n" for line in known[block[2]]) + block[4], text)
 

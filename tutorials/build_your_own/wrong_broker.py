@@ -1,6 +1,6 @@
-"""Twelve wrong brokers. Each has one typical mistake, and fails at exactly one stage.
+"""Twelve faulty brokers. Each has one typical mistake and fails exactly one stage.
 
-`python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs one: the solution with one part replaced.
+`python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs the broker NAME: the solution with one function replaced.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from tutorials.build_your_own.solution.transactions import Pending, Transactions
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """A mistake with the stage that detects it."""
+    """A mistake and the stage that detects it."""
 
     stage: int
     make: Callable[[], None]
-    """Builds the mistake into the solution of this process."""
+    """A function that replaces a function of the solution with a faulty one in this process."""
 
 
 def takes_frames_in_one_piece_alone() -> None:
-    """Treats each read of the socket as whole frames."""
+    """Assumes that each read of the socket returns only complete frames."""
 
     def feed(self: FrameReader, data: bytes) -> list[Command]:
         commands = []
@@ -45,7 +45,7 @@ def takes_frames_in_one_piece_alone() -> None:
 
 
 def counts_over_all_queues() -> None:
-    """Counts queueOffset over all queues in the answer to a send."""
+    """Counts queueOffset over all queues of the topic in the response to a send."""
     counted: dict[str, int] = {}
 
     def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def counts_over_all_queues() -> None:
 
 
 def goes_on_too_far() -> None:
-    """Adds the number of requested messages to nextBeginOffset instead of the number of found ones."""
+    """Advances nextBeginOffset by the number of requested messages instead of the number of messages found."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -73,7 +73,7 @@ def goes_on_too_far() -> None:
 
 
 def keeps_the_sign_of_the_checksum() -> None:
-    """Keeps the highest bit of BODYCRC."""
+    """Does not clear the highest bit of BODYCRC."""
 
     def body_crc(body: bytes) -> int:
         return zlib.crc32(body)
@@ -82,7 +82,7 @@ def keeps_the_sign_of_the_checksum() -> None:
 
 
 def hashes_without_a_sign() -> None:
-    """Writes the hash of a tag without its sign."""
+    """Writes the hash of a tag as an unsigned number."""
 
     def encode(unit: Unit) -> bytes:
         return right(replace(unit, tags_code=unit.tags_code & 0xFFFFFFFF))
@@ -92,7 +92,7 @@ def hashes_without_a_sign() -> None:
 
 
 def reads_uncommitted() -> None:
-    """Also returns the queue's pending half messages to a pull at its end."""
+    """Returns pending half messages of the queue to a pull at the queue's end."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -112,7 +112,7 @@ def reads_uncommitted() -> None:
 
 
 def forgets_the_queue() -> None:
-    """Delivers each committed message to queue 0."""
+    """Delivers each committed message to queue 0 instead of the message's queue."""
 
     def committed(half: Record) -> Message:
         return replace(right(half), queue_id=0)
@@ -122,7 +122,7 @@ def forgets_the_queue() -> None:
 
 
 def rolls_back_in_memory() -> None:
-    """Writes no op message for a ROLLBACK."""
+    """Does not write an op message for a ROLLBACK, so that a restart makes the transaction pending again."""
 
     def roll_back(self: Transactions, pending: Pending) -> None:
         del self.pending[pending.half.commit_log_offset]
@@ -131,7 +131,7 @@ def rolls_back_in_memory() -> None:
 
 
 def asks_about_the_half_topic() -> None:
-    """Sends the half message as stored in a check-back instead of the producer's message."""
+    """Sends the half message with the half topic in a check-back, instead of the original topic."""
 
     def as_sent(half: Record, checks: int) -> Record:
         sent = right(half, checks)
@@ -142,7 +142,7 @@ def asks_about_the_half_topic() -> None:
 
 
 def asks_once_more() -> None:
-    """Sends one check-back more than transactionCheckMax."""
+    """Sends one more check-back than transactionCheckMax allows."""
 
     def init(self: check_back.CheckBack, transactions: Transactions, policy: check_back.CheckPolicy) -> None:
         right(self, transactions, replace(policy, check_max=policy.check_max + 1))
@@ -152,7 +152,7 @@ def asks_once_more() -> None:
 
 
 def goes_on_behind_the_torn_record() -> None:
-    """Treats the last byte that is not zero as the end of the log after a restart."""
+    """After a restart, treats the last byte that is not zero as the end of the log, and so keeps an incomplete record."""
 
     def cut_torn_tail(self: CommitLog) -> None:
         self.end = len(self.read(0, self.file_size).rstrip(b"\0"))
@@ -161,10 +161,10 @@ def goes_on_behind_the_torn_record() -> None:
 
 
 def believes_every_commit() -> None:
-    """Delivers a half message at each COMMIT, decided or not."""
+    """Delivers a half message at each COMMIT, even if the transaction has already been decided."""
 
     def end(self: Transactions, decision: int, commit_log_offset: int, queue_offset: int, group: str) -> None:
-        # An UNKNOWN that comes late must not bring the half message back: then it would be asked about more than stage 10 allows.
+        # A late UNKNOWN must not make the half message pending again: it would cause more check-backs than stage 10 allows.
         is_decided = decision == record.COMMITTED and commit_log_offset not in self.pending
         half = self.store.log.record_at(commit_log_offset) if is_decided else None
         if half is not None and half.message.topic == transactions.HALF_TOPIC:

@@ -1,4 +1,5 @@
-"""A solution of all twelve stages in plain Python, without a library. Read it after trying yourself.
+"""A solution of all twelve stages in plain Python, without a library. Read it after your own attempt.
 
-`python -m tutorials.build_your_own.solution -c broker.conf` runs it. Each module names its stages.
+`python -m tutorials.build_your_own.solution -c broker.conf` runs the broker. The docstring of each module names the module's
+stages.
 """

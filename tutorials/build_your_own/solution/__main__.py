@@ -1,4 +1,7 @@
-"""The broker's process: reads the settings, listens, and runs a task for each connection. Run it with -c broker.conf."""
+"""The broker's process: reads the settings, listens on the port, and runs a task for each connection.
+
+Run it with `-c broker.conf`.
+"""
 
 import argparse
 import asyncio
@@ -14,13 +17,13 @@ LOOK_EVERY_S = 0.02
 
 
 def read_settings(path: Path) -> dict[str, str]:
-    """Reads broker.conf, which has one NAME=VALUE per line."""
+    """Returns the settings in broker.conf, which has one NAME=VALUE per line."""
     pairs = (line.partition("=") for line in path.read_text().splitlines() if not line.startswith("#"))
     return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
 
 async def serve(settings: dict[str, str]) -> None:
-    """Opens the store and the port, and serves until the process is killed."""
+    """Opens the store and the port, and serves clients until the process is killed."""
     host, port = settings["brokerIP1"], int(settings["listenPort"])
     policy = CheckPolicy(
         timeout_s=int(settings["transactionTimeOut"]) / 1000,
@@ -46,7 +49,7 @@ async def serve(settings: dict[str, str]) -> None:
 async def serve_client(
     requests: Requests, check_back: CheckBack, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Answers the requests of one connection in order until it ends."""
+    """Responds to the requests of one connection in order until the connection ends."""
     client = Client(record.host_bytes(*writer.get_extra_info("peername")[:2]), writer.write)
     received = frames.FrameReader()
     try:

@@ -1,4 +1,4 @@
-"""Stages 9 and 10: the broker sends check-backs for missing decisions."""
+"""Stages 9 and 10: sends check-backs for transactions whose decision is missing."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -12,12 +12,12 @@ from tutorials.build_your_own.solution.transactions import Pending, Transactions
 CHECK_TRANSACTION_STATE = 39
 
 Send = Callable[[bytes], None]
-"""Writes a frame to a producer."""
+"""A function that writes a frame to a producer."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckPolicy:
-    """broker.conf's transactionTimeOut, transactionCheckInterval and transactionCheckMax."""
+    """The settings transactionTimeOut, transactionCheckInterval and transactionCheckMax of broker.conf."""
 
     timeout_s: float
     interval_s: float
@@ -25,22 +25,22 @@ class CheckPolicy:
 
 
 class CheckBack:
-    """Sends check-backs about pending transactions to the producers that are online."""
+    """Sends check-backs about pending transactions to the connected producers."""
 
     def __init__(self, transactions: Transactions, policy: CheckPolicy) -> None:
         self.producers: dict[str, list[Send]] = {}
-        """The producers by producer group, from their heartbeats."""
+        """Functions that send a frame to a producer, keyed by producer group. Heartbeats add them."""
         self._transactions = transactions
         self._policy = policy
 
     def forget(self, send: Send) -> None:
-        """Forgets a connection that ended."""
+        """Removes the producer of a closed connection."""
         for online in self.producers.values():
             if send in online:
                 online.remove(send)
 
     def look(self) -> None:
-        """Sends the check-backs and discards that are due. Call it often: it is cheap."""
+        """Sends the check-backs that are due, and discards transactions that have had the maximum number. Call it frequently."""
         now_s = time.monotonic()
         for pending in list(self._transactions.pending.values()):
             if pending.due_s <= now_s:
@@ -51,13 +51,16 @@ class CheckBack:
         if pending.checks >= self._policy.check_max:
             self._transactions.discard(pending)
         elif online := self.producers.get(pending.group):
-            # Only a check-back that was sent counts. Without a producer online, the half message waits.
+            # Only sent check-backs count. Without a connected producer, the half message remains pending.
             pending.checks += 1
             online[pending.checks % len(online)](check_request(pending))
 
 
 def check_request(pending: Pending) -> bytes:
-    """Returns the frame of a check-back. It has no answer: the producer sends END_TRANSACTION, as after its local transaction."""
+    """Returns the frame of a check-back, a one-way request.
+
+    The producer responds with a separate END_TRANSACTION request, as after its local transaction.
+    """
     half = pending.half
     fields: Mapping[str, str] = {
         "tranStateTableOffset": str(half.queue_offset),
@@ -71,7 +74,7 @@ def check_request(pending: Pending) -> bytes:
 
 
 def as_sent(half: Record, checks: int) -> Record:
-    """Returns the half message with its original topic and its number of check-backs, so that the producer recognises it."""
+    """Returns the half message with its original topic and queue, as the producer sent it, and its number of check-backs."""
     properties = {**half.message.properties, "TRANSACTION_CHECK_TIMES": str(checks)}
     message = replace(
         half.message, topic=half.property("REAL_TOPIC"), queue_id=int(half.property("REAL_QID")), properties=properties

@@ -10,13 +10,13 @@ from pathlib import Path
 from tutorials.build_your_own.solution.commit_log import FILE_NAME
 
 FILE_SIZE = 300_000 * 20
-"""The length of RocketMQ's files (mappedFileSizeConsumeQueue). Zeros follow the last unit."""
+"""The length of RocketMQ's consume queue files in bytes (mappedFileSizeConsumeQueue). Zeros follow the last unit."""
 _UNIT = struct.Struct(">qiq")
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The position of one message, and the hash of its tag, by which pulls skip unwanted messages."""
+    """The position of one message in the commit log, and the hash of its tag, with which a pull skips unwanted messages."""
 
     commit_log_offset: int
     size: int
@@ -24,11 +24,11 @@ class Unit:
 
 
 class ConsumeQueue:
-    """The units by queue offset, in memory and in a file."""
+    """The units of one queue in order of queue offset, in memory and in a file."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # The commit log has all data of a queue. So each start rewrites the queues, even if their files were lost.
+        # Each start rebuilds the queue from the commit log, so the queue's file may be missing or damaged.
         self._file = (folder / FILE_NAME).open("wb", buffering=0)
         self._file.truncate(FILE_SIZE)
         self.units: list[Unit] = []
@@ -45,7 +45,10 @@ def encode(unit: Unit) -> bytes:
 
 
 def tags_code(tag: str) -> int:
-    """Returns Java's String.hashCode of a tag: h = 31 * h + c for each character, signed 32 bits. 0 without a tag."""
+    """Returns the hash of a tag, which is Java's String.hashCode. Returns 0 without a tag.
+
+    The hash is h = 31 * h + c for each character c, in signed 32-bit arithmetic.
+    """
     code = 0
     utf_16 = tag.encode("utf-16-be")
     for high, low in zip(utf_16[::2], utf_16[1::2], strict=True):

@@ -17,30 +17,30 @@ NO_FIELDS: Mapping[str, str] = {}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A request or an answer."""
+    """A request or a response."""
 
     code: int
     opaque: int
     flag: int = 0
     fields: Mapping[str, str] = field(default_factory=lambda: NO_FIELDS)
-    """extFields: the parameters of a request or the results of an answer, as strings."""
+    """The header field extFields: the parameters of a request or the results of a response, as strings."""
     body: bytes = b""
     remark: str = ""
 
     @property
     def is_oneway(self) -> bool:
-        """True if the request expects no answer."""
+        """True if the sender of the request expects no response."""
         return self.flag & ONEWAY_FLAG != 0
 
 
 class FrameReader:
-    """Splits the bytes of one connection into commands, and keeps incomplete ones until the rest arrives."""
+    """Splits the bytes received on one connection into commands. Keeps an incomplete command until the rest arrives."""
 
     def __init__(self) -> None:
         self._kept = b""
 
     def feed(self, data: bytes) -> list[Command]:
-        """Returns the commands completed by these bytes. Raises ValueError for an invalid frame."""
+        """Returns the commands that these bytes complete. Raises ValueError for an invalid frame."""
         self._kept += data
         commands = []
         while len(self._kept) >= 4:
@@ -53,7 +53,7 @@ class FrameReader:
 
 
 def decode(frame: bytes) -> Command:
-    """Decodes a frame without its LENGTH. Raises ValueError."""
+    """Decodes a frame without its LENGTH. Raises ValueError if the frame is invalid."""
     header_end = 4 + int.from_bytes(frame[1:4])
     header = json.loads(frame[4:header_end])
     return Command(

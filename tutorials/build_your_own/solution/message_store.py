@@ -11,7 +11,7 @@ from tutorials.build_your_own.solution.record import Message, Record
 
 
 class MessageStore:
-    """The commit log with its consume queues."""
+    """The commit log and the consume queues."""
 
     def __init__(self, root: Path, store_host: bytes, log_file_size: int) -> None:
         self.log = CommitLog(root / "commitlog", log_file_size)
@@ -21,7 +21,7 @@ class MessageStore:
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
 
     def recover(self) -> list[Record]:
-        """Reads the commit log and rebuilds the consume queues. Returns all records."""
+        """Reads the commit log and rebuilds the consume queues. Returns all records of the log."""
         records = []
         for found, size in self.log.recover():
             self._dispatch(found, size)
@@ -29,7 +29,7 @@ class MessageStore:
         return records
 
     def append(self, *messages: Message) -> list[Record]:
-        """Stores messages in one write, and flushes them to disk."""
+        """Stores messages in one write, and flushes them to disk. Returns their records."""
         records, data = [], b""
         next_offsets: dict[tuple[str, int], int] = {}
         for message in messages:
@@ -46,7 +46,7 @@ class MessageStore:
         return records
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """Returns the queue offset of the next message."""
+        """Returns the queue offset that the next message of the queue will have."""
         return len(self.units(topic, queue_id))
 
     def units(self, topic: str, queue_id: int) -> list[Unit]:

@@ -1,4 +1,4 @@
-"""Stages 2 to 4: records. A pull returns them as the commit log stores them.
+"""Stages 2 to 4: the format of records. The commit log stores each message as a record, and a pull returns the same bytes.
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
     BORNTIMESTAMP 8 | BORNHOST 8 | STORETIMESTAMP 8 | STOREHOST 8 | RECONSUMETIMES 4 | PREPAREDTRANSACTIONOFFSET 8 |
@@ -19,14 +19,14 @@ NOT_TRANSACTIONAL = 0x0
 COMMITTED = 0x8
 ROLLED_BACK = 0xC
 TRANSACTION_BITS = 0xC
-"""The bits of SYSFLAG for a record's part in a transaction."""
+"""The bits of SYSFLAG that hold the type of a record in a transaction, such as half message or committed message."""
 
 _HEAD = struct.Struct(">IIIiiqqiq8sq8siqI")
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message with its producer's address."""
+    """A message with the address of its producer."""
 
     topic: str
     queue_id: int
@@ -42,7 +42,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A message with its position."""
+    """A message with its position in the commit log and in its queue."""
 
     message: Message
     queue_offset: int
@@ -51,12 +51,12 @@ class Record:
     store_host: bytes
 
     def property(self, name: str) -> str:
-        """Returns a property of the message, or "" if it is missing."""
+        """Returns the property with this name, or "" if the message does not have it."""
         return self.message.properties.get(name, "")
 
 
 def encode(record: Record) -> bytes:
-    """Encodes a record."""
+    """Encodes a record as bytes."""
     message = record.message
     topic = message.topic.encode()
     properties = encode_properties(message.properties)
@@ -82,7 +82,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes) -> Record | None:
-    """Decodes the record at the beginning of the bytes. Returns None if it is torn, damaged or missing."""
+    """Decodes the record at the beginning of the bytes. Returns None if no intact record begins there."""
     if len(data) < _HEAD.size:
         return None
     (
@@ -105,7 +105,7 @@ def decode(data: bytes) -> Record | None:
 
 
 def body_crc(body: bytes) -> int:
-    """Returns the CRC-32 of a body without its highest bit, because Java has no unsigned integers."""
+    """Returns the CRC-32 of a body with the highest bit cleared, because Java has no unsigned integers."""
     return zlib.crc32(body) & 0x7FFFFFFF
 
 
@@ -115,11 +115,11 @@ def encode_properties(properties: Mapping[str, str]) -> bytes:
 
 
 def decode_properties(data: bytes) -> dict[str, str]:
-    """Decodes properties."""
+    """Decodes the output of `encode_properties`."""
     pairs = (pair.partition("\x01") for pair in data.decode().split("\x02"))
     return {name: value for name, _, value in pairs if name and value}
 
 
 def host_bytes(host: str, port: int) -> bytes:
-    """Encodes an IPv4 address and a port as a record holds them."""
+    """Encodes an IPv4 address and a port in the format of a record's host fields."""
     return socket.inet_aton(host) + port.to_bytes(4)

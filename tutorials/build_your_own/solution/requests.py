@@ -1,4 +1,4 @@
-"""Stages 1 to 3 and 7: handles requests by request code."""
+"""Stages 1 to 3 and 7: handles the clients' requests."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -39,15 +39,15 @@ class Answer(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client's connection."""
+    """The connection of a client."""
 
     host: bytes
-    """Its address as encoded in records."""
+    """The client's address, encoded as in records."""
     send: Send
 
 
 class Requests:
-    """Answers requests with the method for their code."""
+    """Handles each request with the method for its request code."""
 
     def __init__(self, store: MessageStore, transactions: Transactions, check_back: CheckBack) -> None:
         self._store = store
@@ -61,7 +61,7 @@ class Requests:
         }
 
     def answer(self, request: Command, client: Client) -> Command:
-        """Returns the answer to any request. A failed request does not affect the next."""
+        """Returns the response to a request. If the request fails, the response has an error code and no exception is raised."""
         method = self._by_code.get(request.code)
         if method is None:
             return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"unsupported request code {request.code}")
@@ -71,7 +71,7 @@ class Requests:
             return answer(request, Answer.SYSTEM_ERROR, remark=str(error))
 
     def heart_beat(self, request: Command, client: Client) -> Command:
-        """Registers the producer groups of a client."""
+        """Registers the client as a producer of its producer groups."""
         for producer in json.loads(request.body).get("producerDataSet", ()):
             online = self._check_back.producers.setdefault(producer["groupName"], [])
             if client.send not in online:
@@ -89,7 +89,7 @@ class Requests:
             body=request.body,
             properties=record.decode_properties(fields.get("properties", "").encode()),
             flag=int(fields["flag"]),
-            # Only the broker sets a record's transaction bits.
+            # Only the broker sets the transaction bits of a record, so the client's bits are not trusted.
             sys_flag=int(fields["sysFlag"]) & ~record.TRANSACTION_BITS,
             born_timestamp=int(fields["bornTimestamp"]),
             born_host=client.host,
@@ -101,7 +101,7 @@ class Requests:
         return answer(request, Answer.SUCCESS, place_of(stored, message.queue_id))
 
     def pull_message(self, request: Command, client: Client) -> Command:
-        """Returns the records of a queue from an offset."""
+        """Returns the records of a queue, beginning at a queue offset."""
         topic, queue_id, offset = request.fields["topic"], int(request.fields["queueId"]), int(request.fields["queueOffset"])
         if topic not in self._store.topics:
             return answer(request, Answer.TOPIC_NOT_EXIST, remark=f"topic {topic} does not exist")
@@ -114,7 +114,7 @@ class Requests:
         return answer(request, code, fields, self._store.read(wanted))
 
     def end_transaction(self, request: Command, client: Client) -> Command:
-        """Handles a COMMIT, a ROLLBACK or an UNKNOWN. Raises Refused."""
+        """Handles the decision of a transaction: COMMIT, ROLLBACK or UNKNOWN. Raises Refused."""
         fields = request.fields
         self.transactions.end(
             int(fields["commitOrRollback"]),
@@ -128,23 +128,26 @@ class Requests:
 def answer(
     request: Command, code: Answer, fields: Mapping[str, str] | None = None, body: bytes = b"", remark: str = ""
 ) -> Command:
-    """Returns an answer with the request's opaque."""
+    """Returns a response with the opaque of the request."""
     return Command(code, request.opaque, RESPONSE_FLAG, fields or {}, body, remark)
 
 
 def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
-    """Returns the position of a stored message. msgId is 16 bytes in hexadecimal: address, port, commit log offset."""
+    """Returns the fields with the position of a stored message.
+
+    msgId is the hexadecimal form of 16 bytes: the broker's address, its port, and the commit log offset.
+    """
     msg_id = (stored.store_host + stored.commit_log_offset.to_bytes(8)).hex().upper()
     return {"msgId": msg_id, "queueId": str(queue_id), "queueOffset": str(stored.queue_offset)}
 
 
 def is_wanted(unit: Unit, subscription: str) -> bool:
-    """Returns whether a subscription matches the unit's tag hash. It is `*` or tags separated by `||`."""
+    """Returns True if the subscription matches the unit's tag hash. A subscription is `*` or tags separated by `||`."""
     return subscription in ("*", "") or unit.tags_code in {tags_code(tag.strip()) for tag in subscription.split("||")}
 
 
 def pull_code(offset: int, end: int, *, has_found: bool) -> Answer:
-    """Returns the response code of a pull."""
+    """Returns the response code of a pull. `offset` is the requested queue offset and `end` the next one to be written."""
     if has_found:
         return Answer.SUCCESS
     if offset == end:

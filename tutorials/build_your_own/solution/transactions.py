@@ -4,7 +4,7 @@
      half message         ├── roll back ─► op message
                           └── discard ───► message in TRANS_CHECK_MAX_TIME_TOPIC, op message
 
-An op message marks a half message as decided. A half message without one is pending, also after a restart.
+An op message marks a half message as decided. A half message without an op message is pending, also after a restart.
 """
 
 import time
@@ -19,32 +19,32 @@ HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 OWN_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC})
-"""Topics that recovery trusts. Clients must not send to them."""
+"""The broker's internal topics. Recovery relies on their records, so clients must not send messages to them."""
 REMOVE_TAG = "d"
 
 
 class Refused(Exception):
-    """The decision is refused. The text has the reason."""
+    """The decision was refused. The exception's text names the reason."""
 
 
 @dataclass(slots=True)
 class Pending:
-    """An undecided half message."""
+    """A half message that has not been decided."""
 
     half: Record
     due_s: float
-    """The time of the next check-back."""
+    """The time in seconds at which the next check-back is due."""
     checks: int = 0
-    """The number of check-backs."""
+    """The number of check-backs sent so far."""
 
     @property
     def group(self) -> str:
-        """The producer group that decides."""
+        """The producer group that decides the transaction."""
         return self.half.property("PGROUP")
 
 
 class Transactions:
-    """The pending half messages by commit log offset, and their decisions."""
+    """The pending half messages, keyed by commit log offset, and the operations that decide them."""
 
     def __init__(self, store: MessageStore, timeout_s: float) -> None:
         self.pending: dict[int, Pending] = {}
@@ -52,7 +52,7 @@ class Transactions:
         self._timeout_s = timeout_s
 
     def recover(self, records: Iterable[Record]) -> None:
-        """Finds the pending half messages in all the records of the log."""
+        """Finds the pending half messages among all records of the log."""
         for found in records:
             if found.message.topic == HALF_TOPIC:
                 self._begin(found)
@@ -83,12 +83,15 @@ class Transactions:
             self.roll_back(pending)
 
     def commit(self, pending: Pending) -> None:
-        """Delivers the message. Message and op message are one write, in this order: a crash may lose the op message only."""
+        """Delivers the message and marks the half message as decided.
+
+        One write stores the message and then the op message, so a crash can lose only the op message.
+        """
         self.store.append(committed(pending.half), op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
     def roll_back(self, pending: Pending) -> None:
-        """Marks the half message as decided, without delivery."""
+        """Marks the half message as decided, without delivering a message."""
         self.store.append(op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
@@ -106,7 +109,10 @@ class Transactions:
                 del self.pending[offset]
 
     def _complete(self, records: Iterable[Record]) -> None:
-        """Writes op messages that were lost in a crash: a delivered message has the position of its half message."""
+        """Writes the op messages that a crash has lost.
+
+        A delivered message has the commit log offset of its half message, which is therefore decided.
+        """
         for found in records:
             is_outcome = (
                 found.message.sys_flag & record.TRANSACTION_BITS == record.COMMITTED or found.message.topic == DISCARD_TOPIC

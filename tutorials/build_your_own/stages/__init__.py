@@ -1,1 +1,1 @@
-"""The twelve stages. Each has a text (NAME.md) and the tester's checks (NAME.py)."""
+"""The twelve stages. Each stage has a text (NAME.md) and the tester's checks (NAME.py)."""

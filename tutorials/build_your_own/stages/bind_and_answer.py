@@ -1,4 +1,4 @@
-"""Stage 1: the broker answers frames."""
+"""Stage 1: the broker listens on its port and responds to requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _APACHE = "NettyDecoder"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     _answers_a_request(trial)
     _answers_what_it_does_not_know(trial)

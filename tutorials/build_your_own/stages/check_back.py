@@ -23,13 +23,13 @@ from tutorials.build_your_own.tester.trial import Trial, check
 TOPIC = "orders"
 TIMEOUT_MS = 300
 _CLOCK_SLACK_MS = 20
-"""Tolerance for clocks with a resolution of milliseconds."""
+"""The tolerance in milliseconds when times are compared, because the clocks have a resolution of milliseconds."""
 _OURS = "broker/rocketmq_broker/server/transactions/check_requests.py"
 _APACHE = "AbstractTransactionalMessageCheckListener.sendCheckMessage"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     producer, stranger = trial.connect("producer"), trial.connect("stranger")
     heart_beat(producer)
@@ -127,9 +127,9 @@ def _believes_the_answer(trial: Trial, producer: Connection) -> None:
         frame, _ = next_check(producer, "T-2")
         answer_check(producer, frame, ROLLBACK)
         send_half(producer, TOPIC, b"order 3", "T-3")
-        # Check-backs sent before the broker read the ROLLBACK arrive before its answer to this half message.
+        # Check-backs sent before the broker read the ROLLBACK have arrived before the response to this half message.
         producer.forget(lambda frame: b"T-2" in frame.body)
-        # A broker that has asked about this one twice had time to ask about the other again.
+        # After two check-backs about T-3 the broker has had enough time to send another check-back about T-2.
         for _ in range(2):
             frame, _ = next_check(producer, "T-3")
             answer_check(producer, frame, UNKNOWN)

@@ -1,4 +1,4 @@
-"""Stage 7: COMMIT makes a half message visible, once."""
+"""Stage 7: a COMMIT makes a half message visible to consumers exactly once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _APACHE = "EndTransactionProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     halves = [send_half(connection, TOPIC, b"order %d" % number, f"T-{number}", queue_id=QUEUE_ID) for number in (1, 2, 3)]
@@ -63,7 +63,7 @@ def _delivers_what_was_committed(trial: Trial, connection: Connection, half: Hal
 
 
 def _where_else(connection: Connection) -> str:
-    """Searches the other queues for the message. Describes the queue that has it, or returns ""."""
+    """Searches the other queues for the message. Returns a description of the queue that has the message, or ""."""
     for queue_id in (0, 1, 3):
         if b"order 2" in [record.body for record in pull_all(connection, TOPIC, queue_id=queue_id)]:
             return f"The message is in queue {queue_id}. It was sent to queue {QUEUE_ID}: REAL_QID says so."

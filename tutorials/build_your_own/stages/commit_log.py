@@ -1,4 +1,4 @@
-"""Stage 4: one file with every record, byte for byte as RocketMQ's."""
+"""Stage 4: the commit log is one file with all records, in RocketMQ's format."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOCK_SLACK_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A sent message with the broker's answer."""
+    """A sent message and the broker's response."""
 
     topic: str
     queue_id: int
@@ -31,7 +31,7 @@ class Sent:
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     began_ms = time.time() * 1000
@@ -52,7 +52,7 @@ def _send(connection: Connection, topic: str, queue_id: int, body: bytes, flag: 
 
 
 def _with_high_crc() -> bytes:
-    """Returns a body whose CRC-32 has its highest bit set: a record does not store that bit."""
+    """Returns a body whose CRC-32 has its highest bit set. A record stores the CRC-32 without this bit."""
     return next(body for body in (b"a paid order %d" % number for number in range(100)) if zlib.crc32(body) >> 31)
 
 

@@ -1,4 +1,4 @@
-"""Stage 5: a file for each queue, with the positions of its messages."""
+"""Stage 5: each queue has a consume queue, which is a file with the positions of the queue's messages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tutorials.build_your_own.tester.trial import Trial, check
 
 TOPIC = "orders"
 TAGS = ("created", "", "paid", "größer", "shipped to customer")
-"""The hashes of the last two are negative."""
+"""The tags of the sent messages. The hashes of the last two tags are negative."""
 _OURS = "broker/rocketmq_broker/store/queues/dispatch.py"
 _APACHE = "ConsumeQueue.putMessagePositionInfo"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     for number, tag in enumerate(TAGS):
@@ -64,7 +64,7 @@ def _compare(unit: bytes, record: Record, tag: str, place: str) -> None:
 
 
 def java_hash_code(text: str) -> int:
-    """Returns Java's String.hashCode, for characters of one UTF-16 unit."""
+    """Returns Java's String.hashCode. Every character must be in the Basic Multilingual Plane."""
     code = 0
     for character in text:
         code = (31 * code + ord(character)) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Stage 6: a half message is stored, and no consumer sees it."""
+"""Stage 6: the broker stores a half message, and no consumer receives it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _APACHE = "TransactionalMessageBridge.parseHalfMessageInner"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     half = _is_taken(trial, connection)

@@ -1,4 +1,4 @@
-"""Stage 10: after transactionCheckMax check-backs the broker discards the message."""
+"""Stage 10: the broker discards an undecided message after transactionCheckMax check-backs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _APACHE = "TransactionalMessageServiceImpl.needDiscard"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect("producer")
     heart_beat(connection)
@@ -83,7 +83,7 @@ def _uses_no_check_up_for_nobody(trial: Trial) -> None:
         ours="broker/rocketmq_broker/server/transactions/check_service.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
-        # It was sent before the discarded message, so the broker had time to discard it, too.
+        # T-down was sent before the discarded T-1, so a wrong broker has had enough time to discard T-down, too.
         producer = trial.connect("producer that was down")
         discarded = [record.properties.get("UNIQ_KEY") for record in pull_all(producer, DISCARD_TOPIC)]
         check(

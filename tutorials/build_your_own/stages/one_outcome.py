@@ -1,4 +1,4 @@
-"""Stage 12: each transaction has one outcome, despite repeated, late and foreign decisions."""
+"""Stage 12: each transaction has one outcome, despite repeated and late decisions and decisions of other producer groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _APACHE = "EndTransactionProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     _the_first_decision_wins(trial, connection)
@@ -40,7 +40,7 @@ def play(trial: Trial) -> None:
 
 
 def _count(trial: Trial, connection: Connection, body: bytes) -> int:
-    """Returns how often a message is visible after all earlier requests were carried out."""
+    """Returns how many times a message is visible after the broker has handled all earlier requests."""
     return [record.body for record in fence(connection, TOPIC, trial.patience_s)].count(body)
 
 
@@ -171,7 +171,7 @@ def _a_kill_between_delivers_once(trial: Trial) -> None:
 
 
 def _cut_later_record(trial: Trial, half: Half) -> None:
-    """Truncates the log before the later of a COMMIT's two records."""
+    """Truncates the log before the second of the two records that a COMMIT writes."""
     position, later = 0, 0
     for record in trial.files.records():
         is_op = record.topic == OP_TOPIC and record.body == b"%d" % half.stored.queue_offset

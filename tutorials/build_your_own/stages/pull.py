@@ -14,7 +14,7 @@ _APACHE = "PullMessageProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     _returns_what_was_sent(trial, connection)

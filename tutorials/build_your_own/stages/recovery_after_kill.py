@@ -1,4 +1,4 @@
-"""Stage 11: the broker recovers after kill -9 and the damage of a crash."""
+"""Stage 11: the broker recovers from kill -9 and from the damage that a crash causes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _APACHE = "CommitLog.recoverAbnormally"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     pending = _fill(trial, connection)
@@ -41,7 +41,7 @@ def play(trial: Trial) -> None:
 
 
 def _fill(trial: Trial, connection: Connection) -> Half:
-    """Sends three messages, commits a transaction, and leaves one pending."""
+    """Sends three messages, commits one transaction, and leaves another transaction pending."""
     with trial.claim(
         "Messages, half messages and a COMMIT are answered with 0",
         hint="Stages 2, 6 and 7 have this.",
@@ -57,7 +57,10 @@ def _fill(trial: Trial, connection: Connection) -> Half:
 
 
 def _kill_and_damage(trial: Trial) -> int:
-    """Kills the broker, writes a torn record after the log's end, deletes the queues, and returns the log's end."""
+    """Kills the broker, writes an incomplete record after the log's end, and deletes the consume queues.
+
+    Returns the end of the log at the time of the kill.
+    """
     with trial.claim(
         "What was acknowledged is in the commit log after kill -9",
         hint="Bytes in your program's buffers are lost with the process. Write them before you answer.",
@@ -105,7 +108,7 @@ def _goes_on_behind_the_last_record(trial: Trial, connection: Connection, end: i
 
 
 def _check_whole(trial: Trial, end: int, commit_log_offset: int) -> None:
-    """Raises Failed unless only whole records lie between the log's end at the kill and the next message."""
+    """Raises Failed unless only intact records lie between the log's end at the time of the kill and the next message."""
     wanted = f"whole records from byte {end}, the log's end at the kill, including the next message"
     if commit_log_offset < end:
         raise Failed(wanted, f"the next message at byte {commit_log_offset}, written over records that were acknowledged")

@@ -11,7 +11,7 @@ TOPIC = "orders"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     connection = trial.connect()
     half = send_half(connection, TOPIC, b"order 1", "T-1")

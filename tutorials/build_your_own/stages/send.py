@@ -10,7 +10,7 @@ _APACHE = "SendMessageProcessor"
 
 
 def play(trial: Trial) -> None:
-    """Runs the checks of this stage. Raises ClaimFailed."""
+    """Runs the checks of this stage. Raises ClaimFailed if a check fails."""
     trial.start()
     _says_where_it_stored(trial)
     _counts_each_queue(trial)

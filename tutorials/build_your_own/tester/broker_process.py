@@ -1,4 +1,4 @@
-"""The process of the broker under test: starts, stops, kills and restarts it."""
+"""Starts, stops, kills and restarts the broker under test as a child process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tutorials.build_your_own.tester.failed import Failed
 from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
 START_PATIENCE_S = 30.0
-"""Long enough for the start of a JVM and for `go run` to compile."""
+"""The minimum time in seconds for a start. It is enough to start a JVM or to compile with `go run`."""
 _TAIL_LINES = 12
 _DEATH_PATIENCE_S = 5.0
 
 
 class BrokerProcess:
-    """A broker with a port and a store."""
+    """The process of the broker under test, with its port and its store."""
 
     def __init__(self, command: Sequence[str], home: Path, port: int, settings: Mapping[str, str], children: Children) -> None:
-        """Writes its broker.conf into `home`. `settings` are the stage's."""
+        """Writes broker.conf into `home`. `settings` are the stage's settings, in addition to those that all stages share."""
         home.mkdir(parents=True, exist_ok=True)
         self.store = home / "store"
         self.port = port
@@ -63,7 +63,7 @@ class BrokerProcess:
         timeline.add(Kind.PROCESS, f"your broker accepts connections on 127.0.0.1:{self.port}")
 
     def kill(self, timeline: Timeline) -> None:
-        """Kills the broker with SIGKILL."""
+        """Kills the broker with SIGKILL. Raises Failed if its port still accepts connections."""
         assert self._child is not None
         self._children.kill(self._child)
         deadline = time.monotonic() + _DEATH_PATIENCE_S
@@ -79,12 +79,12 @@ class BrokerProcess:
             )
 
     def end(self) -> None:
-        """Kills all remaining processes of the broker."""
+        """Kills all processes of the broker that are still running."""
         if self._child is not None:
             self._children.kill(self._child)
 
     def stop(self, timeline: Timeline, patience_s: float) -> None:
-        """Stops the broker with SIGTERM, or with SIGKILL if it does not end."""
+        """Stops the broker with SIGTERM. Kills it with SIGKILL if it does not end within `patience_s` seconds."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -93,7 +93,7 @@ class BrokerProcess:
         timeline.add(Kind.PROCESS, "ended with SIGTERM")
 
     def refuse_dead(self, wanted: str = "a running broker") -> None:
-        """Raises Failed if the process has ended."""
+        """Raises Failed if the process has ended. `wanted` describes the expected state."""
         code = self._child.poll() if self._child is not None else None
         if code is None:
             return
@@ -102,7 +102,7 @@ class BrokerProcess:
         raise Failed(wanted, f"it ended with {how}{': ' if last else ''}{last}", hint=_known_cause(self.output()))
 
     def output(self) -> str:
-        """Returns the last lines of its output over all starts."""
+        """Returns the last lines of the broker's output. The output includes all earlier starts."""
         if not self._log.exists():
             return ""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])

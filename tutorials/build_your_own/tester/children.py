@@ -1,4 +1,4 @@
-"""The tester's child processes. All of them end with the tester, even if it is killed."""
+"""Runs child processes of the tester. All of them end with the tester, even if the tester is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 class Children:
-    """Child processes. Each leads a process group, so that its children end with it."""
+    """The child processes of the tester. Each is the leader of a process group, so that its own children are killed with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,11 +29,14 @@ class Children:
         self.is_stopping = False
         """True if no more processes may be started."""
         self._marks: dict[int, str] = {}
-        """A mark in the environment of each child and its descendants, because some leave the process group."""
+        """The mark of each child, keyed by process id.
+
+        A mark is an environment variable that all descendants inherit. It finds descendants that have left the process group.
+        """
         self._reaper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        """Starts the reaper, which kills the remaining processes if the tester is killed."""
+        """Starts the reaper process, which kills the remaining processes if the tester is killed."""
         self._reaper = subprocess.Popen(
             [sys.executable, "-S", "-m", "demo.reaper"], cwd=_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
         )
@@ -48,7 +51,10 @@ class Children:
         self._reaper.wait()
 
     def spawn(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-        """Starts a program and appends its output to a file. Raises Failed if the program does not exist."""
+        """Starts a program and appends its output to the file `log`.
+
+        Raises Failed if the program cannot be started, and Interrupted after `stop`.
+        """
         with self._lock, log.open("ab") as output:
             if self.is_stopping:
                 raise Interrupted
@@ -79,7 +85,7 @@ class Children:
             self._kill(child)
 
     def stop(self) -> None:
-        """Kills all processes, and prevents further starts."""
+        """Kills all processes. Later calls of `spawn` raise Interrupted."""
         with self._lock:
             self.is_stopping = True
             for child in list(self._groups.values()):
@@ -102,7 +108,10 @@ class Children:
 
 
 def _processes_with(mark: str) -> Iterator[int]:
-    """Yields the processes with this mark in their initial environment, if the system shows it, as Linux does."""
+    """Yields the ids of the processes that have this mark in their initial environment.
+
+    Yields nothing if the system has no /proc.
+    """
     for environment in Path("/proc").glob("[0-9]*/environ") if mark else ():
         with suppress(OSError):
             if mark.encode() in environment.read_bytes().split(b"\0"):

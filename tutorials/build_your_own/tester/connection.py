@@ -1,4 +1,4 @@
-"""A TCP connection to the broker under test that records all traffic."""
+"""A TCP connection to the broker under test. It records all sent and received frames in the timeline."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
 _SLICE_S: Final = 0.1
 _MAX_NAMED: Final = 6
-"""Maximum number of a body's records that the timeline names."""
+"""The maximum number of records of a body that the timeline names."""
 
 
 class Connection:
-    """Sends requests and waits for frames, up to a time limit."""
+    """A TCP connection that sends requests and waits for frames up to a time limit."""
 
     def __init__(self, name: str, port: int, timeline: Timeline, patience_s: float, refuse_dead: Callable[[], None]) -> None:
-        """`refuse_dead` raises Failed if the broker's process has ended, so that no wait outlasts the broker."""
+        """Connects to the port. `patience_s` is the default time limit in seconds for a frame.
+
+        `refuse_dead` raises Failed if the process of the broker has ended, so that no call waits for a dead broker.
+        """
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.name = name
@@ -44,11 +47,11 @@ class Connection:
         self._received = bytearray()
         self._is_over = False
         self.inbox: list[Frame] = []
-        """Frames that have arrived but were not taken."""
+        """The received frames that `take` has not returned yet."""
 
     @property
     def prefix(self) -> str:
-        """The connection's name in the timeline, or "" for the only connection."""
+        """The connection's name in brackets for the timeline, or "" if the connection has no name."""
         return f"[{self.name}] " if self.name else ""
 
     def close(self) -> None:
@@ -56,7 +59,7 @@ class Connection:
         self._socket.close()
 
     def request(self, code: int, fields: Mapping[str, str], body: bytes = b"", *, note: str = "") -> Frame:
-        """Sends a request and returns its answer. Raises Failed if none arrives."""
+        """Sends a request and returns the response. Raises Failed if no response arrives in time."""
         opaque = next(self._opaques)
         name = f"{request_name(code)}, opaque {opaque}"
         self.send_bytes(encode_request(code, opaque, fields, body), f"{name}{': ' if note else ''}{note}")
@@ -83,7 +86,10 @@ class Connection:
             raise Failed("an open connection", f"your broker closed it ({error.strerror or error})") from None
 
     def take(self, is_it: Callable[[Frame], bool], waiting_for: str, *, patience_s: float | None = None) -> Frame:
-        """Returns the next matching frame. Others stay in the inbox. Raises Failed if none arrives in time."""
+        """Returns the next frame for which `is_it` returns True. Other frames stay in the inbox.
+
+        Raises Failed if no such frame arrives in time. `waiting_for` describes the frame.
+        """
         patience_s = self._patience_s if patience_s is None else patience_s
         deadline = time.monotonic() + patience_s
         while True:
@@ -96,11 +102,14 @@ class Connection:
             self._read_some(waiting_for)
 
     def forget(self, is_it: Callable[[Frame], bool]) -> None:
-        """Removes matching frames from the inbox."""
+        """Removes the frames for which `is_it` returns True from the inbox."""
         self.inbox[:] = [frame for frame in self.inbox if not is_it(frame)]
 
     def take_none_until(self, is_bad: Callable[[Frame], bool], is_over: Callable[[], bool], wanted: str) -> None:
-        """Waits for another event. Raises Failed if a matching frame arrives first, or if neither happens in time."""
+        """Waits until `is_over` returns True.
+
+        Raises Failed if a frame for which `is_bad` returns True arrives first, or if neither happens in time.
+        """
         deadline = time.monotonic() + self._patience_s
         is_last_look = False
         while True:
@@ -115,13 +124,13 @@ class Connection:
             time.sleep(0.02)
 
     def wait_until_read(self) -> None:
-        """Waits until the broker has read all data, but at most half a second."""
+        """Waits until the broker has read all sent data, but at most half a second."""
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline and unread_bytes(self._port, self.address[1]) != 0:
             time.sleep(0.005)
 
     def poll(self) -> None:
-        """Moves frames that have arrived into the inbox."""
+        """Moves the frames that have arrived into the inbox, without waiting."""
         with suppress(TimeoutError):
             self._socket.settimeout(0.001)
             self._feed(self._socket.recv(65536))
@@ -158,7 +167,7 @@ class Connection:
         return Failed(waiting_for, got, hint=self._half_frame())
 
     def _half_frame(self) -> str:
-        """Describes the bytes of an incomplete frame."""
+        """Describes the received bytes of an incomplete frame."""
         if not self._received:
             return ""
         came, length = len(self._received), int.from_bytes(self._received[:4])
@@ -168,7 +177,10 @@ class Connection:
 
 
 def unread_bytes(listening_port: int, client_port: int) -> int | None:
-    """Returns how many bytes of a client the listening program has not read, or None if the system does not show it."""
+    """Returns the number of bytes of a client that the listening program has not read.
+
+    Returns None if the system does not provide the number.
+    """
     ends = f":{listening_port:04X}", f":{client_port:04X}"
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
@@ -187,7 +199,7 @@ def frame_text(frame: Frame) -> str:
 
 
 def _body_text(body: bytes) -> str:
-    """Describes a body by its records, if it has any."""
+    """Describes a body by the records in it, if it has any."""
     if not body:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""The result of a failed check."""
+"""The result of a failed check, with expected and actual values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """A field of a frame or file, with its actual and its expected bytes."""
+    """A field of a frame or file, with the actual and the expected bytes."""
 
     name: str
     got: bytes
@@ -16,15 +16,15 @@ class Compared:
 
     @property
     def is_right(self) -> bool:
-        """True if both are equal."""
+        """True if the actual bytes equal the expected bytes."""
         return self.got == self.wanted
 
 
 class Failed(Exception):
-    """A check failed. Holds the expected result, the actual result, and the compared bytes."""
+    """A check failed. The exception has the expected result, the actual result, and the compared bytes."""
 
     def __init__(self, wanted: str, got: str, *, fields: Sequence[Compared] = (), place: str = "", hint: str = "") -> None:
-        """`place` describes the position of `fields`; `hint` explains the difference."""
+        """Creates the exception. `place` describes where `fields` were read; `hint` explains the difference."""
         super().__init__(f"wanted {wanted}; got {got}")
         self.wanted = wanted
         self.got = got
@@ -34,4 +34,4 @@ class Failed(Exception):
 
 
 class Interrupted(Exception):
-    """The tester was interrupted."""
+    """The tester was interrupted, for example with Ctrl-C."""

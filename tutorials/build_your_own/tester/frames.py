@@ -1,4 +1,4 @@
-"""Encodes and decodes frames byte by byte, so that a verdict can show the wrong bytes."""
+"""Encodes and decodes frames byte by byte, so that an error message can show the wrong bytes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def answer_name(code: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame from the broker: an answer or a request."""
+    """A frame from the broker: a response or a request."""
 
     data: bytes
     """The whole frame, including LENGTH."""
@@ -60,17 +60,17 @@ class Frame:
 
     @property
     def is_answer(self) -> bool:
-        """True if the flag marks an answer."""
+        """True if the flag marks the frame as a response."""
         return self.flag & RESPONSE_FLAG != 0
 
     def field(self, name: str) -> str:
-        """Returns a value of extFields. Raises Failed if it is missing."""
+        """Returns a value of extFields. Raises Failed if extFields does not have it."""
         if name not in self.fields:
             raise Failed(f"{name} among the extFields of the header", f"extFields {json.dumps(dict(self.fields))}")
         return self.fields[name]
 
     def number(self, name: str) -> int:
-        """Returns a value of extFields as an integer. Raises Failed."""
+        """Returns a value of extFields as an integer. Raises Failed if it is missing or not a number."""
         text = self.field(name)
         if not text.removeprefix("-").isdecimal():
             raise Failed(f"an integer as {name}", f'"{text}"')
@@ -78,7 +78,7 @@ class Frame:
 
 
 def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: bytes = b"", *, oneway: bool = False) -> bytes:
-    """Encodes a request as a frame with a JSON header like a Java client's."""
+    """Encodes a request as a frame, with the same JSON header as a Java client."""
     header = {
         "code": code,
         "extFields": dict(fields),
@@ -93,7 +93,7 @@ def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: byte
 
 
 def frame_length(data: bytes) -> int:
-    """Returns the length of the frame at the beginning of the data, including its LENGTH. Raises Failed."""
+    """Returns the length in bytes of the frame at the beginning of `data`, including LENGTH. Raises Failed if it is invalid."""
     length = int.from_bytes(data[:4], signed=True)
     if not 4 <= length <= MAX_FRAME_LENGTH:
         raise Failed(
@@ -105,7 +105,7 @@ def frame_length(data: bytes) -> int:
 
 
 def decode_frame(data: bytes) -> Frame:
-    """Decodes a whole frame. Raises Failed that names the wrong part."""
+    """Decodes a complete frame. Raises Failed, which names the wrong part of the frame."""
     header_length = int.from_bytes(data[5:8])
     if data[4] != 0:
         raise Failed("SERIALIZETYPE 0 (JSON), as in the request", f"{data[4]}: {_beginning(data)}")

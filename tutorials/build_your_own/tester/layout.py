@@ -1,4 +1,4 @@
-"""Byte layouts as lists of fields, to read, compare and show records and units field by field."""
+"""Splits records and consume queue units into fields, to read, compare and show them field by field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tutorials.build_your_own.tester.failed import Compared, Failed
 
 MAGIC: Final = 0xDAA320A7
 BLANK_MAGIC: Final = 0xCBD43194
-"""The magic code that marks the unused end of a file in RocketMQ's commit log."""
+"""The magic code with which RocketMQ marks the unused end of a commit log file."""
 
 UNIT: Final = (("COMMIT LOG OFFSET", 8), ("SIZE", 4), ("HASH OF THE TAG", 8))
 UNIT_SIZE: Final = 20
@@ -37,28 +37,28 @@ HEAD_SIZE: Final = sum(size for _, size in RECORD_HEAD)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field with its position."""
+    """A field of a record or unit, with its position."""
 
     name: str
     at: int
-    """Position of its first byte, relative to the record's first byte."""
+    """The position of the field's first byte, relative to the beginning of the record or unit."""
     data: bytes
 
     @property
     def number(self) -> int:
-        """The field as a signed big-endian number."""
+        """The field's value as a signed big-endian number."""
         return int.from_bytes(self.data, signed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of the broker under test, which may be wrong."""
+    """A record that the broker under test wrote. The record may be wrong."""
 
     fields: tuple[Field, ...]
 
     @property
     def size(self) -> int:
-        """The total size of its parts in bytes."""
+        """The size of the record in bytes."""
         return sum(len(field.data) for field in self.fields)
 
     @property
@@ -76,17 +76,17 @@ class Record:
 
     @property
     def topic(self) -> str:
-        """Its topic."""
+        """The topic of the record."""
         return self.bytes_of("topic").decode(errors="backslashreplace")
 
     @property
     def body(self) -> bytes:
-        """Its body."""
+        """The body of the record."""
         return self.bytes_of("body")
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Its properties by name."""
+        """The properties of the record, keyed by name."""
         pairs = (pair.partition("\x01") for pair in self.bytes_of("properties").decode(errors="backslashreplace").split("\x02"))
         return {name: value for name, _, value in pairs if name}
 
@@ -96,12 +96,12 @@ class Record:
         return self.number("SYSFLAG") & 0xC
 
     def compare(self, wanted: Mapping[str, bytes]) -> tuple[Compared, ...]:
-        """Returns the named fields with their actual and expected bytes."""
+        """Returns the fields in `wanted`, with their actual bytes and the expected bytes that `wanted` has."""
         return tuple(Compared(field.name, field.data, wanted[field.name]) for field in self.fields if field.name in wanted)
 
 
 def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
-    """Yields the fields of a layout with fixed sizes."""
+    """Yields the fields of a layout. `layout` has the name and the size in bytes of each field."""
     at = 0
     for name, size in layout:
         yield Field(name, at, bytes(data[at : at + size]))
@@ -109,12 +109,15 @@ def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
 
 
 def encode_properties(properties: Mapping[str, str]) -> str:
-    """Encodes properties as a string."""
+    """Encodes properties in the format of a record's properties field."""
     return "\x02".join(f"{name}\x01{value}" for name, value in properties.items())
 
 
 def read_record(data: bytes, at: int, where: str) -> Record:
-    """Reads the record that begins at `at`. `where` describes the data in verdicts. Raises Failed for impossible lengths."""
+    """Reads the record that begins at position `at` of `data`.
+
+    `where` describes the data in error messages. Raises Failed for impossible lengths.
+    """
     place = f"{where}, from byte {at}"
     head = tuple(cut(RECORD_HEAD, data[at : at + HEAD_SIZE]))
     if len(data) - at < HEAD_SIZE:
@@ -138,7 +141,7 @@ def read_record(data: bytes, at: int, where: str) -> Record:
 
 
 def read_records(data: bytes, where: str) -> list[Record]:
-    """Reads consecutive records to the end of the data. Raises Failed."""
+    """Reads consecutive records up to the end of the data. Raises Failed if one has impossible lengths."""
     records, at = [], 0
     while at < len(data):
         records.append(read_record(data, at, where))
@@ -147,13 +150,13 @@ def read_records(data: bytes, where: str) -> list[Record]:
 
 
 def shown(body: bytes) -> str:
-    """Formats a message body for verdicts."""
+    """Formats a message body for error messages."""
     text = body.decode(errors="backslashreplace")
     return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
 
 
 def _rest(data: bytes, at: int, body_length: int) -> Iterator[Field]:
-    """Yields the fields of variable length."""
+    """Yields the fields of variable length, which follow the body length."""
     position = HEAD_SIZE
     for name, length_size in (("body", 0), ("topic", 1), ("properties", 2)):
         if length_size:

@@ -1,4 +1,4 @@
-"""Reserves ports for brokers that are killed and restarted."""
+"""Reserves ports for the brokers under test, which are killed and restarted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _holding: Final = threading.Lock()
 
 @contextmanager
 def held_port() -> Iterator[int]:
-    """Yields a free port that is reserved in this process until the end of the block."""
+    """Yields a free port. Other calls in this process do not get the same port until the block ends."""
     with _holding:
         port = next(port for (port,) in iter(lambda: free_ports(1), []) if port not in _held)
         _held.add(port)

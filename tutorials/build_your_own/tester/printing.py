@@ -1,4 +1,4 @@
-"""Prints verdicts. A failed one shows the expected result, the actual result, and where to look."""
+"""Prints verdicts. A failed verdict shows the expected result, the actual result, and where to read more."""
 
 from __future__ import annotations
 
@@ -24,17 +24,20 @@ _TEXT_WIDTH: Final = 96
 _LABEL_WIDTH: Final = 11
 _LAST_LINES: Final = 14
 _OFTEN: Final = 3
-"""An exchange repeated this often is shown once."""
+"""The number of repetitions from which repeated exchanges are shown only once."""
 _MAX_LINE_LENGTH: Final = 160
 _MAX_FIELD_LENGTH: Final = 24
-"""Maximum number of a field's bytes to show."""
+"""The maximum number of bytes of a field to show."""
 
 
 class Printer:
     """Prints verdicts to a console."""
 
     def __init__(self, console: Console | None = None, *, shows_bytes: bool = False) -> None:
-        """With `shows_bytes` a timeline shows the bytes of all events, otherwise those of the last exchange."""
+        """Creates a printer.
+
+        With `shows_bytes` a timeline shows the bytes of all events, otherwise only those of the last exchange.
+        """
         self._console = console or Console(width=WIDTH, highlight=False, soft_wrap=True)
         self._shows_bytes = shows_bytes
 
@@ -51,12 +54,12 @@ class Printer:
             self._failure(verdict)
 
     def timeline(self, verdict: Verdict) -> None:
-        """Prints the events of a stage."""
+        """Prints all events of a stage."""
         for line in _event_lines(verdict.events, shows_bytes=self._shows_bytes):
             self._line(line)
 
     def summary(self, verdicts: Sequence[Verdict], command: str) -> None:
-        """Prints how many stages passed and the next step."""
+        """Prints how many stages passed, and what to do next."""
         passed = [verdict for verdict in verdicts if verdict.is_passed]
         failed = [verdict.stage for verdict in verdicts if not verdict.is_passed]
         self._line("")
@@ -104,7 +107,7 @@ class Printer:
         self._line("")
 
     def _last_exchange(self, events: Sequence[Event]) -> None:
-        """Prints the bytes of the last request and the last answer."""
+        """Prints the bytes of the last request and of the last response."""
         for kind, title in ((Kind.SENT, "The last frame to your broker"), (Kind.RECEIVED, "The last frame from your broker")):
             last = next((event for event in reversed(events) if event.kind is kind and event.data), None)
             if last is not None:
@@ -163,7 +166,7 @@ def _as_number(data: bytes) -> str:
 
 
 def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]:
-    """Yields a line for each event. Shows repeated exchanges once, such as polls."""
+    """Yields the lines of all events. Shows repeated exchanges, such as polls, only once."""
     at = 0
     while at < len(events):
         exchange = _exchange(events, at)
@@ -179,7 +182,10 @@ def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]
 
 
 def _exchange(events: Sequence[Event], at: int) -> tuple[str, str] | None:
-    """Returns the request and the answer at this position, without varying numbers, or None."""
+    """Returns the texts of the request and the response at position `at`, without the varying numbers.
+
+    Returns None if there is no such pair of events.
+    """
     pair = events[at : at + 2]
     if [event.kind for event in pair] != [Kind.SENT, Kind.RECEIVED]:
         return None

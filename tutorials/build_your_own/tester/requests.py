@@ -1,4 +1,4 @@
-"""The requests of the stages, as producers and consumers send them."""
+"""The requests that the stages send, in the form in which producers and consumers send them."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 PREPARED_BIT: Final = 4
 _PULL_SUBSCRIPTION: Final = 4
 _MAX_RECORDS: Final = 1000
-"""More records than any stage sends."""
+"""The maximum number of records to pull. No stage sends as many."""
 _fences = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The broker's answer to SEND_MESSAGE."""
+    """The broker's response to SEND_MESSAGE."""
 
     queue_id: int
     queue_offset: int
     msg_id: str
     commit_log_offset: int
-    """The value of the last 8 bytes of msgId."""
+    """The commit log offset of the message: the last 8 bytes of msgId."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def send(
     born_timestamp: int | None = None,
     note: str = "",
 ) -> Stored:
-    """Sends a message and returns its position. Raises Failed if the broker refuses it."""
+    """Sends a message and returns the broker's response. Raises Failed if the broker refuses the message."""
     fields = send_fields(topic, queue_id, properties or {}, sys_flag, group, flag)
     fields["bornTimestamp"] = str(born_timestamp or int(time.time() * 1000))
     text = f"{shown(body)} to {topic}, queue {queue_id}{', ' if note else ''}{note}"
@@ -83,7 +83,7 @@ def send(
 
 
 def try_to_send(connection: Connection, topic: str, body: bytes, properties: Mapping[str, str]) -> Frame:
-    """Sends a message that the broker should refuse, and returns the answer. Raises Failed if none arrives."""
+    """Sends a message that the broker should refuse, and returns the response. Raises Failed if no response arrives."""
     return connection.request(
         CODES["SEND_MESSAGE"],
         send_fields(topic, 0, properties),
@@ -120,7 +120,7 @@ def half_properties(transaction_id: str, group: str = PRODUCERS) -> dict[str, st
 def send_half(
     connection: Connection, topic: str, body: bytes, transaction_id: str, *, queue_id: int = 0, group: str = PRODUCERS
 ) -> Half:
-    """Sends a half message and returns it with its position. Raises Failed."""
+    """Sends a half message and returns it with its position. Raises Failed if the broker refuses it."""
     properties = half_properties(transaction_id, group)
     answer = send(
         connection, topic, body,
@@ -130,19 +130,22 @@ def send_half(
 
 
 def end_transaction(connection: Connection, half: Half, decision: int, **changed: str) -> Frame:
-    """Sends a decision and returns the answer. `changed` replaces fields. Raises Failed if no answer arrives."""
+    """Sends a decision and returns the response.
+
+    `changed` replaces fields of the request. Raises Failed if no response arrives.
+    """
     fields = decision_fields(half, decision) | changed
     return connection.request(CODES["END_TRANSACTION"], fields, note=_decided(fields, decision))
 
 
 def end_transaction_oneway(connection: Connection, half: Half, decision: int) -> None:
-    """Sends a decision one-way, as producers do."""
+    """Sends a decision as a one-way request, as producers do."""
     fields = decision_fields(half, decision)
     connection.oneway(CODES["END_TRANSACTION"], fields, note=_decided(fields, decision))
 
 
 def answer_check(connection: Connection, check: Frame, decision: int, group: str = PRODUCERS) -> None:
-    """Answers a check-back with a decision."""
+    """Sends a decision in response to a check-back."""
     fields = {
         "producerGroup": group,
         "tranStateTableOffset": check.field("tranStateTableOffset"),
@@ -169,7 +172,7 @@ def decision_fields(half: Half, decision: int) -> dict[str, str]:
 
 
 def heart_beat(connection: Connection, group: str = PRODUCERS) -> Frame:
-    """Registers a producer of the group on this connection. Raises Failed unless the answer's code is 0."""
+    """Registers a producer of the group on this connection. Raises Failed unless the response code is 0."""
     answer = connection.request(CODES["HEART_BEAT"], {}, heart_beat_body(group), note=f"producer group {group}")
     expect_code(answer, 0)
     return answer
@@ -184,7 +187,7 @@ def heart_beat_body(group: str) -> bytes:
 def pull(
     connection: Connection, topic: str, offset: int, *, queue_id: int = 0, max_messages: int = 32, subscription: str = "*"
 ) -> Pulled:
-    """Pulls once and returns the answer with its records. Raises Failed if the body is not a sequence of records."""
+    """Pulls once and returns the response with its records. Raises Failed if the body is not a sequence of records."""
     fields = pull_fields(topic, offset, queue_id, max_messages, subscription)
     tags = f", tags {subscription}" if subscription != "*" else ""
     note = f"{topic}, queue {queue_id}, from offset {offset}, at most {max_messages}{tags}"
@@ -211,7 +214,7 @@ def pull_fields(topic: str, offset: int, queue_id: int, max_messages: int, subsc
 
 
 def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[Record]:
-    """Returns all records of a queue that are visible to consumers. Raises Failed."""
+    """Returns all records of a queue that are visible to consumers. Raises Failed if a pull fails."""
     records: list[Record] = []
     while (pulled := pull(connection, topic, len(records), queue_id=queue_id)).records:
         records += pulled.records
@@ -221,7 +224,10 @@ def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[R
 
 
 def pull_until(connection: Connection, topic: str, body: bytes, patience_s: float, *, queue_id: int = 0) -> list[Record]:
-    """Pulls a queue until a record with this body appears, and returns all records up to it. Raises Failed."""
+    """Pulls from a queue until a record with this body appears. Returns all records up to and including it.
+
+    Raises Failed if the record does not appear within `patience_s` seconds.
+    """
     deadline = time.monotonic() + patience_s
     while True:
         records = pull_all(connection, topic, queue_id=queue_id)
@@ -237,9 +243,10 @@ def pull_until(connection: Connection, topic: str, body: bytes, patience_s: floa
 
 
 def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: int = 0) -> list[Record]:
-    """Sends a plain message, and returns the records visible in its queue before it. Needs no arbitrary wait.
+    """Sends a plain message, and returns the records that are visible in its queue before it.
 
-    All acknowledged records are before this message in the log, and queues are built in the order of the log. Raises Failed.
+    All acknowledged records precede this message in the log, and the broker builds queues in the order of the log. So the records
+    are complete without an arbitrary wait. Raises Failed if the message does not appear within `patience_s` seconds.
     """
     body = b"fence %d" % next(_fences)
     send(connection, topic, body, queue_id=queue_id, note="a plain message that marks the end")
@@ -248,7 +255,7 @@ def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: in
 
 
 def stored(answer: Frame) -> Stored:
-    """Reads the answer to SEND_MESSAGE. Raises Failed."""
+    """Parses the response to SEND_MESSAGE. Raises Failed if the broker refused the message."""
     msg_id = answer.field("msgId")
     try:
         parts = bytes.fromhex(msg_id)
@@ -260,7 +267,7 @@ def stored(answer: Frame) -> Stored:
 
 
 def expect_code(answer: Frame, code: int, what: str = "") -> None:
-    """Raises Failed unless the answer has this code."""
+    """Raises Failed unless the response has this code. `what` describes the request."""
     if answer.code != code:
         remark = f' with remark "{answer.remark}"' if answer.remark else ""
         raise Failed(f"answer code {answer_name(code)}{' ' if what else ''}{what}", f"code {answer_name(answer.code)}{remark}")

@@ -1,4 +1,4 @@
-"""Runs stages, several at a time. Each has its own broker, port and store."""
+"""Runs several stages at the same time. Each stage has its own broker, port and store."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ _GOES_ON: Final = Claim(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The broker under test and the limits of the test."""
+    """The broker under test and the limits of the test run."""
 
     command: Sequence[str]
     """The command that starts the broker. The tester adds `-c FILE`."""
     home: Path
-    """The folder of stores, settings and logs, with a subfolder for each stage."""
+    """The folder for stores, settings and logs, with a subfolder for each stage."""
     patience_s: float
-    """The time limit for an immediate answer."""
+    """The time limit in seconds for an immediate response."""
     side_by_side: int = 4
 
 
 def run_stages(order: Order, stages: Sequence[Stage]) -> Iterator[Verdict]:
-    """Yields the verdicts in the order of the stages, each as soon as it is available. Ends all processes."""
+    """Yields the verdicts in the order of the stages, each as soon as it is available. Kills all brokers at the end."""
     with Children() as children, ThreadPoolExecutor(order.side_by_side) as pool:
         try:
             coming = [pool.submit(run_stage, order, stage, children) for stage in stages]
             for verdict in coming:
                 yield verdict.result()
         finally:
-            # Killing the brokers ends running stages at once.
+            # Stages that are still running end as soon as their brokers are killed.
             pool.shutdown(wait=False, cancel_futures=True)
             children.stop()
 

@@ -1,4 +1,4 @@
-"""Reads the files of the broker under test, and damages them as a crash would."""
+"""Reads the store files of the broker under test, and damages them as a crash would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIRST_FILE = "0" * 20
 
 
 class StoreFiles:
-    """The files in storePathRootDir."""
+    """The store files of the broker, in the folder storePathRootDir."""
 
     def __init__(self, store: Path, timeline: Timeline) -> None:
         self._store = store
@@ -25,11 +25,14 @@ class StoreFiles:
         return self._store / "commitlog" / FIRST_FILE
 
     def name(self, path: Path) -> str:
-        """Returns a file's path relative to the store, for verdicts."""
+        """Returns a file's path relative to the store, for error messages."""
         return str(path.relative_to(self._store))
 
     def records(self) -> list[Record]:
-        """Returns all records of the commit log. Raises Failed if the file is missing or has other content."""
+        """Returns all records of the commit log.
+
+        Raises Failed if the file is missing or contains something other than records.
+        """
         data = self._read(self.log_path)
         where = self.name(self.log_path)
         found: list[Record] = []
@@ -45,7 +48,10 @@ class StoreFiles:
         return [record for record in self.records() if record.topic == topic]
 
     def units(self, topic: str, queue_id: int) -> list[bytes]:
-        """Returns the units of a consume queue, 20 bytes each, without the zeros at the file's end. Raises Failed."""
+        """Returns the units of a consume queue, 20 bytes each, without the zeros at the end of the file.
+
+        Raises Failed if it is missing.
+        """
         path = self.queue_path(topic, queue_id)
         data = self._read(path)
         units = [data[at : at + UNIT_SIZE] for at in range(0, len(data), UNIT_SIZE)]
@@ -59,14 +65,17 @@ class StoreFiles:
         return self._store / "consumequeue" / topic / str(queue_id) / FIRST_FILE
 
     def tear(self, end: int, torn: bytes) -> None:
-        """Writes the beginning of a record after the log's end, like a crash in the middle of a write."""
+        """Writes the bytes `torn`, an incomplete record, at the log's end, as a crash in the middle of a write would."""
         with self.log_path.open("r+b") as log:
             log.seek(end)
             log.write(torn)
         self._timeline.add(Kind.FILE, f"{len(torn)} bytes of a torn record written after the log's end, at byte {end}", torn)
 
     def cut_log(self, position: int) -> None:
-        """Removes everything after this position from the log. A file created with its full length keeps its length."""
+        """Removes everything from this position to the end of the log.
+
+        A file that was created with its full length keeps its length.
+        """
         size = self.log_path.stat().st_size
         is_ahead = size > max(position, self._used())
         with self.log_path.open("r+b") as log:
@@ -94,7 +103,7 @@ class StoreFiles:
 
 
 def _is_unused(data: bytes, at: int) -> bool:
-    """Returns whether the log ends at this position: at the file's end, at a blank record, or at zeros."""
+    """Returns True if the log ends at position `at`: at the end of the file, at a blank record, or at zeros."""
     head = data[at : at + 8]
     if len(head) < 8 and not any(head):
         return True

@@ -1,4 +1,4 @@
-"""The events of a stage with their times."""
+"""Records the events of a stage with their times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """The kind of an event. The value is its symbol in the timeline."""
+    """The kind of an event. The value is the symbol of the kind in the timeline."""
 
     SENT = "→"
     RECEIVED = "←"
@@ -19,10 +19,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a stage."""
+    """An event of a stage, such as a sent frame."""
 
     at_ms: int
-    """Milliseconds since the start of the stage."""
+    """The time of the event in milliseconds since the start of the stage."""
     kind: Kind
     text: str
     data: bytes = b""
@@ -38,7 +38,7 @@ class Timeline:
 
     @property
     def now_ms(self) -> int:
-        """Milliseconds since the start of the stage."""
+        """The time since the start of the stage in milliseconds."""
         return round((time.monotonic() - self._began) * 1000)
 
     def add(self, kind: Kind, text: str, data: bytes = b"") -> None:

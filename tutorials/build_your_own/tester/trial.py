@@ -1,4 +1,4 @@
-"""Gives a stage the broker, connections to it, its files, and the means to check claims."""
+"""Gives a stage the broker, connections to it, its files, and a way to check claims."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tutorials.build_your_own.tester.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement about the broker that a stage checks, with help if it does not hold."""
+    """A statement about the broker that a stage checks, with a hint for the reader if the statement is false."""
 
     sentence: str
     hint: str
     ours: str
-    """The file of this project that implements it."""
+    """The path of the file in this project that implements the claimed behaviour."""
     apache: str
-    """The class of Apache RocketMQ that implements it."""
+    """The class or method of Apache RocketMQ that implements the claimed behaviour."""
 
 
 class ClaimFailed(Exception):
-    """A claim failed. Holds the claim and the failed check."""
+    """A claim does not hold. The exception has the claim and the failed check."""
 
     def __init__(self, claim: Claim, failed: Failed) -> None:
         super().__init__(f"{claim.sentence}: {failed}")
@@ -35,7 +35,7 @@ class ClaimFailed(Exception):
 
 
 class Trial:
-    """A run of a stage."""
+    """One run of a stage."""
 
     def __init__(self, broker: BrokerProcess, timeline: Timeline, patience_s: float) -> None:
         self.broker = broker
@@ -43,12 +43,12 @@ class Trial:
         self.patience_s = patience_s
         self.files = StoreFiles(broker.store, timeline)
         self.held: list[Claim] = []
-        """The claims that hold."""
+        """The claims that have been checked and hold."""
         self._connections: list[Connection] = []
 
     @contextmanager
     def claim(self, sentence: str, *, hint: str, ours: str, apache: str) -> Iterator[None]:
-        """Checks a claim with the checks in the block. Raises ClaimFailed if one of them fails."""
+        """Runs the block, which checks the claim `sentence`. Raises ClaimFailed if a check in the block fails."""
         claim = Claim(sentence, hint, ours, apache)
         try:
             yield
@@ -59,7 +59,10 @@ class Trial:
         self.held.append(claim)
 
     def connect(self, name: str = "") -> Connection:
-        """Opens a connection to the broker. `name` identifies it in the timeline. Raises Failed."""
+        """Opens a connection to the broker. Raises Failed if the broker does not accept it.
+
+        `name` identifies the connection in the timeline.
+        """
         try:
             connection = Connection(name, self.broker.port, self.timeline, self.patience_s, self.broker.refuse_dead)
         except OSError as error:
@@ -74,7 +77,7 @@ class Trial:
         return self.connect()
 
     def start(self, sentence: str = "It starts and accepts connections on listenPort") -> None:
-        """Starts the broker. Raises ClaimFailed."""
+        """Starts the broker. Raises ClaimFailed if the broker does not accept connections."""
         with self.claim(
             sentence,
             hint="The tester adds `-c FILE` to your command. FILE is broker.conf, with one NAME=VALUE per line. Listen on "
@@ -102,10 +105,10 @@ class Trial:
 
 
 Play = Callable[[Trial], None]
-"""A function that runs a stage's checks. Raises ClaimFailed."""
+"""A function that runs the checks of a stage. It raises ClaimFailed if a check fails."""
 
 
 def check(is_right: bool, wanted: str, got: str, *, hint: str = "") -> None:
-    """Raises Failed unless `is_right`."""
+    """Raises Failed if `is_right` is False."""
     if not is_right:
         raise Failed(wanted, got, hint=hint)

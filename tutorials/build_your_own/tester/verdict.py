@@ -1,4 +1,4 @@
-"""The tester's verdict on one stage."""
+"""The result of a stage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tutorials.build_your_own.tester.trial import Claim, ClaimFailed
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The claims of a stage that held, and the first one that failed."""
+    """The claims of a stage that hold, and the first claim that failed."""
 
     stage: Stage
     held: Sequence[Claim]
