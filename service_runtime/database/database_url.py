@@ -24,7 +24,7 @@ POSTGRESQL: Final = "postgresql+psycopg"
 
 _FORMS: Final = "use sqlite:///path or postgresql://user:password@host/name"
 PGBOUNCER: Final = "pgbouncer"
-"""The parameter for a database behind PgBouncer. It belongs to this project; libpq does not have it."""
+"""The URL parameter for a database behind PgBouncer. It is specific to this project and unknown to libpq."""
 _POSTGRESQL_NAMES: Final = ("postgresql", "postgres")
 
 

@@ -33,7 +33,7 @@ Linux's default is two hours.
 """
 
 _TRUSTED_S: Final = 1.0
-"""The time in seconds after its last use for which a connection is checked without a round trip, by its socket only."""
+"""The time in seconds after its last use for which a connection is checked only by its socket, without a round trip."""
 _RETURNED_S: Final = "returned_s"
 
 

@@ -78,7 +78,7 @@ class Positions(Generic[K]):
         """The latest results of each thread of the listener."""
 
     def acknowledging(self, results: Collection[K]) -> None:
-        """Records durable results, before the calling thread acknowledges their messages."""
+        """Records results that are durable, before the calling thread acknowledges their messages."""
         if results:
             self._latest[threading.get_ident()] = frozenset(results)
 

@@ -100,7 +100,7 @@ class Sessions:
     def _transaction(self) -> Iterator[Connection]:
         try:
             with self._turn.taken() if self._turn else nullcontext(), self._engine.connect() as connection:
-                connection.begin()  # before the session begins: it would roll back a transaction that it began itself
+                connection.begin()  # before the session begins, because a session rolls back a transaction that it began
                 yield connection
                 _commit_in_database(connection)
                 self._written_s = self._now_s()

@@ -1,1 +1,1 @@
-"""The handling of messages that cannot be processed now: hold, retry, or give up."""
+"""The handling of messages that cannot be processed now: keep and retry, redeliver later, or give up."""

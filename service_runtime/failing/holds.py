@@ -1,4 +1,7 @@
-"""A consumer's held messages, their cause, and the writes that pass meanwhile: for the log, /healthz, and telling outages."""
+"""Tracks the messages that a consumer holds, the cause, and the successful writes. A held message is kept in memory and retried.
+
+The log and /healthz report the holds. The successful writes show whether the cause is an outage or single messages.
+"""
 
 import logging
 import threading
@@ -11,24 +14,24 @@ from typing import Final, Protocol, Self
 
 REMIND_AFTER_S: Final = 300.0
 ASIDE_S: Final = 60.0
-"""The delay after which the broker redelivers orders that gave way."""
+"""The delay in seconds after which the broker redelivers postponed orders; see `Holds.is_in_the_way`."""
 _MIN_TRIES: Final = 6
-"""Some 25 s."""
+"""The number of tries, which take about 25 s, after which orders are first postponed."""
 _MAX_TRIES: Final = 60
-"""Some ten minutes."""
+"""The maximum number of tries, which take about ten minutes, before orders are postponed."""
 
 logger = logging.getLogger(__name__)
 
 
 class HoldCause(StrEnum):
-    """The cause of a hold; the first one present stands for all."""
+    """The cause of a hold. If several causes are present, the first of them is reported."""
 
     OUTAGE = "outage"
-    """Something is away: no order is to blame."""
+    """A dependency is unavailable. The orders are not the cause."""
     REFUSAL = "refusal"
-    """The database refuses it: by a rule that refuses everything, or because of the order."""
+    """The database refuses the order. The cause is the order, or a rule that refuses all orders."""
     SUSPICION = "suspicion"
-    """Its task fails: because of an outage in disguise, or of the order."""
+    """The order's task fails. The cause is the order, or an outage that was not recognized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +41,32 @@ class Holding:
     orders: int
     batches: int
     held_for_s: float
-    """The time since when something has been held without a break."""
+    """The time in seconds since which at least one message has been held."""
     reason: str
-    """Of the failure that was seen last."""
+    """The reason of the latest failure."""
     cause: HoldCause
 
     @property
     def is_outage(self) -> bool:
-        """True if something is away, or the database refuses several orders and has taken none since."""
+        """True if a dependency is unavailable, or if the database refuses several orders and has accepted none since."""
         return self.cause is HoldCause.OUTAGE or (self.cause is HoldCause.REFUSAL and self.orders > 1)
 
 
 class HasHolding(Protocol):
-    """Something that knows what is held."""
+    """The interface that returns the held messages."""
 
     def state(self) -> Holding | None:
-        """Returns what is held now; None if nothing is."""
+        """Returns the messages that are held now, or None if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoOutage:
-    """The need of a consumer that its latest messages were written: what its real work met, beside what a trial meets."""
+    """A readiness check that fails while an outage holds messages. It uses the real writes, in addition to the trial writes."""
 
     holds: HasHolding
 
     def why_unready(self) -> str | None:
-        """Returns for how long an outage has held messages, and its reason; None if no outage holds any."""
+        """Returns the duration and the reason of an outage that holds messages; None if there is no such outage."""
         holding = self.holds.state()
         if holding is None or not holding.is_outage:
             return None
@@ -71,14 +74,14 @@ class NoOutage:
 
 
 class Holds:
-    """Counts the holds of all threads; logs when holding begins, every five minutes, and when it ends. Thread-safe.
+    """Counts the held messages of all threads. Logs the first hold, a reminder every five minutes, and the end. Thread-safe.
 
-    A write has a kind, and passes when it adds something new: existing rows prove nothing. A moment is a number that grows: a
-    write that began after the moment of a refusal, and passed, shows that the database takes its kind.
+    Each write has a kind. A write passes if it adds a new row; an existing row proves nothing. A moment is an increasing number.
+    If a write began after the moment of a refusal and passed, the database accepts writes of that kind.
     """
 
     def __init__(self, *, now_s: Callable[[], float]) -> None:
-        """`now_s` is a clock that is never set back."""
+        """`now_s` is a monotonic clock in seconds."""
         self._now_s = now_s
         self._lock = threading.Lock()
         self._held: dict[HeldBatch, HoldCause] = {}
@@ -92,17 +95,17 @@ class Holds:
         self._aside: deque[tuple[float, int, HoldCause]] = deque()
 
     def moment(self) -> int:
-        """Returns a number greater than all before."""
+        """Returns a number greater than all earlier ones."""
         with self._lock:
             self._moment += 1
             return self._moment
 
     def passed(self, kind: str) -> int:
-        """Returns how many writes of this kind have passed; it only grows."""
+        """Returns the number of writes of this kind that have passed. The number never decreases."""
         return self._passed[kind]
 
     def has_passed(self, kind: str, began: int | None = None) -> None:
-        """Notes that a write of this kind, begun at that moment, has added something new."""
+        """Records that a write of this kind has added a new row. `began` is the moment at which the write began."""
         with self._lock:
             self._passed[kind] += 1
             self._latest[kind] = max(self._latest.get(kind, 0), self._moment if began is None else began)
@@ -110,13 +113,14 @@ class Holds:
             self._aside.clear()
 
     def has_passed_since(self, kind: str, moment: int) -> bool:
-        """Returns whether a write of this kind that began after the moment has passed."""
+        """Returns True if a write of this kind began after the moment and passed."""
         return self._latest.get(kind, 0) > moment
 
     def is_in_the_way(self, tries: int, threads: int) -> bool:
-        """Returns whether orders after so many tries must give way: all threads hold doubtful orders, so no other could pass.
+        """Returns True if orders must be postponed after this number of tries, so that other orders can use their thread.
 
-        Giving way becomes rarer the longer nothing passes: after 25 s of tries at first, after ten minutes in the end.
+        That is the case if all threads hold orders that may be the cause of their failure. While nothing passes, orders are
+        postponed less and less often: first after 25 s of tries, finally after ten minutes.
         """
         with self._lock:
             patience = min(_MIN_TRIES + self._ways_given // threads, _MAX_TRIES)
@@ -124,7 +128,7 @@ class Holds:
             return in_doubt >= threads and tries >= patience
 
     def gave_way(self, orders: int, cause: HoldCause) -> None:
-        """Notes orders that leave a thread to others. They count as held until the broker redelivers them after ASIDE_S."""
+        """Records orders that were postponed. They count as held until the broker redelivers them after ASIDE_S."""
         with self._lock:
             self._ways_given += 1
             self._orders_left += orders
@@ -135,13 +139,13 @@ class Holds:
         return HeldBatch(self, orders, within)
 
     def state(self) -> Holding | None:
-        """Returns what is held now; None if nothing is."""
+        """Returns the messages that are held now, or None if there are none."""
         with self._lock:
             self._forget_what_came_again()
             return self._state() if self._held or self._aside else None
 
     def hold(self, batch: "HeldBatch", cause: HoldCause, reason: str) -> None:
-        """Holds the batch, or continues to hold it."""
+        """Marks the batch as held, or updates the cause and the reason."""
         with self._lock:
             now_s, is_first = self._now_s(), not self._held
             if batch not in self._held and not batch.is_counted_without:
@@ -160,7 +164,7 @@ class Holds:
                 logger.warning("%d orders are held still, after %s: %s", state.orders, _duration(state.held_for_s), reason)
 
     def end(self, batch: "HeldBatch", *, is_left: bool) -> None:
-        """Ends the hold of a batch; `is_left` leaves its orders to their next consumer."""
+        """Ends the hold of a batch. `is_left` is True if the orders are redelivered to another consumer."""
         with self._lock:
             if self._held.pop(batch, None) is None:
                 return
@@ -190,7 +194,7 @@ class Holds:
 
 
 class HeldBatch:
-    """A batch in one thread, held between its first `hold` and the end of the block."""
+    """A batch in one thread. It is held from the first call of `hold` until the end of the `with` block."""
 
     __slots__ = ("_holds", "is_counted_without", "is_held", "orders")
 
@@ -202,12 +206,12 @@ class HeldBatch:
         self.is_held = self.is_counted_without
 
     def hold(self, cause: HoldCause, reason: str) -> None:
-        """Holds the batch."""
+        """Marks the batch as held."""
         self.is_held = True
         self._holds.hold(self, cause, reason)
 
     def __enter__(self) -> Self:
-        """Returns the batch, not held yet."""
+        """Returns the batch, which is not held yet."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

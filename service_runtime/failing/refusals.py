@@ -1,8 +1,9 @@
-"""Decides whether a refusal is the fault of the order, or of a database whose rule refuses everything.
+"""Decides whether the cause of a refusal is the order, or a database rule that refuses every order.
 
-An order is to blame only if another order of its kind was written after the refusal, and the database then refuses this one
-again. Until then the database is to blame: the orders are held, and one of them is retried now and then. Orders that occupy all
-threads, so that no other could pass, give way: they come again later without spending a redelivery (docs/decisions, 0052).
+The order is the cause only if another order of its kind was written after the refusal, and the database then refuses this order
+again. Until then the orders are held, and one of them is retried after each pause. If held orders occupy all threads, so that no
+other order could be written, they are postponed: they are redelivered later, and the redelivery is not counted
+(docs/decisions, 0052).
 """
 
 from collections.abc import Callable, Sequence
@@ -15,37 +16,40 @@ from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 SETTLED_S: Final = 60.0
-"""A write that began before a refusal has ended by then: no statement takes longer, nor does a transaction stay idle so long."""
+"""The time in seconds after a refusal by which all writes that began before the refusal have ended.
+
+No statement takes longer, and no transaction stays idle for longer.
+"""
 _SLICE_S: Final = 1.0
-"""The longest delay before a pause notices that an order passes."""
+"""The interval in seconds at which a pausing thread checks whether another order was written."""
 
 
 class RefusalVerdict(Enum):
-    """The verdict on an order that stays refused."""
+    """The verdict on an order that is still refused."""
 
     BLAMED = auto()
-    """Another one was written after the first refusal, and this one was refused again: it is its own fault."""
+    """The order is the cause: another order was written after the first refusal, and this order was refused again."""
     GIVES_WAY = auto()
-    """Nobody knows yet; it left its thread to others, and is to come again without a redelivery being spent."""
+    """The cause is not known yet. The order is redelivered later, so that others can use its thread. This is not counted."""
 
 
 class Elsewhere(Protocol):
-    """The writes of other processes to the same database. Each method raises DatabaseFailure."""
+    """The writes of other processes to the same database. All methods raise DatabaseFailure."""
 
     def last_written(self) -> int:
-        """Returns the number of the last row."""
+        """Returns the number of the last row that was written."""
 
     def is_written_after(self, number: int, kind: str) -> bool:
-        """Returns whether an order has a row with a higher number, of this kind of write."""
+        """Returns True if an order has a row of this kind with a higher number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Decides about refused orders, for the threads of a consumer."""
+    """Decides about refused orders for all threads of a consumer."""
 
     holds: Holds
     threads: int
-    """How many threads write at a time."""
+    """The number of threads that write at the same time."""
     now_s: Callable[[], float]
     elsewhere: Elsewhere | None = None
 
@@ -57,10 +61,10 @@ class Doubts:
         try_again: Callable[[Sequence[int], HeldBatch], Sequence[int]],
         wait: Callable[[float], None],
     ) -> dict[int, RefusalVerdict]:
-        """Returns the verdict on each order that stays refused, once no doubt is left.
+        """Retries refused orders until a verdict is possible. Returns the verdict on each order that is still refused.
 
-        `refused` are positions; `try_again` writes some of them, and returns those that are refused again. Errors of `try_again`
-        and `wait` pass through.
+        `refused` are the orders' positions. `try_again` writes the orders at some positions, and returns the positions that are
+        refused again. Raises the errors of `try_again` and `wait`.
         """
         verdicts: dict[int, RefusalVerdict] = {}
         left = list(refused)
@@ -80,21 +84,21 @@ class Doubts:
                 tries += 1
                 self._pause(witness, pause_s(tries), wait)
                 if not witness.has_seen_another():
-                    # One alone proves as much as all: a database that refuses everything gets few requests.
+                    # One order is enough for this test, and it limits the requests to a database that refuses everything.
                     probe = left[tries % len(left)]
                     if not try_again([probe], held):
                         left.remove(probe)
         return verdicts
 
     def _pause(self, witness: "_Witness", seconds: float, wait: Callable[[float], None]) -> None:
-        """Pauses. Ends early when another order passes."""
+        """Pauses for a number of seconds. Ends early if another order is written."""
         while seconds > 0 and not witness.has_seen_another():
             wait(min(seconds, _SLICE_S))
             seconds -= _SLICE_S
 
 
 class _Witness:
-    """Looks for another order written after this moment, by this process or others."""
+    """Checks whether this process or another one has written an order since this object was created."""
 
     def __init__(self, doubts: Doubts, kind: str) -> None:
         self._doubts = doubts
@@ -110,7 +114,10 @@ class _Witness:
         return self._has_seen
 
     def _has_seen_one_elsewhere(self) -> bool:
-        """Asks the database after SETTLED_S: a row visible then is not from a transaction begun before the refusal."""
+        """Queries the database for orders of other processes, at the earliest SETTLED_S after the start.
+
+        A row that becomes visible after that time belongs to a transaction that began after the refusal.
+        """
         elsewhere, now_s = self._doubts.elsewhere, self._doubts.now_s()
         if elsewhere is None or now_s - self._began_s < SETTLED_S or now_s - self._looked_s < pause_s(30):
             return False

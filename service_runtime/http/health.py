@@ -44,7 +44,7 @@ class WithStatus(Protocol):
 
 
 class NeedsAttention(Protocol):
-    """The interface of a part that may need a person's attention."""
+    """The interface of a component that may need a person's attention."""
 
     def attention(self) -> list[str]:
         """Returns a line for each point that needs attention, which says what to do."""

@@ -13,7 +13,7 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
 class ConnectionTurn(Enum):
-    """The turns of a connection, which tell whether it waits for the client or for the server."""
+    """The turns of a connection, which determine whether it waits for the client or for the server."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"

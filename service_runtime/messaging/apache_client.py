@@ -28,7 +28,7 @@ def apache_client() -> Any:
         return import_module("rocketmq")
     except ImportError as error:
         raise IllegalConfiguration(f"Apache's Python client of RocketMQ 5 is not installed ({error}): {INSTALL}") from None
-    except (OSError, ValueError) as error:  # logging.config wraps what it could not open in a ValueError
+    except (OSError, ValueError) as error:  # logging.config raises a ValueError if it cannot open the log file
         reason = error.__cause__ or error
         raise IllegalConfiguration(f"Apache's Python client cannot open its log in ~/logs/rocketmq_python: {reason}") from None
 

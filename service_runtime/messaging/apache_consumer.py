@@ -48,7 +48,7 @@ logger = logging.getLogger(__name__)
 def pause_before(redelivery: int, *, gives_way: bool) -> int:
     """Returns the pause before a redelivery in seconds. `redelivery` is 1 for the first one.
 
-    It begins with 10 s, or with `ASIDE_S` if the message gives way to others, and doubles up to two hours.
+    It begins with 10 s, or with `ASIDE_S` if the message was postponed (`gives_way`), and doubles up to two hours.
     """
     first_s = ASIDE_S if gives_way else _FIRST_PAUSE_S
     return round(min(first_s * 2.0 ** min(redelivery - 1, 10), _MAX_PAUSE_S))
@@ -212,7 +212,7 @@ class ApacheConsumer:
             self._end(theirs, message, status, context)
 
     def _answer(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus | None:
-        """Calls the listener and returns its result; None if it gave up the messages because the consumer stops."""
+        """Calls the listener and returns its result; None if it released the messages because the consumer stops."""
         try:
             status = self._listener(messages, context)
         except MessagesWithdrawn:
@@ -259,7 +259,7 @@ class ApacheConsumer:
         try:
             self._client.change_invisible_duration(theirs, _INVISIBLE_S)
         except Exception as error:
-            theirs.receipt_handle = handle  # the client copies the handle from a refusal, where it is empty
+            theirs.receipt_handle = handle  # if the broker refuses, the client copies an empty handle from the response
             logger.warning("the time of message %s was not renewed: %s", theirs.message_id, in_a_line(error))
 
 

@@ -9,7 +9,7 @@ from service_runtime.messaging.client_loop import ClientLoop
 
 _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
-"""The time to leave the group, added to the wait for messages that are being processed."""
+"""The time-out in seconds for leaving the group, added to the wait for messages that are being processed."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 
@@ -36,7 +36,7 @@ class ConsumerThread:
         self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
 
     def stop(self, timeout_s: float) -> None:
-        """Waits up to `timeout_s` for messages that are being processed, and leaves the group. Held messages are redelivered."""
+        """Leaves the group, after waiting up to `timeout_s` for messages in process. Unprocessed messages are redelivered."""
         leaving_s = timeout_s + _FAREWELL_S
         try:
             self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)

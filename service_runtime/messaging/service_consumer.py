@@ -8,7 +8,7 @@ from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 ServiceConsumer = ConsumerThread | ApacheConsumer
-"""A consumer that uses this project's client, or Apache's."""
+"""A consumer that uses this project's client or Apache's client."""
 
 
 def service_consumer(
