@@ -17,7 +17,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "sqlite":
         _rebuild_orders(sa.UniqueConstraint("customer", "idempotency_key", name=_CUSTOMER_KEY))
         return
-    # The index is built first, while orders can still be read. The statements that lock the table then take no time.
+    # The index is built first, while orders can still be read. So the later statements lock the table only briefly.
     op.create_index(_CUSTOMER_KEY, "orders", ["customer", "idempotency_key"], unique=True)
     op.execute(f"ALTER TABLE orders ADD CONSTRAINT {_CUSTOMER_KEY} UNIQUE USING INDEX {_CUSTOMER_KEY}")
     op.drop_constraint(_GLOBAL_KEY, "orders")
