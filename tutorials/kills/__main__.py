@@ -1,4 +1,7 @@
-"""`python -m tutorials.kills MOMENT VICTIM` plays one cell. Without arguments it plays all cells and prints a table."""
+"""Plays one combination of moment and victim: `python -m tutorials.kills MOMENT VICTIM`.
+
+Without arguments it plays all combinations and prints a table.
+"""
 
 from typing import Annotated
 
@@ -36,7 +39,7 @@ def kill(
 
 
 def cell_text(outcome: Outcome) -> str:
-    """Returns the lines about one cell."""
+    """Returns the text about one combination of moment and victim."""
     return "\n".join(
         [
             f"killed: {outcome.victim.value}, at the moment: {outcome.moment.value}",
@@ -50,7 +53,7 @@ def cell_text(outcome: Outcome) -> str:
 
 
 def table(outcomes: list[Outcome]) -> Table:
-    """Returns a table with a row for each cell."""
+    """Returns a table with a row for each combination of moment and victim."""
     made = Table("moment", "killed", "on disk then", "answer", "finished by", "orders", "credits", box=MARKDOWN)
     for one in outcomes:
         on_disk = _listed(one).replace("half message", "half").replace("op message", "op")

@@ -1,4 +1,4 @@
-"""The chapter's credit service, which is a consumer with a ledger that stores one credit per order."""
+"""The chapter's credit service: a consumer with a SQLite database that stores one credit per order."""
 
 import asyncio
 import sqlite3
@@ -12,7 +12,7 @@ from tutorials.kills.order_service import TOPIC
 
 
 class CreditService:
-    """The credit service between a start and its end."""
+    """The credit service from one start to its end. A restart creates a new object, and only the database file survives."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_delivery: Callable[[], None]) -> None:
         """Creates the service without starting it. `note_delivery` is called for each message."""
@@ -26,13 +26,13 @@ class CreditService:
         )
 
     async def start(self) -> None:
-        """Joins its consumer group."""
+        """Starts the consumer."""
         self._consumer.subscribe(TOPIC)
         self._consumer.register_message_listener(self._listen)
         await self._consumer.start()
 
     async def end(self) -> None:
-        """Releases what the operating system releases when a process ends."""
+        """Stops the consumer and closes the database, as the operating system does when a process ends."""
         self.is_dead = True
         await self._consumer.shutdown(timeout_s=0.5)
         self.database.close()

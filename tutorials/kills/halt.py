@@ -1,4 +1,4 @@
-"""Halts a process at one moment until it is killed or released."""
+"""Halts a process at a chosen moment, until the process is killed or released."""
 
 import asyncio
 
@@ -6,16 +6,16 @@ from tutorials.kills.cells import Moment
 
 
 class Halt:
-    """Halts the first process that reaches a moment."""
+    """Halts the first process that reaches the chosen moment."""
 
     def __init__(self, moment: Moment) -> None:
-        """`moment` is the moment at which a process is halted."""
+        """Creates a halt that waits for `moment`."""
         self.reached = asyncio.Event()
         self._moment = moment
         self._over = asyncio.Event()
 
     async def at(self, moment: Moment) -> None:
-        """Waits if this is the chosen moment. The process that reaches a moment calls it."""
+        """Reports that the calling process has reached `moment`. Waits for `go_on` if this is the chosen moment, once only."""
         if moment is self._moment and not self.reached.is_set():
             self.reached.set()
             await self._over.wait()

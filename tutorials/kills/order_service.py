@@ -1,4 +1,4 @@
-"""The chapter's order service, which is a SQLite database and a listener that answers from it."""
+"""The chapter's order service: a SQLite database, and a transaction listener that answers from the database."""
 
 import sqlite3
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tutorials.race.order_database import ProcessDied
 
 TOPIC: Final = "orders"
 PLACED, REFUSED, UNKNOWN = "placed", "refused", "cannot say"
-"""The possible answers to a customer."""
+"""The possible responses to a customer."""
 _ANSWERS: Final = {
     LocalTransactionState.COMMIT_MESSAGE: PLACED,
     LocalTransactionState.ROLLBACK_MESSAGE: REFUSED,

@@ -1,4 +1,4 @@
-"""Plays one cell in its own event loop and in virtual time: minutes take milliseconds."""
+"""Plays one combination of moment and victim in its own event loop. The time is virtual, so minutes take milliseconds."""
 
 import asyncio
 import tempfile
@@ -19,36 +19,36 @@ ORDER_ID: Final = "order-1"
 THING: Final = "a book"
 DOWN_S: Final = 5
 FULL_S: Final = 60
-"""The time after which a full disk is freed."""
+"""The time in seconds after which a full disk has space again."""
 QUIET_MINUTES: Final = 3
-"""The time to wait after the kill. It exceeds the time until a check-back or a redelivery."""
+"""The time to wait after the kill, in minutes. It exceeds the time until a check-back or a redelivery."""
 MAX_REQUESTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of one cell."""
+    """The result of one combination of moment and victim."""
 
     moment: Moment
     victim: Victim
     on_disk: list[str]
-    """The records on disk just after the kill."""
+    """The kinds of the records and rows on disk immediately after the kill, in the order in which they were written."""
     heard: str | None
-    """The answer to the customer, or None without an answer."""
+    """The response that the customer got, or None if there was no response."""
     notebook: Notebook
     orders: int
     credits: int
     story: str
-    """The broker's events with their times."""
+    """The broker's events with their times, as text."""
 
     @property
     def is_consistent(self) -> bool:
-        """True if there are as many credits as orders."""
+        """True if the number of credits equals the number of orders."""
         return self.orders == self.credits
 
     @property
     def finished_by(self) -> str:
-        """What completed the order."""
+        """A description of what completed the order."""
         causes = [f"check-back: {answer}, by order service {life}" for life, answer in self.notebook.checks[-1:]]
         deliveries = self.notebook.deliveries
         if len(deliveries) > 1:
@@ -67,7 +67,10 @@ def play(
     insists: bool = False,
     order_service: Callable[..., OrderService] = OrderService,
 ) -> Outcome:
-    """Plays a cell and returns its outcome, the same each time. With `insists` the customer repeats a failed request."""
+    """Kills `victim` at `moment` and returns the outcome. Calls with the same arguments have the same outcome.
+
+    With `insists` the customer repeats a failed request. `settings` are settings of broker.conf.
+    """
     with tempfile.TemporaryDirectory(prefix="kill-everything-") as folder, silence():
         return asyncio.run(_play(moment, victim, Path(folder), settings or {}, insists, order_service))
 
@@ -87,7 +90,7 @@ async def _play(
         asking = asyncio.create_task(shop.orders.place(ORDER_ID, THING))
         await halt.reached.wait()
         if moment in (Moment.DELIVERED, Moment.CREDITED):
-            await asking  # the broker has the COMMIT, so the customer has the answer
+            await asking  # the broker has received the COMMIT, so the customer gets the response before the kill
         await shop.kill(victim)
         on_disk = shop.on_disk()
         halt.go_on()
@@ -104,7 +107,10 @@ async def _play(
 
 
 async def _heard(asking: asyncio.Task[str], *, has_died: bool) -> str | None:
-    """Returns the answer to the customer. A killed process sends none, even if its client returned UNKNOWN."""
+    """Returns the response to the customer, or None if a killed process sent none.
+
+    A killed process sends no response, even if its client returned UNKNOWN.
+    """
     is_answered = asking.done() or not has_died
     try:
         answer = await asking

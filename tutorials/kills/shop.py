@@ -1,4 +1,4 @@
-"""Runs the shop of one cell: order service, broker and credit service, with their data on disk."""
+"""Runs the shop: order service, broker and credit service, with their data on disk."""
 
 import sqlite3
 from collections.abc import Callable
@@ -16,26 +16,26 @@ from tutorials.kills.halt import Halt
 from tutorials.kills.order_service import TOPIC, OrderService
 
 _KINDS: Final = {topics.HALF_TOPIC: "half message", TOPIC: "message", topics.OP_HALF_TOPIC: "op message"}
-"""Maps topics to the kinds of records in the commit log."""
+"""The kinds of the records in the commit log, keyed by topic."""
 
 
 @dataclass(slots=True)
 class Notebook:
-    """Records events outside the processes, so that they survive a kill."""
+    """A record of the services' events. It is kept outside the simulated processes, so that it survives a kill."""
 
     checks: list[tuple[int, str]] = field(default_factory=list)
-    """The answers to check-backs, each with the number of the order service's start."""
+    """The answers to check-backs. Each has the number of the order service's start, counted from 1."""
     deliveries: list[int] = field(default_factory=list)
-    """For each delivery, the number of the credit service's start."""
+    """The number of the credit service's start for each delivery, counted from 1."""
 
 
 class Shop:
-    """Three processes, and the files that survive them."""
+    """The three processes of the shop, and the files that survive a kill."""
 
     def __init__(
         self, rocketmq: RocketMQ, folder: Path, halt: Halt, order_service: Callable[..., OrderService] = OrderService
     ) -> None:
-        """Expects a running broker. `begin` starts the services."""
+        """Prepares the shop with a running broker. `begin` starts the services."""
         self.notebook = Notebook()
         self._rocketmq = rocketmq
         self._namesrv_addr = rocketmq.namesrv_addr
@@ -45,14 +45,14 @@ class Shop:
         self._order_lives = self._credit_lives = 0
 
     async def begin(self) -> None:
-        """Starts the two services."""
+        """Creates the topic, and starts the order service and the credit service."""
         operator = await self._rocketmq.producer("operator")
         await operator.create_topic(TOPIC)
         await self._begin_orders()
         await self._begin_credits()
 
     async def kill(self, victim: Victim) -> None:
-        """Kills the victim's processes. A halted process is dead at once, and raises ProcessDied when it is released."""
+        """Kills the victim's processes. A halted process raises ProcessDied when it is released."""
         if victim is Victim.DISK:
             self._rocketmq.fill_disk()
         if victim.has_broker:
@@ -68,7 +68,7 @@ class Shop:
             await self.credits.end()
 
     async def restart(self, victim: Victim) -> None:
-        """Restarts killed processes, and frees a full disk."""
+        """Restarts killed processes, and frees the space on a full disk."""
         if victim is Victim.DISK:
             self._rocketmq.free_disk()
         if not self._rocketmq.is_running:
@@ -79,12 +79,15 @@ class Shop:
             await self._begin_credits()
 
     async def end(self) -> None:
-        """Stops both services."""
+        """Stops the order service and the credit service."""
         await self.orders.end()
         await self.credits.end()
 
     def on_disk(self) -> list[str]:
-        """Returns the records on the broker's disk and in both databases, in the order in which they were written."""
+        """Returns the kinds of the records and rows on disk, in the order in which they were written.
+
+        Records are in the broker's commit log, and rows are in both databases.
+        """
         topics = [record.topic.decode() for record in records_of(self._rocketmq.commit_log())]
         records = [_KINDS[topic] for topic in topics if topic in _KINDS]
         rows = ["order"] * self.count_orders() + ["credit"] * self.count_credits()

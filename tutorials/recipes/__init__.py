@@ -1,1 +1,1 @@
-"""Recipes: small complete programs, each in a folder to copy. `tutorials/recipes/README.md` lists them."""
+"""Small complete programs to copy, each in its own folder. `tutorials/recipes/README.md` lists them."""

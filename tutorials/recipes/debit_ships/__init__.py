@@ -1,1 +1,1 @@
-"""A debit in one database and a shipment in another: FastAPI with async SQLAlchemy."""
+"""A debit in one database causes a shipment in another, with FastAPI and async SQLAlchemy."""

@@ -1,4 +1,4 @@
-"""The application. Producer and consumer run on its event loop, from its start to its end."""
+"""The FastAPI application. Its producer and its consumer run on its event loop while it runs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,11 +10,11 @@ from rocketmq_broker.client import LocalTransactionState, Message, TransactionPr
 from tutorials.recipes.debit_ships.inventory import Shipment, shipping
 from tutorials.recipes.debit_ships.payments import TOPIC, Account, Base, DebitListener, Order
 
-STATUS = {LocalTransactionState.ROLLBACK_MESSAGE: 402, LocalTransactionState.UNKNOWN: 503}  # the broker will check back
+STATUS = {LocalTransactionState.ROLLBACK_MESSAGE: 402, LocalTransactionState.UNKNOWN: 503}  # a check-back will follow
 
 
 def create_app(folder: str) -> FastAPI:
-    """Returns the application with both databases in this folder. Uses the environment variable NAMESRV_ADDR."""
+    """Returns the application, with both databases in `folder`. Uses the environment variable NAMESRV_ADDR."""
     databases = [create_async_engine(f"sqlite+aiosqlite:///{folder}/{name}.db") for name in ("payments", "inventory")]
     payments, inventory = databases
     producer = TransactionProducer("debits", DebitListener(payments))

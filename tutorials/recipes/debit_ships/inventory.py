@@ -1,4 +1,4 @@
-"""The inventory: ships each debited order once, even if its message is delivered twice."""
+"""The inventory service, which ships each debited order once, even if the order's message is delivered twice."""
 
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 from sqlalchemy.orm import Mapped, mapped_column

@@ -1,4 +1,4 @@
-"""The payments: stores a debit and its transaction's state in one local commit, on the application's event loop."""
+"""The payment service, which stores a debit and the state of its transaction in one local commit."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ TOPIC = "debits"
 
 
 class Base(DeclarativeBase):
-    """The tables of both databases. Each database has all tables and uses some."""
+    """The base class of the tables. Each database creates all tables and uses only some of them."""
 
 
 class Account(Base):
-    """A customer's balance."""
+    """The balance of a customer."""
 
     __tablename__ = "accounts"
     customer: Mapped[str] = mapped_column(primary_key=True)
@@ -30,7 +30,7 @@ add_tables(Base.metadata)
 
 
 class Order(BaseModel):
-    """A customer's order, as JSON in the request and in the message."""
+    """A customer's order. The HTTP request and the message have the same JSON."""
 
     order_id: str
     customer: str
@@ -38,13 +38,13 @@ class Order(BaseModel):
 
 
 class DebitListener:
-    """The transaction listener, to copy. Both methods run as tasks on the application's event loop."""
+    """The transaction listener. Copy it to your program. Both methods run as tasks on the application's event loop."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
     async def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
-        """Debits the account. Stores nothing if the balance is too low."""
+        """Debits the account and commits. Stores nothing and rolls back if the balance is too low."""
         enough = Account.customer == order.customer, Account.balance >= order.price
         debit = update(Account).where(*enough).values(balance=Account.balance - order.price).returning(Account.balance)
         try:
@@ -55,6 +55,6 @@ class DebitListener:
         return LocalTransactionState.COMMIT_MESSAGE
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
+        """Returns the decision stored with the transaction. Stores ROLLED_BACK first if no decision is stored."""
         async with AsyncSession(self._engine) as session:
             return await settle_async(session, message)

@@ -1,4 +1,4 @@
-"""A debit is shipped once, or not stored: after a lost COMMIT, with a low balance, and after a kill."""
+"""Tests that a stored debit is shipped once: after a lost COMMIT and after a kill. A low balance stores and ships nothing."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The split monolith: orders in one database, credits in another, and a message between them."""
+"""The split monolith: one database for orders, another for credits, and a message that connects them."""
 
 import json
 from collections.abc import Callable
@@ -23,39 +23,45 @@ def message_of(order: dict[str, Any]) -> Message:
 
 
 def in_steps(*steps: Placing) -> Placing:
-    """Returns a function that places an order in separate steps: store and send, or send and store. It can fail in between."""
+    """Returns a function that places an order in the given steps: store and send, or send and store.
+
+    A failure between the two steps leaves only one of them done.
+    """
     return lambda order: all(step(order) for step in steps)
 
 
 def in_transaction(send: Callable[[Message, Any], Any]) -> Placing:
-    """Returns a function that places an order in a transaction. A check-back settles an unknown outcome."""
+    """Returns a function that places an order with a transactional message. A check-back settles an unknown outcome."""
     known = {LocalTransactionState.COMMIT_MESSAGE: True, LocalTransactionState.ROLLBACK_MESSAGE: False}
     return lambda order: known.get(send(message_of(order), order).local_transaction_state)
 
 
 class OrderListener:
-    """The transaction listener, to copy. It stores an order and its transaction's state in one local commit."""
+    """The transaction listener. Copy it to your program.
+
+    It stores an order and the state of its transaction in one local commit.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
-        """Stores the order. Other exceptions count as UNKNOWN, and a check-back decides."""
+        """Stores the order. An exception other than a refusal counts as UNKNOWN, and a check-back decides."""
         try:
             with Session(self._engine) as session, barrier(session, message):
                 session.add(Order(**order))
-        except IntegrityError:  # the database says that it has stored nothing
+        except IntegrityError:  # the database has refused the rows and stored nothing
             return LocalTransactionState.ROLLBACK_MESSAGE
         return LocalTransactionState.COMMIT_MESSAGE
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
+        """Returns the decision stored with the transaction. Stores ROLLED_BACK first if no decision is stored."""
         with Session(self._engine) as session:
             return settle(session, message)
 
 
 def credit_listener(engine: Engine) -> MessageListener:
-    """Returns the consumer's listener, which credits a message once even if it is delivered twice."""
+    """Returns the consumer's listener, which stores one credit for each message, even if it is delivered twice."""
 
     def credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         for message in messages:

@@ -1,4 +1,4 @@
-"""The monolith stores both rows or none. Split in two it can lose one, unless it sends the message in a transaction."""
+"""Tests that the monolith stores both rows or none, and that the split programs do so only with a transactional message."""
 
 import os
 import signal
@@ -89,7 +89,7 @@ def test_in_a_transaction_a_lost_commit_and_a_refused_order_agree_in_both_databa
 
 
 def test_a_message_that_comes_twice_is_credited_once(rocketmq: SyncRocketMQ, orders: Engine, credits: Engine) -> None:
-    rocketmq.as_apache()  # which delivers the message of a second COMMIT again
+    rocketmq.as_apache()  # this broker delivers the message again after a second COMMIT
     sending(rocketmq, credits)
     with rocketmq.hold_check_backs():
         rocketmq.lose_next_decision()

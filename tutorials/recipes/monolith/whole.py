@@ -1,4 +1,4 @@
-"""The monolith: stores an order and its credit points in one local transaction. Flask and SQLAlchemy."""
+"""The monolith, which stores an order and its credit points in one local transaction, with Flask and SQLAlchemy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,15 +8,15 @@ from sqlalchemy import CheckConstraint, Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 Placing = Callable[[dict[str, Any]], bool | None]
-"""A function that places an order. It returns whether the order is stored, or None if that is unknown."""
+"""A function that places an order. It returns True if the order is stored, False if not, and None if the result is unknown."""
 
 
 class Base(DeclarativeBase):
-    """The tables. The monolith has all of them in one database."""
+    """The base class of the tables. The monolith has all of them in one database."""
 
 
 class Order(Base):
-    """An order. The database refuses more than 1000 points."""
+    """An order. A constraint of the database refuses more than 1000 points."""
 
     __tablename__ = "orders"
     __table_args__ = (CheckConstraint("points <= 1000"),)
@@ -33,7 +33,10 @@ class Credit(Base):
 
 
 def store(engine: Engine, *tables: type[Base]) -> Placing:
-    """Returns a function that stores a row in each table in one local transaction. The monolith uses both tables."""
+    """Returns a function that stores a row in each of `tables` in one local transaction.
+
+    The monolith passes both tables; the split program passes one.
+    """
 
     def place(order: dict[str, Any]) -> bool:
         with Session(engine) as session, session.begin():
@@ -44,7 +47,7 @@ def store(engine: Engine, *tables: type[Base]) -> Placing:
 
 
 def create_app(place: Placing) -> Flask:
-    """Returns the orders application, which is the same after the split."""
+    """Returns the orders application. It is the same before and after the split."""
     app = Flask(__name__)
 
     @app.put("/orders/<order_id>")

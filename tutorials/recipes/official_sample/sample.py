@@ -1,4 +1,4 @@
-"""Apache's sample of transactional messages: a counter and a map in memory. Do not copy it: copy `stored.py` instead."""
+"""Apache's sample of transactional messages, with its state in memory. Do not copy it. Copy `stored.py` instead."""
 
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt, TransactionProducer
 
@@ -6,7 +6,7 @@ TAGS = ("TagA", "TagB", "TagC", "TagD", "TagE")
 
 
 class CountingListener:
-    """Decides by `index % 3`, only at the check-back: 0 stays UNKNOWN, 1 is COMMIT, 2 is ROLLBACK."""
+    """Decides each transaction at its check-back, by `index % 3`: 0 is UNKNOWN, 1 is COMMIT and 2 is ROLLBACK."""
 
     def __init__(self) -> None:
         """Starts the counter at 0."""
@@ -14,13 +14,13 @@ class CountingListener:
         self._remainders: dict[str | None, int] = {}
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Counts the message and returns UNKNOWN, so that a check-back decides."""
+        """Counts the message and returns UNKNOWN, so that the broker sends a check-back."""
         self._remainders[message.transaction_id] = self._index % 3
         self._index += 1
         return LocalTransactionState.UNKNOWN
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from memory. Returns COMMIT for an unknown transaction."""
+        """Returns the decision in memory, or COMMIT for an unknown transaction."""
         match self._remainders.get(message.transaction_id):
             case 0:
                 return LocalTransactionState.UNKNOWN
@@ -31,7 +31,7 @@ class CountingListener:
 
 
 async def send_ten(producer: TransactionProducer, topic: str) -> None:
-    """Sends ten messages with five tags in turn and different keys."""
+    """Sends ten messages with different keys. The five tags repeat."""
     for number in range(10):
         message = Message.of(topic, f"Hello RocketMQ {number}", tags=TAGS[number % 5], keys=[f"KEY{number}"])
         await producer.send_message_in_transaction(message, number)

@@ -1,4 +1,4 @@
-"""The ten messages with a listener to copy: it stores its answers in the database, together with the work."""
+"""The ten messages of Apache's sample with a listener to copy. It stores its decisions and the greetings in one local commit."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from rocketmq_broker.databases.sqlalchemy import add_tables, barrier, conclude, 
 
 
 class Base(DeclarativeBase):
-    """The program's tables."""
+    """The base class of the program's tables."""
 
 
 class Greeting(Base):
-    """The work of a local transaction."""
+    """A row that a local transaction stores."""
 
     __tablename__ = "greetings"
     transaction_id: Mapped[str] = mapped_column(primary_key=True)
@@ -26,14 +26,14 @@ add_tables(Base.metadata)
 
 
 class StoringListener:
-    """Decides by the message's number modulo 3: 0 waits, 1 is stored, 2 is refused by a rule."""
+    """Decides by the message's number modulo 3: 0 stays undecided, 1 is stored and committed, and 2 is rolled back."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` has the tables."""
+        """Creates the listener. The database of `engine` must have the tables."""
         self._engine = engine
 
     def execute_local_transaction(self, message: Message, number: Any) -> LocalTransactionState:
-        """Stores the greeting with the transaction's state. Refused messages do not reach the database."""
+        """Stores the greeting with the state of its transaction. Rolls back a refused message without using the database."""
         if number % 3 == 2:
             return LocalTransactionState.ROLLBACK_MESSAGE
         state = LocalOutcome.COMMITTED if number % 3 else LocalOutcome.PENDING
@@ -42,13 +42,16 @@ class StoringListener:
         return LocalTransactionState.COMMIT_MESSAGE if number % 3 else LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
+        """Returns the decision stored with the transaction. Stores ROLLED_BACK first if no decision is stored."""
         with Session(self._engine) as session:
             return settle(session, message)
 
 
 def conclude_all(engine: Engine) -> int:
-    """Decides all waiting messages, as a payment would, and returns their number. Their next check-back returns COMMIT."""
+    """Decides all undecided messages, as a payment would, and returns their number.
+
+    The next check-back of each message returns COMMIT.
+    """
     with Session(engine) as session, session.begin():
         stored = session.scalars(select(Greeting.transaction_id)).all()
         return sum(conclude(session, transaction_id, LocalOutcome.COMMITTED) for transaction_id in stored)

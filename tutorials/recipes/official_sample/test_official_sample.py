@@ -1,4 +1,4 @@
-"""The sample loses its state with its process. The listener with a database keeps it."""
+"""Tests that the sample loses its state when its process ends, and that the listener with a database keeps it."""
 
 import os
 import signal

@@ -1,1 +1,1 @@
-"""A coupon for an order that is paid later: Flask, SQLModel and gunicorn, and Celery on the consumer's side."""
+"""A coupon for an order that is paid later: Flask, SQLModel and gunicorn for the shop, and Celery for the consumer."""

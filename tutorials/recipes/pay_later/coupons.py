@@ -1,4 +1,4 @@
-"""The coupons: a consumer passes each message to Celery, and acknowledges it after the task has written the coupon."""
+"""The coupon service. A consumer passes each message to Celery, and acknowledges it after the task has stored the coupon."""
 
 import asyncio
 import json
@@ -28,20 +28,23 @@ class Coupon(Base, table=True):
 
 @cache
 def engine() -> Engine:
-    """Returns the engine of this process. Celery's workers are forks, and each creates its own."""
+    """Returns the database engine of this process. Each Celery worker is a fork and creates its own engine."""
     return create_engine(os.environ["COUPONS_URL"])
 
 
-@celery.task(name="give_coupon")  # an explicit name, because the consumer's module is __main__
+@celery.task(name="give_coupon")  # needs an explicit name, because the consumer runs this module as __main__
 def give_coupon(order_id: str, customer: str) -> None:
-    """Writes the coupon once, even if the task runs again."""
+    """Stores the coupon. Stores it only once, even if the task runs again."""
     with Session(engine()) as session, once(session, order_id, "coupons") as is_first:
         if is_first:
             session.add(Coupon(order_id=order_id, customer=customer))
 
 
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Waits for the task. If Redis loses it, the time-out counts as RECONSUME_LATER, and the message is redelivered."""
+    """Waits for the task to end.
+
+    If Redis loses the task, the wait times out. The time-out counts as RECONSUME_LATER, and the message is redelivered.
+    """
     for message in messages:
         order = json.loads(message.body)
         give_coupon.delay(**order).get(timeout=20)
@@ -50,7 +53,7 @@ def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus
 
 
 async def consume() -> None:
-    """Consumes until the process ends."""
+    """Consumes messages until the process ends."""
     consumer = PushConsumer("coupons", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
     consumer.consumes(TOPIC)(listen)
     async with consumer:

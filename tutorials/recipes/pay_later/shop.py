@@ -1,4 +1,7 @@
-"""The shop: an app factory that gunicorn calls in each worker. Orders and their half messages wait for the payment."""
+"""The shop: an app factory that gunicorn calls in each worker.
+
+Orders and their half messages remain pending until the payment.
+"""
 
 import json
 import os
@@ -15,11 +18,14 @@ from rocketmq_broker.databases.sqlalchemy import add_tables, barrier, conclude, 
 
 TOPIC = "paid-orders"
 LAST_CHECK = 10
-"""The check-back at which an unpaid order expires. A broker discards a message after 15 of them (`transactionCheckMax`)."""
+"""The number of the check-back at which an unpaid order expires.
+
+It must be smaller than `transactionCheckMax` (default 15), the number of check-backs after which the broker discards a message.
+"""
 
 
 class Base(SQLModel, registry=registry()):
-    """The tables of both databases. Each database has all tables and uses some."""
+    """The base class of the tables. Each database creates all tables and uses only some of them."""
 
 
 class Order(Base, table=True):
@@ -34,7 +40,10 @@ add_tables(Base.metadata)
 
 
 class OrderListener:
-    """The transaction listener, to copy. An order is PENDING until `conclude` decides it together with the payment."""
+    """The transaction listener. Copy it to your program.
+
+    An order is PENDING until `conclude` stores the decision together with the payment.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -46,7 +55,7 @@ class OrderListener:
         return LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Returns UNKNOWN until the payment. Rolls an unpaid order back at the last check-back."""
+        """Returns UNKNOWN before the payment. Rolls back an unpaid order at the last check-back."""
         with Session(self._engine) as session:
             state = settle(session, message)
             is_last = message.transaction_check_times >= LAST_CHECK
@@ -60,7 +69,7 @@ class OrderListener:
 def create_app() -> Flask:
     """Returns the application. Uses the environment variables DATABASE_URL and NAMESRV_ADDR.
 
-    Starts a thread and a producer that end when the worker exits.
+    Starts a thread and a producer, which end when the worker exits.
     """
     engine = create_engine(os.environ["DATABASE_URL"])
     loop = EventLoopThread()

@@ -1,4 +1,4 @@
-"""A paid order gets its coupon after a lost COMMIT, after a kill of a gunicorn worker, and after a second delivery."""
+"""Tests that a paid order gets its coupon after a lost COMMIT, after a kill of a gunicorn worker, and after a second delivery."""
 
 import os
 import re
@@ -44,7 +44,10 @@ def coupons_of_orders() -> list[str]:
 
 
 def another_worker(rocketmq: SyncRocketMQ) -> None:
-    """Starts another worker's producer in virtual time. It answers for the killed one from the same database."""
+    """Starts the producer of another worker in virtual time.
+
+    It answers the killed worker's check-backs from the same database.
+    """
     rocketmq.transaction_producer("pay-later", OrderListener(create_engine(os.environ["DATABASE_URL"])))
 
 

@@ -1,1 +1,1 @@
-"""A payment and its credit points in another database: Django with its ORM."""
+"""A payment in one database and its credit points in another, with Django and its ORM."""

@@ -1,4 +1,4 @@
-"""The models. Both databases have both tables, and each uses one."""
+"""The Django models. Each database has both tables and uses one of them."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Two ways to store a payment and send its message: with `on_commit`, and with a transactional message."""
+"""Two ways to store a payment and send its message: with Django's `on_commit`, and with a transactional message."""
 
 import json
 from collections.abc import Callable
@@ -19,28 +19,34 @@ def message_of(payment: dict[str, Any]) -> Message:
 
 
 def pay_on_commit(payment: dict[str, Any], send: Callable[[Message], object]) -> None:
-    """Stores the payment, then sends. Loses the message if the process dies in between or the broker is unavailable."""
+    """Stores the payment, then sends the message.
+
+    The message is lost if the process dies in between, or if the broker is unavailable.
+    """
     with transaction.atomic():
         Payment.objects.create(**payment)
         transaction.on_commit(lambda: send(message_of(payment)))
 
 
 class PaymentListener:
-    """The transaction listener, to copy. It stores the payment and its transaction's state in one local commit."""
+    """The transaction listener. Copy it to your program.
+
+    It stores the payment and the state of its transaction in one local commit.
+    """
 
     def execute_local_transaction(self, message: Message, payment: Any) -> LocalTransactionState:
-        """Stores the payment. Exceptions count as UNKNOWN, and a check-back decides."""
+        """Stores the payment. An exception counts as UNKNOWN, and a check-back decides."""
         with barrier(message):
             Payment.objects.create(**payment)
         return LocalTransactionState.COMMIT_MESSAGE
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the transaction's row. Writes ROLLED_BACK first if the row is missing."""
+        """Returns the decision stored with the transaction. Stores ROLLED_BACK first if no decision is stored."""
         return settle(message)
 
 
 def give_points(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """The consumer's listener: writes the points of each payment once, one point per euro."""
+    """Stores the points of each payment once, one point per euro. This function is the consumer's listener."""
     for message in messages:
         payment = json.loads(message.body)
         with once(message, "points", payment["payment_id"], using="points") as is_first:

@@ -1,4 +1,4 @@
-"""Each payment gets its points, also where `on_commit` would lose them."""
+"""Tests that each payment gets its points, also in cases in which `on_commit` loses the message."""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""The routes. The producer starts at the first request, in the serving process and after all forks."""
+"""The views.
+
+The producer starts at the first request, so that it runs in the process that serves requests and not in its parent.
+"""
 
 import json
 from functools import cache
@@ -15,14 +18,14 @@ STATUS = {LocalTransactionState.COMMIT_MESSAGE: 201, LocalTransactionState.UNKNO
 
 @cache
 def running() -> tuple[EventLoopThread, TransactionProducer]:
-    """Returns the thread and the producer of this process. Both end when it exits."""
+    """Returns the thread and the producer of this process, and starts them at the first call. Both end when the process exits."""
     loop = EventLoopThread()
     loop.start()
     return loop, loop.enter(TransactionProducer("payments", PaymentListener()))
 
 
 def payment(request: HttpRequest, payment_id: str) -> JsonResponse:
-    """Handles PUT: stores the payment. Answers 202 if a check-back has to settle it."""
+    """Handles PUT: stores the payment. Responds with 202 if the outcome is unknown and a check-back has to settle it."""
     paid = {"payment_id": payment_id, **json.loads(request.body)}
     loop, producer = running()
     sent = loop.run(producer.send_message_in_transaction(message_of(paid), paid))
