@@ -72,7 +72,7 @@ class CeleryCrediting:
         if is_again and waiting and self._tasks.is_waiting(task_id):
             return self._tasks.expect(task_id)
         if waiting >= MAX_WAITING_TASKS:
-            raise CreditingUnavailable(f"{waiting} tasks wait in Redis already: no worker takes them")
+            raise CreditingUnavailable(f"{waiting} tasks are already waiting in Redis: no worker takes them")
         return self._tasks.send(task_id, batch)
 
     def _answer(self, task: Task, is_given_up: Callable[[], bool]) -> TaskAnswer:

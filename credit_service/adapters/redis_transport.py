@@ -48,7 +48,7 @@ class ReturningQoS(redis.QoS):
             with self.pipe_or_acquire() as pipe:
                 pipe.zrem(self.unacked_index_key, *self._owed).hdel(self.unacked_key, *self._owed).execute()
         except Exception as error:
-            logger.warning("Redis could not be told that a task has ended, and will be with the next one: %s", error)
+            logger.warning("a task could not be acknowledged in Redis; retrying with the next one: %s", error)
             while len(self._owed) > MAX_OWED:
                 del self._owed[next(iter(self._owed))]
         else:
@@ -66,7 +66,7 @@ class ReturningQoS(redis.QoS):
         try:
             self.restore_by_tag(delivery_tag, leftmost=True)
         except Exception as error:
-            logger.warning("a task could not be given back to Redis, which gives it out again by itself: %s", error)
+            logger.warning("a task could not be returned to Redis, which redelivers it later: %s", error)
 
     def _give_back(self, delivery_tag: str) -> None:
         # kombu occupies a slot at each call.
@@ -80,7 +80,7 @@ class ReturningQoS(redis.QoS):
         """
         overdue_s = self._now_s() - self.visibility_timeout
         while self._taken_s and (oldest := next(iter(self._taken_s.items())))[1] < overdue_s:
-            logger.warning("a task has not ended after %d s; its place is free again", self.visibility_timeout)
+            logger.warning("a task has not ended after %d s; its slot is free again", self.visibility_timeout)
             self._give_back(oldest[0])
 
 

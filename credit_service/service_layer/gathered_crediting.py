@@ -76,7 +76,7 @@ class GatheredCrediting:
         if gathered:
             self._write(gathered, is_given_up)
         elif not self._wait_until(lambda: place.is_done, _MAX_TASK_S):
-            raise CreditingUnavailable("the batch that these credits were gathered in has not ended")
+            raise CreditingUnavailable("the shared batch of these credits has not ended")
         if place.error is None:
             return place.outcomes
         if isinstance(place.error, CreditingFailed) and len(gathered) != 1:
@@ -111,7 +111,7 @@ class GatheredCrediting:
     def _write(self, gathered: Sequence[_BroughtCredits], is_given_up: Callable[[], bool]) -> None:
         """Writes the credits in one batch, and stores each thread's outcomes or the error."""
         credits = [credit for place in gathered for credit in place.credits]
-        error: Exception | None = CreditingUnavailable("the batch that these credits were gathered in was not written")
+        error: Exception | None = CreditingUnavailable("the shared batch of these credits was not written")
         outcomes: list[CreditOutcome | None] = []
         began_ns = self._steady_ns()
         try:

@@ -126,10 +126,10 @@ def _what_is_left(step: FaultStep, failure: _Failure, credits: Sequence[Credit])
     """Returns the parts that remain to be tried after this step."""
     part, reason = failure.part, failure.reason
     if step is FaultStep.SPLIT:
-        logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)
+        logger.warning("a task with %d orders failed; retrying each half alone: %s", part.end - part.begin, reason)
         return part.halves()
     if step is FaultStep.GIVE_BACK:
         order_id = credits[part.begin].order_id
-        logger.error("order %s comes again later: its task fails while those of other orders succeed: %s", order_id, reason)
+        logger.error("order %s will be retried later: its task fails while those of other orders succeed: %s", order_id, reason)
         return ()
     return () if step is FaultStep.GIVE_WAY else (part,)

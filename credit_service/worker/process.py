@@ -119,7 +119,7 @@ def start_again(reason: str) -> Never:
     signal.alarm(0)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    logger.error("the worker starts again in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
+    logger.error("restarting the worker in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
     # The new program has no record of the child processes.
     for process in active_children():
         if process.pid is not None:

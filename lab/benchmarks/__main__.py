@@ -184,7 +184,7 @@ def _check_tools(console: Console, *, needs_generator: bool) -> None:
 def _numbers(text: str) -> Sequence[int]:
     numbers = [int(number) for number in text.split(",") if number.isdecimal()]
     if len(numbers) != text.count(",") + 1 or 0 in numbers:
-        raise typer.BadParameter(f"expected a list of numbers of at least 1, such as 1,32, not {text!r}")
+        raise typer.BadParameter(f"invalid list {text!r}: expected numbers of at least 1, such as 1,32")
     return numbers
 
 

@@ -62,7 +62,7 @@ class WorldShape:
             raise UnreadablePlan(f"shape: {error}") from None
         for name, most in (("brokers", 2), ("order_services", 3), ("credit_services", 3), ("workers", 8), ("consumer_batch", 64)):
             if not 1 <= getattr(read, name) <= most:
-                raise UnreadablePlan(f"shape: {name} is {getattr(read, name)}: a world has 1 to {most}")
+                raise UnreadablePlan(f"shape: {name} must be between 1 and {most}, not {getattr(read, name)}")
         if read.as_apache not in (0, 4, 5):
             raise UnreadablePlan(f"shape: as_apache must be 0, 4 or 5, not {read.as_apache}")
         return read

@@ -114,7 +114,10 @@ class ApacheOrderBroker:
             transaction.commit() if decision is LocalTransactionState.COMMIT_MESSAGE else transaction.rollback()
         except Exception as error:
             logger.warning(
-                "%s of transaction %s did not reach the broker: %s; it checks back", decision.name, transaction_id, error
+                "%s of transaction %s did not reach the broker: %s; the broker will check back",
+                decision.name,
+                transaction_id,
+                error,
             )
 
 

@@ -117,8 +117,8 @@ class OrderHistory:
         if missing is not None:
             self._missing = missing
             logger.error(
-                "the order database is an old copy: it lacks what was written at %s, which a message at the broker names; "
-                "no order is accepted until the right database is back, or until you run adopt-history",
+                "the order database is an old copy: it lacks the row of %s, which a message at the broker names; "
+                "no order is accepted until you restore the current database or run adopt-history",
                 missing.renewed_at_ms,
             )
 

@@ -71,7 +71,9 @@ def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: C
     begun_s = time.monotonic()
     _check(books)
     if not are_small(books):
-        raise EngineUnfit(f"the books have more than {MAX_SMALL_ROWS:,} rows, or a long commit log; use --engine spark")
+        raise EngineUnfit(
+            f"the databases have more than {MAX_SMALL_ROWS:,} rows, or the commit log is too long; use --engine spark"
+        )
     with shown_step(progress, "Comparing orders and credits"):
         outcome = reconcile_embedded(books, cut_off, output)
     return TimedOutcome(outcome, None, time.monotonic() - begun_s)

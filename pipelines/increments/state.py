@@ -83,7 +83,9 @@ class IncrementState:
         if manifest.version != VERSION:
             raise StateUnusable(f"state {path} has version {manifest.version}, not {VERSION}; use --full")
         if manifest.books != dict(books):
-            raise StateUnusable(f"state {self.folder} is about other books ({_differences(manifest.books, books)}); use --full")
+            raise StateUnusable(
+                f"state {self.folder} belongs to other databases or stores ({_differences(manifest.books, books)}); use --full"
+            )
         return manifest
 
     def new_run(self, as_of_ms: int) -> Path:

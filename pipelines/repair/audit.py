@@ -42,7 +42,7 @@ def read_audit(path: Path) -> Iterator[AuditLine]:
                     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                         if line.endswith(b"\n"):
                             raise UnreadableAudit(
-                                f"audit {path}: line {number} is not a line of repair --apply: {error}"
+                                f"audit {path}: line {number} was not written by repair --apply: {error}"
                             ) from None
     except OSError as error:
         raise UnreadableAudit(f"audit {path}: {error.strerror}") from None

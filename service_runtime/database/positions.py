@@ -134,7 +134,7 @@ class Positions(Generic[K]):
         if self._is_doubted and has_positions:
             self.forget_results()
             raise DatabaseUnavailable(
-                "it lacks results that were acknowledged just now; do the workers write to another database?"
+                "the database lacks results that were just acknowledged; check that the workers use the same database"
             )
 
     def _wanted(self, queue: QueueName, offset: int, stored: Mapping[QueueName, int]) -> int:

@@ -155,13 +155,13 @@ class Holds:
             if is_first:
                 self._began_s = self._reminded_s = now_s
                 logger.warning(
-                    "%d orders are held: %s. They are tried again until it works; none is lost and no redelivery is spent",
+                    "%d orders are held: %s. They are retried until they succeed; none is lost, and no redelivery is used up",
                     batch.orders, reason,
                 )  # fmt: skip
             elif now_s - self._reminded_s >= REMIND_AFTER_S:
                 self._reminded_s = now_s
                 state = self._state()
-                logger.warning("%d orders are held still, after %s: %s", state.orders, _duration(state.held_for_s), reason)
+                logger.warning("%d orders are still held after %s: %s", state.orders, _duration(state.held_for_s), reason)
 
     def end(self, batch: "HeldBatch", *, is_left: bool) -> None:
         """Ends the hold of a batch. `is_left` is True if the orders are redelivered to another consumer."""
@@ -172,7 +172,7 @@ class Holds:
             if not self._held:
                 held_for = _duration(self._now_s() - self._began_s)
                 logger.warning(
-                    "no order is held any more, after %s: %d orders were, %d of them are left to be delivered again",
+                    "no order is held any more after %s: %d orders were held, and %d of them will be redelivered",
                     held_for, self._orders_ever, self._orders_left,
                 )  # fmt: skip
                 self._orders_ever = self._orders_left = 0

@@ -27,7 +27,7 @@ def listen_on(host: str, port: int) -> list[socket.socket]:
         except OSError as error:
             if port or last_try or error.errno != errno.EADDRINUSE:
                 raise CannotStart(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("unreachable: the last try returns or raises")
 
 
 def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
@@ -51,7 +51,9 @@ def _listen_on_all(host: str, port: int, addresses: list[tuple[socket.AddressFam
                 if error.errno not in _ADDRESS_IS_NOT_HERE:
                     raise
                 missing = error
-                logger.warning("%s is %s too, which this machine does not have: %s", host, address, error.strerror)
+                logger.warning(
+                    "not listening on %s's address %s, which this machine does not have: %s", host, address, error.strerror
+                )
     except OSError:
         for listener in listening:
             listener.close()

@@ -46,7 +46,7 @@ def client_settings(endpoints: str, timeout_ms: int, environment: Mapping[str, s
     try:
         configuration = apache.ClientConfiguration(endpoints, credentials, request_timeout=-(-timeout_ms // 1000))
     except Exception as error:  # the client's errors have no common base class
-        raise IllegalConfiguration(f"Apache's Python client does not take the endpoints {endpoints!r}: {error}") from None
+        raise IllegalConfiguration(f"Apache's Python client does not accept the endpoints {endpoints!r}: {error}") from None
     return {"client_configuration": configuration, "tls_enable": tls_of(environment) is not None}
 
 

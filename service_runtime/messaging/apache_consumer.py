@@ -243,7 +243,11 @@ class ApacheConsumer:
             else:
                 self._client.change_invisible_duration(theirs, pause_before(again + 1, gives_way=gives_way))
         except Exception as error:
-            logger.warning("message %s comes again, its end did not reach the broker: %s", message.message_id, in_a_line(error))
+            logger.warning(
+                "message %s will be redelivered: its acknowledgement did not reach the broker: %s",
+                message.message_id,
+                in_a_line(error),
+            )
 
     def _renew_all(self) -> None:
         while not self._ended.wait(_RENEW_EVERY_S):
@@ -260,7 +264,7 @@ class ApacheConsumer:
             self._client.change_invisible_duration(theirs, _INVISIBLE_S)
         except Exception as error:
             theirs.receipt_handle = handle  # if the broker refuses, the client copies an empty handle from the response
-            logger.warning("the time of message %s was not renewed: %s", theirs.message_id, in_a_line(error))
+            logger.warning("could not renew the invisible time of message %s: %s", theirs.message_id, in_a_line(error))
 
 
 def _to_dead_letters(client: Any, message: Any) -> None:

@@ -31,7 +31,7 @@ def url_with_password(url: str, password_file: str | Path | None) -> str:
     if not host:
         raise SecretUnusable("the URL has no host, so it cannot have a password")
     if ":" in user:
-        raise SecretUnusable("the URL already contains a password; remove it there, or do not set the file")
+        raise SecretUnusable("the URL already contains a password; remove it from the URL, or do not set the password file")
     return urlunsplit(parts._replace(netloc=f"{user}:{quote(password, safe='')}@{host}"))
 
 

@@ -65,7 +65,7 @@ async def test_a_disk_that_others_fill_costs_nothing_acknowledged_and_transactio
         await sender.send_until_taken(timeout_s=60)
         assert sorted(await stored(namesrv_addr)) == sorted([*sender.acknowledged, b"commit when asked"])
     assert broker.process.output().count("messages are refused: the disk is") == 1
-    assert broker.process.output().count("messages are stored again") == 1
+    assert broker.process.output().count("messages are accepted again") == 1
 
 
 async def test_a_broker_killed_on_a_full_disk_starts_on_it_and_goes_on_when_there_is_space(

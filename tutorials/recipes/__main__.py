@@ -1,4 +1,7 @@
-"""`python -m tutorials.recipes RECIPE` runs a recipe with the broker at NAMESRV_ADDR, or with a temporary broker."""
+"""Runs a recipe: `python -m tutorials.recipes RECIPE`.
+
+Uses the broker at NAMESRV_ADDR, or starts a temporary broker.
+"""
 
 import json
 import os
@@ -17,7 +20,7 @@ RECIPES = sorted(page.parent.name for page in Path(__file__).parent.glob("*/READ
 
 @contextmanager
 def broker() -> Iterator[str]:
-    """Starts a broker in memory on free ports, and yields its name server's address."""
+    """Starts a broker in memory on free ports, and yields the address of its name server."""
     command = [sys.executable, "-m", "rocketmq_broker", "--ephemeral"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as process:
         try:
@@ -30,9 +33,9 @@ def broker() -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Runs a recipe. Without NAMESRV_ADDR and DATABASE_URL it uses a temporary broker and database."""
+    """Runs a recipe. Without NAMESRV_ADDR it uses a temporary broker, and without DATABASE_URL a temporary database."""
     if len(arguments) != 1 or arguments[0] not in RECIPES:
-        raise SystemExit(f"recipes: expected one recipe, such as python -m tutorials.recipes {RECIPES[0]}: {', '.join(RECIPES)}")
+        raise SystemExit(f"recipes: run python -m tutorials.recipes NAME with one of these names: {', '.join(RECIPES)}")
     with TemporaryDirectory() as folder:
         os.environ.setdefault("DATABASE_URL", f"sqlite:///{folder}/recipe.db")
         if "NAMESRV_ADDR" in os.environ:
@@ -44,7 +47,7 @@ def main(arguments: list[str]) -> None:
 
 
 def run(recipe: str) -> None:
-    """Runs a recipe like `python -m tutorials.recipes.RECIPE`."""
+    """Runs a recipe in this process, like `python -m tutorials.recipes.RECIPE`."""
     runpy.run_module(f"tutorials.recipes.{recipe}", run_name="__main__", alter_sys=True)
 
 

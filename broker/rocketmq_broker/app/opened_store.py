@@ -95,7 +95,7 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
                     )  # fmt: skip
                 offsets.commit(group, topic, queue_id, end)
     if corrected > _MAX_LOGGED:
-        logger.warning("reset %d more offsets beyond the ends of their queues", corrected - _MAX_LOGGED)
+        logger.warning("reset %d more offsets that were beyond the ends of their queues", corrected - _MAX_LOGGED)
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:

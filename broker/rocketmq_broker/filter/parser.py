@@ -147,10 +147,10 @@ class _Parser:
     def _text(self) -> str:
         token = self._next()
         if token.kind is not TokenKind.TEXT:
-            raise IllegalExpression(f"expected a text in quotes, not {token}")
+            raise IllegalExpression(f"expected a string literal in quotes, not {token}")
         self._texts += 1
         if self._texts > MAX_TEXTS:
-            raise IllegalExpression(f"too many texts after IN: at most {MAX_TEXTS}")
+            raise IllegalExpression(f"too many string literals after IN: at most {MAX_TEXTS}")
         return _unquoted(token)
 
     def _sign(self) -> Operand:

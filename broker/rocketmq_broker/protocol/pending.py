@@ -46,7 +46,7 @@ class PendingRequests(Generic[Waiter]):
         Raises TooManyPending.
         """
         if len(self._waiting) >= self._limit:
-            raise TooManyPending(f"too many requests wait for a response: {self._limit}, the maximum")
+            raise TooManyPending(f"too many requests are waiting for a response: at most {self._limit}")
         opaque = self.next_opaque()
         self._waiting[opaque] = (waiter, deadline_ms)
         return opaque

@@ -236,7 +236,9 @@ class RocketMQ(Queries):
             if found:
                 return found
             if self.time.elapsed_s >= end_s:
-                raise AssertionError(f"{what or 'the condition'} did not come in {seconds + 60 * minutes:g} s\n{self.story()}")
+                raise AssertionError(
+                    f"timed out after {seconds + 60 * minutes:g} s, waiting for {what or 'the condition'}\n{self.story()}"
+                )
             await asyncio.sleep(LOOK_EVERY_S)
 
     # faults

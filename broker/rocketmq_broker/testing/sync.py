@@ -174,7 +174,7 @@ class SyncRocketMQ:
         end_s = self.elapsed_s + wait_s
         while not (found := condition()):
             if self.elapsed_s >= end_s:
-                raise AssertionError(f"{what or 'the condition'} did not come in {wait_s:g} s\n{self.story()}")
+                raise AssertionError(f"timed out after {wait_s:g} s, waiting for {what or 'the condition'}\n{self.story()}")
             self.advance(seconds=LOOK_EVERY_S)
         return found
 

@@ -164,7 +164,7 @@ class DatabaseGate:
             pause_s = _BUSY_PAUSES_S[min(tries, len(_BUSY_PAUSES_S) - 1)]
             self._process.threads.sleep(pause_s)
             waited_s += pause_s
-        raise AssertionError("the work is done, or fails")
+        raise AssertionError("unreachable: the last try returns or raises")
 
     @contextmanager
     def _dying(self) -> Iterator[None]:

@@ -99,6 +99,6 @@ async def test_mistakes_are_refused_before_anything_is_sent(rocketmq: RocketMQ, 
     with pytest.raises(MessageRefused, match="illegal characters"):
         await asking.request(Message.of("my quotes", "1"))
     monkeypatch.setattr(replies, "MAX_WAITING", 0)
-    with pytest.raises(SendFailed, match="too many requests wait for a reply"):
+    with pytest.raises(SendFailed, match="too many requests are waiting for a reply"):
         await asking.request(Message.of("quotes", "1"))
     assert not await rocketmq.messages("quotes")

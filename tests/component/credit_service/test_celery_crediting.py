@@ -78,7 +78,7 @@ def test_consumers_that_start_over_and_over_do_not_fill_redis(side: CreditSide, 
         with pytest.raises(CreditingUnavailable):
             credit(crediting, [a_credit(str(number))])
     assert side.most_waiting == MAX_WAITING_TASKS
-    with pytest.raises(CreditingUnavailable, match="1000 tasks wait in Redis already: no worker takes them"):
+    with pytest.raises(CreditingUnavailable, match="1000 tasks are already waiting in Redis: no worker takes them"):
         credit(crediting, [a_credit("one more")])
 
 

@@ -45,7 +45,7 @@ def test_account_tls_and_whole_seconds_come_from_the_environment_and_the_setting
 
 @pytest.mark.usefixtures("_installed")
 def test_endpoints_that_it_does_not_take_are_named() -> None:
-    with pytest.raises(IllegalConfiguration, match="does not take the endpoints 'a:1;b:2': Multiple addresses"):
+    with pytest.raises(IllegalConfiguration, match="does not accept the endpoints 'a:1;b:2': Multiple addresses"):
         client_settings("a:1;b:2", 3000, {})
 
 

@@ -124,7 +124,7 @@ def test_an_end_that_does_not_reach_the_broker_is_logged_and_no_error(
 ) -> None:
     client.error = ConnectionError("gone")
     consumer._consume([a_received("1")])
-    assert caplog.messages == ["message 1 comes again, its end did not reach the broker: gone"]
+    assert caplog.messages == ["message 1 will be redelivered: its acknowledgement did not reach the broker: gone"]
 
 
 def test_a_renewal_that_fails_keeps_the_handle(consumer: ApacheConsumer, client: ClientByHand) -> None:

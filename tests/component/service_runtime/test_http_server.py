@@ -181,7 +181,7 @@ def test_an_address_that_the_machine_does_not_have_is_left_out_with_a_warning(
     with caplog.at_level(logging.WARNING):
         server = serve(host="half.test")
     assert len(server.addresses) == 1
-    assert "half.test is 2001:db8::7 too, which this machine does not have" in caplog.text
+    assert "not listening on half.test's address 2001:db8::7, which this machine does not have" in caplog.text
 
 
 def test_a_port_that_is_taken_on_one_of_the_addresses_is_said_and_nothing_stays_open(name_with_two_addresses: str) -> None:

@@ -104,7 +104,7 @@ def test_results_that_are_never_there_do_not_bring_messages_again_for_ever(posit
     assert positions.save({QUEUE: 1}) == {QUEUE: None}
     positions.forget_results()
     positions.acknowledging(["elsewhere"])
-    with pytest.raises(DatabaseUnavailable, match="do the workers write to another database"):
+    with pytest.raises(DatabaseUnavailable, match="check that the workers use the same database"):
         positions.save({QUEUE: 1})
 
 

@@ -73,7 +73,7 @@ async def test_what_does_not_come_fails_with_the_story(rocketmq: RocketMQ) -> No
     with pytest.raises(AssertionError) as failure:
         await rocketmq.wait_until(lambda: False, seconds=10, what="the invoice")
     story = str(failure.value)
-    assert story.startswith("the invoice did not come in 10 s")
+    assert story.startswith("timed out after 10 s, waiting for the invoice")
     for event in (
         "p sends a half message to orders",
         "p: UNKNOWN, no decision",

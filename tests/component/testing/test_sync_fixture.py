@@ -44,7 +44,9 @@ def test_a_message_sent_is_consumed(rocketmq: SyncRocketMQ) -> None:
 
 def test_what_does_not_come_fails_with_the_story(rocketmq: SyncRocketMQ) -> None:
     rocketmq.transaction_producer("p", Transactions(UNKNOWN)).send_message_in_transaction(order())
-    with pytest.raises(AssertionError, match=r"the invoice did not come in 1 s\n(.*\n)*.*p sends a half message to orders"):
+    with pytest.raises(
+        AssertionError, match=r"timed out after 1 s, waiting for the invoice\n(.*\n)*.*p sends a half message to orders"
+    ):
         rocketmq.wait_until(lambda: False, seconds=1, what="the invoice")
 
 

@@ -145,7 +145,7 @@ def check_of_the_worker(side: CreditSide) -> str:
 def test_a_worker_takes_tasks_again_after_a_redis_that_hung_while_all_its_tasks_ended(credit_side: CreditSide) -> None:
     with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
         os.kill(credit_side.redis.pid, signal.SIGSTOP)
-    wait_until(lambda: credit_side.worker.output().count("Redis could not be told that a task has ended") == 2)
+    wait_until(lambda: credit_side.worker.output().count("a task could not be acknowledged in Redis") == 2)
     os.kill(credit_side.redis.pid, signal.SIGCONT)
     for batch in under_way:
         assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}

@@ -122,7 +122,7 @@ async def test_an_answer_that_makes_no_sense_is_no_answer(name: str) -> None:
 @pytest.mark.parametrize("name", ["decide", "retry", "dismiss"])
 async def test_a_broker_that_does_not_say_what_it_did_is_not_believed(name: str) -> None:
     broker, _ = broker_that(lambda request: success(body=b"{}"))
-    with pytest.raises(CannotAsk, match="returned an empty list: the result of the request is not known"):
+    with pytest.raises(CannotAsk, match="returned an empty list: the result of the request is unknown"):
         await QUESTIONS[name](broker)
 
 

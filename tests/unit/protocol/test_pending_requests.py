@@ -50,7 +50,7 @@ def test_all_are_given_up_when_the_connection_ends() -> None:
 def test_no_more_wait_than_the_limit() -> None:
     pending = PendingRequests[str](limit=1)
     opaque = pending.add("one", 1)
-    with pytest.raises(TooManyPending, match="too many requests wait for a response: 1"):
+    with pytest.raises(TooManyPending, match="too many requests are waiting for a response: at most 1"):
         pending.add("two", 1)
     pending.take(opaque)
     pending.add("two", 1)

@@ -126,5 +126,5 @@ async def test_the_end_of_the_connection_is_told_to_all_with_its_reason(requests
 async def test_more_than_may_wait_are_refused_unsent(requests: OwnRequests, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(requests._pending, "_limit", 1)
     requests.new(33, HEADER, b"", 1000)
-    with pytest.raises(TooManyRequests, match=r"10\.0\.0\.1:5: too many requests wait for a response: 1"):
+    with pytest.raises(TooManyRequests, match=r"10\.0\.0\.1:5: too many requests are waiting for a response: at most 1"):
         requests.new(33, HEADER, b"", 1000)

@@ -68,10 +68,10 @@ def test_the_log_says_when_holding_begins_and_when_it_ends_and_a_line_each_few_m
                 clock.now_s += 2 * REMIND_AFTER_S / 1_024
         first.hold(HoldCause.OUTAGE, "Redis is away")
     assert caplog.messages == [
-        "32 orders are held: Redis is away. They are tried again until it works; none is lost and no redelivery is spent",
-        "40 orders are held still, after 5 min: Redis is away",
-        "32 orders are held still, after 10 min: Redis is away",
-        "no order is held any more, after 10 min: 40 orders were, 0 of them are left to be delivered again",
+        "32 orders are held: Redis is away. They are retried until they succeed; none is lost, and no redelivery is used up",
+        "40 orders are still held after 5 min: Redis is away",
+        "32 orders are still held after 10 min: Redis is away",
+        "no order is held any more after 10 min: 40 orders were held, and 0 of them will be redelivered",
     ]
 
 
@@ -79,7 +79,7 @@ def test_what_is_left_when_the_consumer_stops_is_told(holds: Holds, caplog: pyte
     with contextlib.suppress(MessagesWithdrawn), holds.batch(5) as batch:
         batch.hold(HoldCause.OUTAGE, "Redis is away")
         raise MessagesWithdrawn
-    assert caplog.messages[-1].endswith("5 orders were, 5 of them are left to be delivered again")
+    assert caplog.messages[-1].endswith("5 orders were held, and 5 of them will be redelivered")
 
 
 def test_a_second_outage_is_told_anew(holds: Holds, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
@@ -88,4 +88,4 @@ def test_a_second_outage_is_told_anew(holds: Holds, clock: Clock, caplog: pytest
             batch.hold(HoldCause.OUTAGE, "Redis is away")
             clock.now_s += 1
     assert len(caplog.messages) == 4
-    assert caplog.messages[3] == "no order is held any more, after 1 s: 1 orders were, 0 of them are left to be delivered again"
+    assert caplog.messages[3] == "no order is held any more after 1 s: 1 orders were held, and 0 of them will be redelivered"

@@ -137,8 +137,8 @@ def test_a_shape_that_says_nothing_is_the_simplest() -> None:
     [
         ({"borkers": 2}, "unknown setting borkers"),
         ({"brokers": "two"}, r"shape: Expected `int`, got `str` - at `\$.brokers`"),
-        ({"brokers": 3}, "brokers is 3: a world has 1 to 2"),
-        ({"order_services": 0}, "order_services is 0: a world has 1 to 3"),
+        ({"brokers": 3}, "brokers must be between 1 and 2, not 3"),
+        ({"order_services": 0}, "order_services must be between 1 and 3, not 0"),
     ],
 )
 def test_a_shape_that_no_world_has_is_refused(shape: dict[str, int | str], told: str) -> None:

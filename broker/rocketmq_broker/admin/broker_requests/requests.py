@@ -184,7 +184,7 @@ class BrokerRequests:
 
     def _one(self, entries: list[T]) -> T:
         if not entries:
-            raise CannotAsk(f"broker {self.address} returned an empty list: the result of the request is not known")
+            raise CannotAsk(f"broker {self.address} returned an empty list: the result of the request is unknown")
         return entries[0]
 
     async def ask(self, code: int, header: CommandHeader | None, *accepted: ResponseCode, body: bytes = b"") -> RemotingCommand:

@@ -38,7 +38,7 @@ class PendingReplies:
     def begin(self, message: Message, client_id: str, timeout_ms: int) -> tuple[str, Message]:
         """Returns the request's correlation id, and the message that carries it. Raises SendFailed if too many requests wait."""
         if len(self._waiting) >= MAX_WAITING:
-            raise SendFailed(f"too many requests wait for a reply: {MAX_WAITING}, the maximum; wait for some of them first")
+            raise SendFailed(f"too many requests are waiting for a reply: at most {MAX_WAITING}; wait for some replies first")
         correlation_id = self._new_id(_CORRELATION_BYTES).hex()
         self._waiting[correlation_id] = asyncio.get_running_loop().create_future()
         request = message.with_properties(

@@ -148,8 +148,8 @@ class PushConsumer(RunsWithin):
         def register(listener: L) -> L:
             if self._listener is not None and self._listener is not listener:
                 raise IllegalConfiguration(
-                    f"consumer {self.group} already has a listener, {_name_of(self._listener)}: decorate one function twice, "
-                    "or create a consumer with another group for each function"
+                    f"consumer {self.group} already has a listener, {_name_of(self._listener)}: "
+                    "decorate only one function, or create a consumer with another group for each function"
                 )
             self.register_message_listener(listener, orderly=orderly)
             self.subscribe(topic, expression)

@@ -249,7 +249,7 @@ class Http2Connection(asyncio.Protocol):
         except ProtocolError as error:
             self._refuse(f"it violates HTTP/2: {str(error)[:200]}", None)
         except Exception:
-            logger.exception("closing the connection of %s: its bytes could not be handled", self.peer)
+            logger.exception("closing the connection of %s: its data could not be handled", self.peer)
             self.abort()
         if self._splitter.held_bytes > NOT_COUNTED_BYTES:
             self._note_memory()

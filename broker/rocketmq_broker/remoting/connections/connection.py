@@ -114,7 +114,7 @@ class Connection(SendingHalf):
         held_bytes = self.held_bytes
         if self._complaints.is_due(self.peer.rpartition(":")[0], "memory", self._loop.time()):
             logger.warning(
-                "closing the connection of %s: connections use too much memory, and it uses the most, %d of %d bytes",
+                "closing the connection of %s, because connections use too much memory and it uses the most: %d of %d bytes",
                 self.peer,
                 held_bytes,
                 total_bytes,
@@ -273,7 +273,7 @@ class Connection(SendingHalf):
         try:
             self._handler.on_requests(self, requests)
         except Exception:
-            logger.exception("a request of %s could not be handled", self.peer)
+            logger.exception("a request from %s could not be handled", self.peer)
 
     def _refuse(self, error: FrameError) -> None:
         self._refusal = error.with_traceback(None)  # the traceback would keep a reference to this connection

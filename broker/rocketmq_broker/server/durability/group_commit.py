@@ -203,7 +203,7 @@ class GroupCommit:
         if error == 0:
             self.flush_times_s.observe(self._loop.time() - self._flush_began_s)
             if self._store.writability.is_failing:
-                logger.warning("messages are stored again: the data that the disk had refused is written and flushed")
+                logger.warning("messages are accepted again: the data that could not be written is now written and flushed")
             self._store.mark_flushed(position)
             if self._is_sync:
                 self._completion.begin(position)

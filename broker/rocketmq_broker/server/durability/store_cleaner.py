@@ -121,7 +121,7 @@ class StoreCleaner:
         if refusal is not None and before is None:
             logger.warning("messages are refused: %s", refusal)
         elif refusal is None and before is not None:
-            logger.warning("messages are stored again; the disk is %.4g%% full", self._store.expiry.disk_used_ratio() * 100)
+            logger.warning("messages are accepted again; the disk is %.4g%% full", self._store.expiry.disk_used_ratio() * 100)
         self._refusal = refusal
 
 

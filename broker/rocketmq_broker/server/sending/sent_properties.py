@@ -104,7 +104,7 @@ class BatchProperties:
         """`named` are the batch's properties. Raises IllegalMessage if there are too many."""
         if len(named) > MAX_PROPERTIES_OF_A_BATCH:
             count, limit = len(named), MAX_PROPERTIES_OF_A_BATCH
-            raise IllegalMessage(f"too many properties of the batch as a whole: {count}, limit {limit}; set them on its messages")
+            raise IllegalMessage(f"too many batch properties: {count}, limit {limit}; set them on its messages")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:
@@ -132,7 +132,7 @@ class BatchSize:
         self._added_bytes += len(encoded) - len(own)
         if self._added_bytes > max(self._max_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
             raise IllegalMessage(
-                f"the properties of the batch as a whole add {self._added_bytes} bytes to its first {self._messages} messages, "
+                f"the batch properties add {self._added_bytes} bytes to the first {self._messages} messages, "
                 f"limit {self._max_added_bytes}; send several batches"
             )
         keys = count_keys(encoded)

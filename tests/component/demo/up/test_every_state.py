@@ -52,7 +52,6 @@ class Up:
         )
         self.keeper = SimpleNamespace(
             is_all_ready=True,
-            is_ready=lambda process: False,
             healths={one.name: Health.READY for one in PROCESSES},
             pids={broker.name: 4711},
             deaths_ms={one.name: [1, 2] if one is broker else [] for one in PROCESSES},
@@ -123,8 +122,9 @@ def test_a_run_is_shown_with_its_transaction_and_while_its_broker_is_away(
     page = f"/scenarios/run?number=1&lang={language}"
     assert "<svg" in visitor.html(page)
     rocketmq.crash()
+    up.keeper.healths[up.system.broker.name] = Health.DOWN
     assert 'role="alert"' in visitor.html(page)
-    assert "No timeline at the moment: the broker is not running" in visitor.sees("/scenarios/run?number=1&lang=en")
+    assert "No timeline at the moment: the broker is not ready: down" in visitor.sees("/scenarios/run?number=1&lang=en")
     visitor.html("/scenarios/run?number=2", 404)
 
 

@@ -98,7 +98,8 @@ def test_a_state_about_other_books_is_refused_with_what_differs(tmp_path: Path) 
     state = IncrementState(tmp_path)
     publish(state, 1)
     with pytest.raises(
-        StateUnusable, match=r"is about other books \(orders: /data/orders.db before, /other.db now\); use --full$"
+        StateUnusable,
+        match=r"belongs to other databases or stores \(orders: /data/orders.db before, /other.db now\); use --full$",
     ):
         state.read({"orders": "/other.db"})
 

@@ -523,7 +523,7 @@ async def test_with_async_flush_a_refused_flush_stops_the_broker_from_acknowledg
         it.append(b"stored again", opaque=5)
         await it.until(lambda: len(it.client.frames) == 4)
         assert it.client.answer(3)[:2] == (5, ResponseCode.SUCCESS)
-        assert "messages are stored again" in caplog.text
+        assert "messages are accepted again" in caplog.text
     kept = MessageStore.open(config(tmp_path))
     records = decode_records(b"".join(kept.pull(b"orders", 0, 0, 32, 1 << 20).records))
     kept.close()

@@ -257,7 +257,9 @@ def test_increments_hold_repairs_to_their_audit_once_they_are_old(
 
     assert run(audited, AS_OF_MS) == {"reversed": 1, "in_flight": 1}
     assert run(audited, AS_OF_MS + 200_000) == {"reversed": 1, "reversal_mismatch": 1}
-    with pytest.raises(StateUnusable, match=r"is about other books \(audit: given before, None now\); use --full$"):
+    with pytest.raises(
+        StateUnusable, match=r"belongs to other databases or stores \(audit: given before, None now\); use --full$"
+    ):
         run(believing, AS_OF_MS + 300_000)
     books.audited = [("2", Action.REVERSE, "unknown")]
     books.write_audit(audit)

@@ -122,7 +122,7 @@ async def test_what_nobody_waits_for_any_more_makes_room(monkeypatch: pytest.Mon
     monkeypatch.setattr(replies, "MAX_WAITING", 1)
     pending = PendingReplies(os.urandom)
     one, _ = request(pending)
-    with pytest.raises(SendFailed, match="too many requests wait for a reply: 1, the maximum"):
+    with pytest.raises(SendFailed, match="too many requests are waiting for a reply: at most 1"):
         request(pending)
     pending.end(one)
     request(pending)

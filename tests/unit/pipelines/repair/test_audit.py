@@ -39,7 +39,7 @@ def test_another_file_is_refused_with_its_line(tmp_path: Path, line: bytes) -> N
     audit = Audit(tmp_path / "audit")
     audit.begin(step(1, Action.REVERSE, "a"))
     audit.path.write_bytes(audit.path.read_bytes() + line + b"\n")
-    with pytest.raises(UnreadableAudit, match=f"^audit {audit.path}: line 2 is not a line of repair --apply: "):
+    with pytest.raises(UnreadableAudit, match=f"^audit {audit.path}: line 2 was not written by repair --apply: "):
         known_repairs([audit.path])
 
 

@@ -133,7 +133,7 @@ async def test_entering_and_leaving_the_state_of_a_full_disk_is_told_once(
         await broker.at(NOW, used).cleaner.clean()
     assert [record.getMessage() for record in caplog.records] == [
         "messages are refused: the disk is 91% full; new messages are refused until there is space (diskSpaceWarningLevelRatio)",
-        "messages are stored again; the disk is 80% full",
+        "messages are accepted again; the disk is 80% full",
     ]
 
 

@@ -424,7 +424,7 @@ def test_the_properties_of_a_batch_as_a_whole_do_not_make_a_short_request_a_long
     of_the_batch = "colour\x01" + "x" * 999
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 100))
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
-    assert "add 100940 bytes to its first 98 messages, limit 100000; send several batches" in (answer.remark or "")
+    assert "add 100940 bytes to the first 98 messages, limit 100000; send several batches" in (answer.remark or "")
     assert desk.store.written_position == before
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=of_the_batch), batch(*[b""] * 97))
     assert answer.code == ResponseCode.SUCCESS
@@ -442,5 +442,5 @@ def test_a_batch_as_a_whole_has_few_properties(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=many), batch(b"one"))
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,
-        "too many properties of the batch as a whole: 65, limit 64; set them on its messages",
+        "too many batch properties: 65, limit 64; set them on its messages",
     )
