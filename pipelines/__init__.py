@@ -1,1 +1,1 @@
-"""The reconciliation in PySpark, which reads both databases and optionally the commit log, and compares orders with credits."""
+"""The reconciliation in PySpark. It compares orders with credits, from the two databases and optionally the commit logs."""

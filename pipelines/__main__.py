@@ -9,6 +9,6 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 if __name__ == "__main__":
     log_to_stderr(logging.WARNING)
-    os.umask(0o077)  # findings, breaks, plans, states and logs contain customers: only this user may read new files
+    os.umask(0o077)  # findings, breaks, plans, states and logs contain customer data, so only this user may read new files
     with until_interrupted():
         application(prog_name="python -m pipelines")

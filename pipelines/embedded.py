@@ -1,6 +1,6 @@
-"""Reconciles small books without Spark. This process reads the sources, and SQLite runs the same rules as Spark.
+"""Reconciles small databases and logs without Spark. This process reads the sources, and SQLite runs the same rules as Spark.
 
-The result is the same as Spark's; `tests/component/pipelines/test_embedded.py` checks both with the same books. Books that are
+The result is the same as Spark's; `tests/component/pipelines/test_embedded.py` checks both with the same data. Sources that are
 too large for one process, and sums of more than 64 bits, which SQLite cannot compute, are refused.
 """
 
@@ -46,15 +46,15 @@ from rocketmq_commitlog.source import CommitLogSource
 _TOO_WIDE: Final = "SQLite cannot compute sums of more than 64 bits; use --engine spark"
 _BEYOND: Final = 2**63
 _MIN_SQLITE: Final = (3, 35, 0)
-"""The first version with MATERIALIZED, which the rules use."""
+"""The minimum version of SQLite. It is the first one with MATERIALIZED, which the rules use."""
 
 Row = dict[str, Any]
 
 
 def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
-    """Compares the books like `reconcile`, and writes the same outputs.
+    """Compares the sources like `reconcile`, and writes the same outputs.
 
-    Raises UnreadableStore, UnreadableDatabase, UnreadableAudit, UnwritableOutput, and EngineUnfit for books that need Spark.
+    Raises UnreadableStore, UnreadableDatabase, UnreadableAudit, UnwritableOutput, and EngineUnfit for sources that need Spark.
     """
     if sqlite3.sqlite_version_info < _MIN_SQLITE:
         raise EngineUnfit(
@@ -72,11 +72,11 @@ def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> Reconcilia
 
 def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
     """Returns one row with FINDING_COLUMNS for each finding."""
-    # Read first: messages acknowledged by now have their credits in the ledger when that is read.
+    # The offsets are read first, so that each acknowledged message already has its credit when the ledger is read.
     progress = [progress_of(log, books.route) for log in books.logs]
     of_tables = table_findings(books, read_wrong_balances(books.credit_database), progress)
     repairs = books.known_repairs()
-    # Items before orders: an order placed meanwhile must not appear without its items.
+    # Items are read before orders: an order that is placed in between must not appear without its items.
     items = _rows(books.order_database, ORDER_ITEMS)
     transactions = _rows(books.order_database, TRANSACTIONS)
     orders = _rows(books.order_database, ORDERS)

@@ -1,4 +1,4 @@
-"""The errors of the pipelines. Each means that the run could not decide whether the books agree."""
+"""The errors of the pipelines. Each means that the run could not decide whether orders and credits agree."""
 
 from typing import Final
 
@@ -34,11 +34,11 @@ class UnreadableAudit(PipelineError):
 
 
 class StateUnusable(PipelineError):
-    """The state of an earlier run cannot be used. It is locked, its books differ, or a source lost rows that were read."""
+    """The state of an earlier run cannot be used: it is locked or belongs to other sources, or a source lost rows."""
 
 
 class EngineUnfit(PipelineError):
-    """The chosen engine cannot judge these books, because they are too large or of an unsupported kind."""
+    """The chosen engine cannot reconcile these sources, because they are too large or of an unsupported kind."""
 
 
 class SparkUnavailable(PipelineError):

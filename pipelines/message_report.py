@@ -44,7 +44,7 @@ class LoggedTransactions:
     delivered: int
     doubled: int
     pending: int
-    """The number of undecided transactions that are older than the grace period."""
+    """The number of undecided transactions that are older than the grace period. They count as inconsistent."""
     in_flight: int
     """The number of undecided transactions that are younger than the grace period."""
 

@@ -1,4 +1,4 @@
-"""Writes findings and summary as Parquet. They are replaced together: an interrupted run keeps the files of the last good run.
+"""Writes findings and summary as Parquet. Both are replaced together, so an interrupted run keeps the files of the previous one.
 
 Each is a directory with one file. The metadata of its schema contains the run's `as_of_ms`. An object store cannot replace two
 files atomically, so there the summary is written after the findings.

@@ -40,12 +40,12 @@ from pipelines.sources.reading import Reading
 
 PERIOD_MS: Final = 60_000
 MAX_BROADCAST: Final = 1_000_000
-"""The maximum number of markers that are broadcast to each task, about 100 MB."""
+"""The maximum number of ROLLED_BACK markers, about 100 MB, that are broadcast to each task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The books to compare, which are two databases and optionally the commit logs."""
+    """The sources to compare, which are two databases and optionally the commit logs of the brokers."""
 
     order_database: DatabaseAddress
     credit_database: DatabaseAddress
@@ -54,7 +54,7 @@ class Books:
     brokers: tuple[str, ...] = ()
     """The addresses, HOST:PORT, of the brokers to pull messages from."""
     read_repairs: Callable[[], KnownRepairs] | None = None
-    """Reads the accepted repairs for each run; None accepts all repairs."""
+    """A function that reads the accepted repairs at each run. If it is None, all repairs are accepted."""
 
     def known_repairs(self) -> KnownRepairs | None:
         """Returns the accepted repairs, or None for all. Raises UnreadableAudit."""
@@ -62,11 +62,11 @@ class Books:
 
     @property
     def logs(self) -> tuple[MessageLog, ...]:
-        """The sources of messages."""
+        """The commit logs to read, from stores and from brokers."""
         stores = tuple(map(StoreLog, self.stores))
         if not self.brokers:
             return stores
-        # Imported here because the client's import takes a quarter of a second, which books without brokers save.
+        # Imported here because the client's import takes a quarter of a second, and only `brokers` need it.
         from pipelines.sources.logs.pulled_log import BrokerLog
 
         return (*stores, *map(BrokerLog, self.brokers))
@@ -81,11 +81,11 @@ class ReconciliationOutcome:
 
 
 def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
-    """Compares the books, and writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
+    """Compares the sources. Writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
 
     Raises UnreadableStore, UnreadableDatabase, UnreadableAudit and UnwritableOutput, and Spark's errors if a source fails later.
     """
-    # Read first: messages acknowledged by now have their credits in the ledger when that is read.
+    # The offsets are read first, so that each acknowledged message already has its credit when the ledger is read.
     progress = [progress_of(log, books.route) for log in books.logs]
     with ThreadPoolExecutor(1) as beside:
         # This SQL reads all rows. It runs while Spark works, so that it adds no time.
@@ -104,14 +104,14 @@ def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, o
 
 
 def kinds_of(books: Books) -> tuple[Finding, ...]:
-    """Returns the classes that are possible with these books."""
+    """Returns the classes that are possible with these sources."""
     return tuple(kind for kind in Finding if (books.logs or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
 def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
     """Returns the findings about all orders, including healthy ones. `progress` has an entry for each log."""
     repairs = books.known_repairs()
-    # Items before orders: an order placed meanwhile must not appear without its items.
+    # Items are read before orders: an order that is placed in between must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
     events = [
@@ -130,9 +130,9 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
 
 
 def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:
-    """Returns the markers, or None if there are none. They are broadcast, unless there are too many.
+    """Returns the ROLLED_BACK markers, or None if there are none. They are broadcast, unless there are too many.
 
-    So histories are not sorted again for this join, and transactions are not read twice.
+    With a broadcast, histories are not sorted again for this join, and transactions are not read twice.
     """
     count = count_markers(books.order_database)
     if count > MAX_BROADCAST:
@@ -145,9 +145,9 @@ def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFram
 
 
 def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
-    """Returns the time since which the commit logs are complete: 0 if no segment was deleted, None without a log.
+    """Returns the time in milliseconds since which the commit logs are complete. 0 means that no segment was deleted.
 
-    Raises UnreadableStore.
+    Returns None without a log. Raises UnreadableStore.
     """
     return max((log.begins_ms(route.topic) for log in logs), default=None)
 

@@ -22,7 +22,7 @@ from typing import Final
 _LATEST: Final = "latest"
 _RENAME_EXCHANGE: Final = 2
 _FROM_HERE: Final = -100
-"""AT_FDCWD of the system call, which means that relative paths begin at the working directory."""
+"""The constant AT_FDCWD of the system call, with which relative paths begin at the working directory."""
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def _point(link: Path, target: str) -> None:
     made.symlink_to(target)
     if link.is_dir() and not link.is_symlink():
         if not _exchanged(made, link):
-            # Without an atomic exchange the name is missing for a moment; only once, when an older version's folder is replaced.
+            # Without an atomic exchange the name is missing for a moment, but only when an older version's folder is replaced.
             aside = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
             link.rename(aside)
             made.rename(link)

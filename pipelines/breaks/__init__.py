@@ -1,1 +1,1 @@
-"""Tracks breaks, which are findings of reconciliations, from their first appearance until they are closed."""
+"""Tracks breaks. A break is a difference between orders and credits, tracked from its first finding until it is closed."""

@@ -49,7 +49,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class FoundBreak:
-    """A run's finding about one subject."""
+    """The data of a break as a run found it."""
 
     subject: str
     finding: str

@@ -35,7 +35,7 @@ SparkLog = Annotated[Path | None, typer.Option(help="file for the output of Spar
 
 @dataclass(frozen=True, slots=True)
 class BooksOptions:
-    """The options that specify the books to compare."""
+    """The options that specify the two databases and the brokers' commit logs."""
 
     order_database_url: Annotated[
         str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL in the services' format")
@@ -60,7 +60,7 @@ class BooksOptions:
     consumer_group: Annotated[str, typer.Option(help="the group that writes the credits")] = "credit_service"
 
     def books(self, audits: Sequence[Path] | None = None) -> Books:
-        """Returns the books with the databases' addresses. With `audits` only the repairs in these files are accepted.
+        """Returns the sources to compare. With `audits` only the repairs in these files are accepted.
 
         Raises UnusableDatabaseUrl.
         """

@@ -1,4 +1,4 @@
-"""Runs a reconciliation for a command. Starts Spark with settings for the size of the books, and measures the time."""
+"""Runs a reconciliation for a command. Starts Spark with settings for the size of the sources, and measures the time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAX_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """The outcome of a reconciliation, with the seconds of Spark's start (None without Spark) and of the comparison."""
+    """The outcome of a reconciliation, with the times in seconds of Spark's start (None without Spark) and of the comparison."""
 
     outcome: ReconciliationOutcome
     start_s: float | None
@@ -36,14 +36,14 @@ class TimedOutcome:
 
 
 Judge = Callable[[CutOff], TimedOutcome]
-"""A function that compares the current books as of a cut-off."""
+"""A function that compares the current rows of the sources as of a cut-off."""
 
 
 @contextmanager
 def spark_judge(
     books: Books, output: str, options: SparkOptions, progress: Console, increment: IncrementOptions = EVERYTHING
 ) -> Iterator[Judge]:
-    """Starts Spark, and yields a function that compares all rows of the books, or only new ones. It can be called repeatedly.
+    """Starts Spark, and yields a function that compares all rows of the sources, or only new ones. It can be called repeatedly.
 
     Raises the errors of `reconcile`, and SparkUnavailable.
     """
@@ -67,7 +67,7 @@ def spark_judge(
 
 
 def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: CutOff) -> TimedOutcome:
-    """Compares small books with SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
+    """Compares small sources with SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
     begun_s = time.monotonic()
     _check(books)
     if not are_small(books):
@@ -87,7 +87,7 @@ def _check(books: Books) -> None:
 
 @contextmanager
 def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
-    """Checks the books, and yields a Spark session for them. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    """Checks the sources, and yields a Spark session for them. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     _check(books)
     is_small = are_small(books)
     with ExitStack() as stack:
@@ -99,7 +99,7 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
 
 
 def are_small(books: Books) -> bool:
-    """Returns True if one process can read the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
+    """Returns True if one process can read the sources in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
     tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
     rows = sum(count_rows(address, table.name, MAX_SMALL_ROWS + 1) for address, table in tables)
     return rows <= MAX_SMALL_ROWS and all(log.is_small() for log in books.logs)

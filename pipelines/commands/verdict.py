@@ -31,7 +31,7 @@ def exit_with(judge: Callable[[], bool], console: Console) -> None:
 
 
 def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
-    """Returns CONSISTENT or INCONSISTENT as `judge` decides.
+    """Returns CONSISTENT if `judge` returns True, otherwise INCONSISTENT.
 
     If `judge` fails, prints the reason in one line and returns COULD_NOT_TELL.
     """
@@ -47,7 +47,7 @@ def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
 
 
 def _from_spark(text: str) -> PipelineError:
-    """Extracts the cause from an error of Spark. It is an error of this package if there is one, else the last Java cause."""
+    """Extracts the cause from the text of a Spark error: an error of this package if there is one, else the last Java cause."""
     ours = re.search(r"(?:pipelines|rocketmq_commitlog)\.errors\.\w+: (.+)", text)
     if ours:
         return SparkFailed(ours.group(1))

@@ -59,9 +59,9 @@ def watch_command(
 
 
 def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threading.Event, every_s: float) -> int:
-    """Runs rounds until `stopping` is set, with `every_s` between them. Returns the number of failed rounds.
+    """Runs rounds until `stopping` is set, with a pause of `every_s` seconds between them. Returns the number of failed rounds.
 
-    If a database or a disk is unavailable, the round fails, and the next one continues from the last good one.
+    If a database or a disk is unavailable, the round fails, and the next one continues from the last successful one.
     """
     failed = 0
     while not stopping.is_set():

@@ -1,1 +1,1 @@
-"""Runs the reconciliation incrementally, with high-water marks of the sources, and with open and settled histories."""
+"""Runs the reconciliation incrementally. A run reads only the rows above the high-water marks of the last run."""

@@ -1,4 +1,7 @@
-"""An incremental run, which judges new and open histories with the same result as a full run."""
+"""An incremental run. It judges only new histories and open ones, with the same result as a full run.
+
+A history is the aggregate of all rows and messages of an order. It is open until it can no longer change.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ from pipelines.sources.reading import Reading
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
-"""Columns that each run computes again from the carried records."""
+"""The columns that each run computes again for the records that are carried over from the last run."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
@@ -63,14 +66,14 @@ def reconcile_new(
 
 
 def names_of(books: Books) -> dict[str, str]:
-    """Returns the names of the books' sources, which tell whether a state belongs to these books."""
+    """Returns the names of the sources, from which a later run checks that a state belongs to its sources."""
     return {
         "orders": books.order_database.name,
         "credits": books.credit_database.name,
         "stores": ", ".join(sorted(str(store) for store in books.stores)),
         "topic": books.route.topic,
         "consumer group": books.route.consumer_group,
-        # Histories that were settled without an audit are not judged again with one. The audit files themselves may differ.
+        # Histories that were settled without an audit are not judged again with one. The audit files may differ.
         **({} if books.read_repairs is None else {"audit": "given"}),
     }
 
@@ -89,7 +92,7 @@ class _Increment:
         """Returns the rows of the outcome, and saves the state."""
         books, marks_before = self.books, Marks() if self.before is None else self.before.marks
         repairs = books.known_repairs()
-        # Read first: messages acknowledged by now have their credits in the ledger when that is read.
+        # The offsets are read first, so that each acknowledged message already has its credit when the ledger is read.
         logs = {store: progress_of(StoreLog(store), books.route) for store in books.stores}
         begins_ms = log_begins_ms(books.logs, books.route) if self.before is None else self.before.log_begins_ms
         balances = self._wrong_balances(marks_before)
@@ -108,7 +111,7 @@ class _Increment:
     def _judge(
         self, new: NewRows, folder: Path, begins_ms: int | None, repairs: KnownRepairs | None, of_tables: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """Returns the rows of the outcome, and the run that owns each window after this run."""
+        """Returns the rows of the outcome, and maps each window of settled histories to the run that last wrote it."""
         held = self.reading.held
         kept_new, passing = held(_keyed(grouped(new.kept))), held(_keyed(grouped(new.passing)))
         touched_keys = held(kept_new.select("key").union(passing.select("key")).distinct())
@@ -144,7 +147,7 @@ class _Increment:
         ]
 
     def _left(self, name: str, schema: str) -> DataFrame:
-        """Returns the rows that the last run saved under this name."""
+        """Returns the rows that the last run saved under this name; empty in a full run."""
         if self.before is None:
             return self.reading.spark.createDataFrame([], schema)
         path = self.state.folder / self.before.run / name
@@ -165,5 +168,5 @@ def _events(rows: DataFrame) -> DataFrame:
 
 
 def _write(rows: DataFrame, path: Path) -> None:
-    """Writes rows that fit in memory, such as open histories."""
+    """Writes rows that fit in memory, such as the open histories."""
     pyarrow.parquet.write_table(rows.toArrow(), path)

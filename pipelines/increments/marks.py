@@ -45,7 +45,7 @@ def next_marks(
 
     Raises UnreadableDatabase, UnreadableStore, and StateUnusable if a source lost rows.
     """
-    # An order that awaits its payment changes later, and so does its transaction. They count as young.
+    # Orders that await their payment count as young, because they and their transactions change later.
     is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = '{OrderState.AWAITING_PAYMENT}')"
     orders = _mark(order_database, "orders", before.orders, is_young)
     young_item = f"order_id IN (SELECT order_id FROM orders WHERE id > {orders})"

@@ -1,4 +1,4 @@
-"""Reads the new events of each source, separated into those that are kept and those that the next run reads again."""
+"""Reads the new events of each source, separated into those up to the marks and those that the next run reads again."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NewRows:
     kept_markers: DataFrame
     passing_markers: DataFrame
     carried: DataFrame
-    """The records to which later records may add information, with their `store`."""
+    """The records that later records may complete, each with its `store`. They are carried over to the next run."""
 
 
 def read_new_rows(
@@ -46,7 +46,7 @@ def read_new_rows(
     carried: DataFrame,
 ) -> NewRows:
     """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, also later through Spark."""
-    # Items before orders: an order placed meanwhile must not appear without its items.
+    # Items are read before orders: an order that is placed in between must not appear without its items.
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))
     transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
     orders = read_table(reading, order_database, ORDERS, Since("id", before.orders))
@@ -81,7 +81,7 @@ CARRIED_SCHEMA = (
     "role string, topic string, queue_id int, queue_offset bigint, commit_log_offset bigint, stored_at_ms bigint, "
     "unique_key string, carried_order_id string, is_carried boolean, store string"
 )
-"""The schema of the records that are carried from run to run."""
+"""The schema of the records that are carried over from run to run."""
 
 
 def _lies(is_kept: bool, column: str, mark: int) -> str:

@@ -1,7 +1,7 @@
 """The state between incremental runs, which consists of immutable files and a manifest that lists the valid ones.
 
 A run writes its files into its own folder, and then replaces the manifest atomically. After an interrupted run the manifest of
-the last good run is still valid, and the next run removes the other files. Only one run at a time can use the state.
+the last successful run is still valid, and the next run removes the other files. Only one run at a time can use the state.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _MANIFEST: Final = "manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """The manifest of the last good run."""
+    """The manifest of the last successful run."""
 
     run: str
     """The run's folder, with the open histories, the carried records and the markers."""
     as_of_ms: int
     books: dict[str, str]
-    """The names of the sources that the state is about."""
+    """The names of the sources from which the state was computed."""
     marks: Marks
     log_begins_ms: int | None
     windows: dict[str, str] = {}
-    """Maps each window to the folder of the run that last wrote it."""
+    """Maps each window of settled histories (see `windows`) to the folder of the run that last wrote it."""
     customers: list[str] = []
     """The customers with a wrong balance."""
     version: int = VERSION
@@ -72,7 +72,7 @@ class IncrementState:
             pass
 
     def read(self, books: Mapping[str, str]) -> Manifest | None:
-        """Returns the last good run's manifest, or None. Raises StateUnusable if it is invalid, or about other books."""
+        """Returns the last successful run's manifest, or None. Raises StateUnusable if it is invalid or of other sources."""
         path = self.folder / _MANIFEST
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)

@@ -1,7 +1,7 @@
-"""Stores settled histories in windows of a day, according to the time of the order. A window is written once, and then only read.
+"""Stores settled histories in windows of a day, according to the time of the order.
 
-A history is settled if it is healthy, older than the grace period, and has no message on its way. Only a late row can change it.
-Then the history is judged again, and its window is rewritten.
+A history is settled if it is healthy, older than the grace period, and has no message on its way. Usually a window is written
+once. If a late row changes a settled history, the history is judged again, and its window is rewritten.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipelines.judging.totals import SUMMED, summed
 from pipelines.sources.reading import Reading
 
 SCHEMA: Final = ", ".join(f"{name} {kind}" for name, kind in EVENT_COLUMNS.items())
-"""The schema of stored histories, which are grouped events."""
+"""The schema of stored histories. A stored history is one row with the columns of an event."""
 
 _BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_at_ms, decided_at_ms, 0)"
 

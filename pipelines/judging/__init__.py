@@ -1,1 +1,1 @@
-"""Judges each order by its rows in both databases and its messages. Events become a history, to which rules apply."""
+"""Judges each order by its rows in both databases and its messages. Rules classify the history of each order."""

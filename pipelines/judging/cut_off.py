@@ -29,19 +29,19 @@ from dataclasses import dataclass
 GRACE_SECONDS = 120
 OVERDUE_SECONDS = 24 * 60 * 60
 AHEAD_SECONDS = 30 * 60
-"""A time up to this much after `as_of` still counts as young, because rows are written while others are read."""
+"""The time in seconds after `as_of` up to which a row's time still counts as young. Rows are written while others are read."""
 LEAP_SECONDS = 25 * 60 * 60
-"""A time up to this much after `as_of` can be explained by a wrong clock: a wrong day, or a wrong time zone."""
+"""The time in seconds after `as_of` up to which a wrong clock, with a wrong day or time zone, explains a row's time."""
 MAX_AGE_SECONDS = 30 * 365 * 24 * 60 * 60
-"""The maximum plausible age of a time: thirty years, which is longer than the software has existed."""
+"""The maximum plausible age of a row in seconds: thirty years, which is longer than the software has existed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CutOff:
     """The time as of which a reconciliation judges, and the periods in which incomplete orders are not reported.
 
-    `as_of_ms` is in milliseconds since the epoch. Orders younger than `grace_seconds` are not reported as incomplete, and orders
-    that are on their way only after `overdue_seconds`.
+    `as_of_ms` is in milliseconds since the epoch. Orders younger than `grace_seconds` are not reported as incomplete. Orders
+    whose message is on its way are reported only after `overdue_seconds`.
     """
 
     as_of_ms: int
@@ -50,25 +50,25 @@ class CutOff:
 
     @property
     def judged_until_ms(self) -> int:
-        """The latest creation time, in milliseconds since the epoch, that is judged. Later rows count as in flight."""
+        """The latest creation time, in milliseconds since the epoch, at which a row is judged. Later rows count as in flight."""
         return self.as_of_ms - self.grace_seconds * 1000
 
     @property
     def overdue_until_ms(self) -> int:
-        """The latest start time of an order that is on its way and counts as overdue."""
+        """The latest start, in milliseconds since the epoch, at which an order on its way counts as overdue."""
         return self.as_of_ms - self.overdue_seconds * 1000
 
     @property
     def future_from_ms(self) -> int:
-        """The time from which a row no longer counts as young, because it is too far in the future."""
+        """The time, in milliseconds since the epoch, from which a row is too far in the future to count as young."""
         return self.as_of_ms + max(self.grace_seconds, AHEAD_SECONDS) * 1000
 
     @property
     def impossible_from_ms(self) -> int:
-        """The time from which a row's time is impossible, even with a wrong clock."""
+        """The time, in milliseconds since the epoch, from which even a wrong clock does not explain a row's time."""
         return self.as_of_ms + max(self.grace_seconds, LEAP_SECONDS) * 1000
 
     @property
     def impossible_until_ms(self) -> int:
-        """The time until which a row's time is impossible, because it is too long ago."""
+        """The time, in milliseconds since the epoch, up to which a row's time is too long ago to be right."""
         return self.as_of_ms - MAX_AGE_SECONDS * 1000

@@ -16,8 +16,8 @@ def event_rows(
 ) -> DataFrame:
     """Returns one event for each row, with the columns of KEY and a struct of other columns. The rows must have an `order_id`.
 
-    `said` maps columns of EVENT_COLUMNS to their SQL; the first one names the struct. `unnamed` is the SQL of that key column.
-    `rare` is a condition and the columns of a second struct, which is NULL in rows that do not meet the condition.
+    `said` maps columns of EVENT_COLUMNS to their SQL; the first one names the struct. `unnamed` is the SQL of the key column
+    `unnamed`. `rare` is a condition and the columns of a second struct, which is NULL in rows that do not meet the condition.
     """
     unnamed = f"CAST({unnamed} AS {KEY['unnamed']}) AS unnamed"
     structs = [_struct(said)] if rare is None else [_struct(said), _struct(rare[1], rare[0])]
@@ -32,6 +32,6 @@ def _struct(said: Mapping[str, str], condition: str | None = None) -> str:
 def all_events(events: Sequence[DataFrame]) -> DataFrame:
     """Returns the union of the events of several sources, with the columns of KEY and a struct for each kind of source.
 
-    The struct is NULL in the rows of other sources. So a shuffled row is only as wide as the data of its source.
+    A struct is NULL in the rows of other sources. So a shuffled row contains only the data of its source.
     """
     return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), events)

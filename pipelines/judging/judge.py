@@ -1,4 +1,4 @@
-"""Turns events into findings. Builds a history for each order, and determines its class and cause by the rules."""
+"""Turns events into findings. Aggregates the events of each order into a history, and classifies it by the rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FINDING_COLUMNS: Final = (
     "points",
     "balance",
 )
-"""The columns of a finding about an order, or a customer with a wrong balance."""
+"""The columns of a finding about an order, or about a customer with a wrong balance."""
 
 
 def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
@@ -45,14 +45,14 @@ def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
 
 
 def without_markers(grouped: DataFrame) -> DataFrame:
-    """Adds the columns of `rules.MARKED` with 0, for transactions without ROLLED_BACK markers."""
+    """Adds the columns of `rules.MARKED` with the value 0, for sources without ROLLED_BACK markers."""
     return grouped.withColumns(dict.fromkeys(rules.MARKED, F.lit(0)))
 
 
 def grouped(events: DataFrame) -> DataFrame:
     """Groups the events of each order, and of each record without an order, into one row. Columns: EVENT_COLUMNS.
 
-    Such a row is an event too: rows of several groupings can be grouped again, with the same result.
+    The row has the columns of an event. So the rows of several groupings can be grouped again, with the same result.
     """
     made = aggregates(_said(events.schema))
     cast = [f"CAST({sql} AS {EVENT_COLUMNS[name]}) AS {name}" for name, sql in made.items()]
@@ -71,7 +71,10 @@ def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
 def judged(
     histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None, repairs: rules.KnownRepairs | None = None
 ) -> DataFrame:
-    """Adds stage, finding, cause and money at stake to the histories. See `rules.facts` for `log_begins_ms` and `repairs`."""
+    """Adds stage, finding, cause and the affected amount (`at_stake_cents`) to the histories.
+
+    See `rules.facts` for `log_begins_ms` and `repairs`.
+    """
     facts = rules.facts(cut_off, log_begins_ms, repairs)
     with_facts = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
     claimed = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.claim_of()} AS claim")
@@ -95,7 +98,7 @@ def findings_of(histories: DataFrame) -> DataFrame:
 
 
 def _said(events: StructType) -> dict[str, str]:
-    """Returns the SQL of each column of a history, which is a field in a struct of `all_events` or a column.
+    """Returns the SQL of each column of a history. The SQL reads a field in a struct of `all_events`, or a column.
 
     A column of several kinds of sources is in several structs. Only one of them is set in a row.
     """

@@ -161,7 +161,7 @@ def _with_order_ids(records: DataFrame, route: Route, progress: Progress) -> Dat
 
 
 def events_of(records: DataFrame) -> DataFrame:
-    """Returns one event for each row. The event of a carried record has only its changes."""
+    """Returns one event for each row. The event of a record carried over from an earlier run has only the changes since then."""
     stretch = if_true("role IN ('damage', 'gap')", name_of_stretch())
     unnamed = if_true("order_id IS NULL", f"COALESCE(unique_key, {stretch}, concat('at ', commit_log_offset))")
     without_items = f"said.items IS NULL AND said.version >= {_ITEMS_SINCE_VERSION}"

@@ -25,13 +25,13 @@ _SAYS_NOTHING: Final = {
     Finding.IN_FLIGHT: (Cause.PENDING,),
     Finding.OVERDUE: (Cause.PENDING,),
 }
-"""Maps classes of findings to the causes with which a record that is missing from the log may explain them."""
+"""Maps classes to causes. A finding with such a class and cause may result from a record that is missing from the log."""
 _BESIDE_DELIVERY: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH, Finding.MESSAGE_MISMATCH)
-"""The classes of findings that a missing record other than the order's delivered message may explain."""
+"""The classes that may result from a missing record although the order's delivered message was read."""
 _WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
-"""The classes that are contradictions within the databases.
+"""The classes of contradictions within the databases.
 
-They are reported in any case, but their cause may result from a missing record.
+They are always reported, but their cause may result from a missing record.
 """
 _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
@@ -58,7 +58,7 @@ class LogGap:
 
 
 def name_of_stretch() -> str:
-    """Returns SQL for the name of a `gap` or `damage` record without an order."""
+    """Returns the SQL of the name of a `gap` or `damage` record, which belongs to no order."""
     again = "COALESCE(concat('at ', stored_at_ms, ' ms'), 'later')"
     return f"concat('from ', commit_log_offset, ' to ', commit_log_offset + size, ', whole again ', {again})"
 
@@ -100,7 +100,10 @@ def gap_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
-    """Returns the row as `not_judged`, or with an unknown cause, if a record missing in a gap may explain its finding."""
+    """Returns the row as `not_judged`, or with an unknown cause, if a record missing in a gap may explain its finding.
+
+    Orders that began after `until_ms` are returned unchanged.
+    """
     finding = Finding(row["finding"])
     times = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
     began_ms = next((int(at) for at in times if at is not None), until_ms)

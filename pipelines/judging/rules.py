@@ -21,18 +21,19 @@ _NEVER: Final = "-1"
 
 @dataclass(frozen=True, slots=True)
 class KnownRepairs:
-    """The repairs in audit files."""
+    """The repairs recorded in audit files."""
 
     reversals: frozenset[tuple[str, str]] = frozenset()
     """Pairs of the id of a step that reversed a credit, and the id of the order."""
     published: frozenset[str] = frozenset()
-    """The ids of the orders with a message that a step published."""
+    """The ids of the orders whose message a repair step published."""
 
 
 def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | None = None) -> dict[str, str]:
-    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs; None without a log.
+    """Returns named conditions on a history.
 
-    Only the repairs in `repairs` are accepted; None accepts all.
+    `log_begins_ms` is the time in milliseconds since which the commit logs are complete; None without a log. Only the repairs in
+    `repairs` are accepted; None accepts all.
     """
 
     def is_young(time: str) -> str:
@@ -85,7 +86,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
         "is_unaudited_reversal": f"{_NAMES_REPAIR} AND {_unaudited_reversal(repairs)}",
         "is_sent_by_repair": _SENT_BY_REPAIR,
         "is_unaudited_message": _unaudited_message(repairs),
-        # The audit is read before the tables and the log, so it may lack a repair that runs at the same time.
+        # The audit is read before the tables and the log, so it may lack a repair that is made in between.
         "is_repairing": (
             f"{is_young('reversed_at_ms')} OR {is_young('last_delivered_at_ms')} OR {is_young('cancel_delivered_at_ms')}"
         ),
@@ -148,7 +149,7 @@ def _begins_with(text: str, beginning: str) -> str:
 
 _NAMES_REPAIR: Final = _begins_with("reversal_message_id", BY_REPAIR)
 _SENT_BY_REPAIR: Final = "deliveries > commits OR cancel_deliveries > cancel_commits"
-"""The SQL condition that a message was sent without a transaction. Only repairs do that, and never with cancellations."""
+"""The SQL condition that a message was sent without a transaction. Only repairs do that, but not for cancellations."""
 
 
 def _unaudited_reversal(repairs: KnownRepairs | None) -> str:
@@ -240,7 +241,7 @@ _GOES_WITH: Final = {
 }
 """Maps each state of an order to the SQL condition that its rows and messages must meet.
 
-A separate rule checks that an active order has its COMMITTED row.
+A separate rule checks that an order that has not ended has its COMMITTED row.
 """
 
 _STATE: Final = "\n    ".join(
@@ -276,7 +277,7 @@ _Conditions = tuple[tuple[Finding, str], ...]
 def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
     """Returns `finding` with the condition that `where` is true but `claim` is not.
 
-    A claim that is NULL, because a value is missing, counts as false. So rules state what must agree, not what may differ.
+    A claim that is NULL, because a value is missing, counts as not true. So a rule names the values that must agree.
     """
     return finding, f"{where} AND NOT COALESCE({claim}, FALSE)"
 
@@ -307,7 +308,7 @@ _MESSAGE_OF_ORDER: Final = {
     Cause.TIME: _both("message_placed_at_ms", "ordered_at_ms"),
     Cause.TRANSACTION: f"(committed_rows = 0 OR ({_both('message_transaction_id', 'transaction_id')}))",
 }
-"""Maps each cause to the condition on an order's delivered messages that is not met in its case."""
+"""Maps each cause to the condition that an order's delivered messages violate in that case."""
 _MESSAGE_OF_CANCELLATION: Final = {
     Cause.AMOUNT: _both("cancel_cents", "order_cents"),
     Cause.CUSTOMER: _both("cancel_customer", "customer"),
@@ -315,7 +316,7 @@ _MESSAGE_OF_CANCELLATION: Final = {
     Cause.TIME: f"(NOT is_cancelled OR ({_both('cancel_ended_at_ms', 'ended_at_ms')}))",
     Cause.TRANSACTION: f"(NOT is_cancelled OR ({_both('cancel_message_id', 'cancellation_transaction_id')}))",
 }
-"""Maps each cause to the condition on the messages of an order's cancellation that is not met in its case.
+"""Maps each cause to the condition that the messages of an order's cancellation violate in that case.
 
 An order may be cancelled after the tables are read and before the log is read.
 """
@@ -403,8 +404,8 @@ CLASSES: Final[_Conditions] = (
 )
 """The classes with their conditions. The first condition that holds determines the class.
 
-Items without an order are in flight: they may be read before or after the order, have no time, and the foreign key prevents that
-an order with items is deleted.
+Items without an order count as in flight, because they may be read before or after the order. They have no time. The foreign
+key prevents the deletion of an order with items.
 """
 
 _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDER_WITHOUT_MESSAGE}')"
@@ -535,7 +536,7 @@ AT_STAKE: Final = f"""CASE
             WHEN cancel_cents < order_cents THEN {_wide("order_cents")} - {_wide("cancel_cents")}
             WHEN last_cancel_cents > order_cents THEN {_wide("last_cancel_cents")} - {_wide("order_cents")}
             ELSE 0 END END"""
-"""The SQL expression for the amount of money that is wrong, in cents, as far as the class shows."""
+"""The SQL expression for the affected amount of money in cents, as far as the class determines it."""
 
 
 def claim_of() -> str:

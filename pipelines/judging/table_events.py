@@ -18,7 +18,7 @@ from pipelines.judging.events import event_rows
 from pipelines.spark.sql_text import if_true, one_of
 
 CENTS_PER_POINT: Final = 100
-"""An order earns one credit point for each full currency unit."""
+"""The number of cents for one credit point. An order earns one point for each full currency unit."""
 MAX_QUANTITY: Final = 10**9
 CURRENCY_LETTERS: Final = 3
 _WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_written)
@@ -49,7 +49,7 @@ def order_events(orders: DataFrame) -> DataFrame:
 
 
 def ending_events(orders: DataFrame) -> DataFrame:
-    """Returns an event for each order row that changed because the order ended, with only these changes."""
+    """Returns an event for each order that ended, with only the columns that change when an order ends."""
     said = {"order_state": "state", "ended_at_ms": "ended_at_ms", "latest_at_ms": "ended_at_ms"}
     return event_rows(orders, said)
 

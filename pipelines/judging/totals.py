@@ -1,4 +1,4 @@
-"""Sums the findings about healthy orders and keeps all others. Also computes the totals and the failing classes."""
+"""Sums the findings about healthy orders, keeps all other findings as rows, and computes the totals and the failing classes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class FindingTotal:
-    """The numbers and amounts of the findings of one class."""
+    """The counts and amounts of the findings of one class."""
 
     finding: Finding
     count: int = 0
@@ -52,7 +52,7 @@ class FindingTotal:
     causes: tuple[tuple[Cause, int], ...] = ()
     """Pairs of a cause and the number of its findings, most frequent first."""
     oldest_ms: int | None = None
-    """The start of the oldest finding; only for classes that are listed one by one."""
+    """The start of the oldest finding, in milliseconds since the epoch. It is set only for classes that are listed one by one."""
 
     @property
     def repaired_count(self) -> int:
@@ -61,7 +61,7 @@ class FindingTotal:
 
     @property
     def is_inconsistent(self) -> bool:
-        """True if this total makes the books inconsistent, unless the class is allowed."""
+        """True if these findings mean that orders and credits do not agree, unless the class is allowed."""
         return self.count > 0 and self.finding not in CONSISTENT
 
 
@@ -102,7 +102,7 @@ def _sum(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
 
 
 def _period_ms(at_ms: int | None, period_ms: int) -> int | None:
-    """Returns the start of the period. Rounds towards 0 like Spark's `div`."""
+    """Returns the start of the period that contains `at_ms`, in milliseconds. Rounds towards 0 like Spark's `div`."""
     if at_ms is None:
         return None
     begins_ms = abs(at_ms) // period_ms * period_ms
@@ -117,12 +117,12 @@ def _latency_step(row: Mapping[str, Any]) -> int | None:
 
 
 def latency_ms(step: int) -> int:
-    """Returns the median latency of this step."""
+    """Returns the median latency of this step, in milliseconds."""
     return round(2 ** ((step + 0.5) / LATENCY_STEPS)) - 1
 
 
 def totals_of(rows: Iterable[Mapping[str, Any]], kinds: Sequence[Finding]) -> list[FindingTotal]:
-    """Returns the totals of these classes from rows of `summed`. Other classes that were found come last."""
+    """Returns the totals of the classes `kinds` from rows of `summed`, followed by those of other classes that were found."""
     by_finding: dict[Finding, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_finding[Finding(row["finding"])].append(row)
@@ -171,13 +171,13 @@ def _began_ms(row: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Decides which classes fail. These are unhealthy ones that are not allowed, and healthy ones in `failing`."""
+    """The set of failing classes: unhealthy classes that are not allowed, and healthy ones in `failing`."""
 
     allowed: frozenset[Finding] = frozenset()
     failing: frozenset[Finding] = frozenset()
 
     def fails(self, total: FindingTotal) -> bool:
-        """Returns True if this total makes the books inconsistent."""
+        """Returns True if this total makes the reconciliation fail."""
         if not total.count:
             return False
         return total.finding in self.failing or (total.finding not in CONSISTENT and total.finding not in self.allowed)

@@ -1,4 +1,4 @@
-"""Executes the steps that the credit service performs, with requests PUT /repairs/{id}, which are idempotent."""
+"""Executes the steps that the credit service performs. It sends idempotent requests, PUT /repairs/{id}."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class CreditServiceSteps:
         self._client.close()
 
     def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Executes the step if it is not done yet. Returns `failed` if the service refuses or does not answer. Raises nothing."""
+        """Executes the step, unless it is done. Returns `failed` if the service refuses or does not answer. Raises nothing."""
         try:
             answer = self._client.put(f"/repairs/{step.id}", json=_wanted(step))
         except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -1,4 +1,4 @@
-"""The audit file of repairs. It has a line for each attempt, which is on disk before the next step begins."""
+"""The audit file of repairs. It has a line for each attempt, which is written to disk before the next step begins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AuditLine(msgspec.Struct, frozen=True):
 def read_audit(path: Path) -> Iterator[AuditLine]:
     """Yields the lines of an audit file. Raises UnreadableAudit.
 
-    An incomplete last line is skipped, because its step had not begun.
+    An incomplete last line is skipped, because its step has not begun.
     """
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Executes a repair plan. Connects to the brokers and the credit service, and executes the steps that are not done yet."""
+"""Executes a repair plan. Connects to the brokers and the credit service, and executes the steps that are not yet done."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AsyncSteps(Protocol):
     """The interface of the object that executes the brokers' steps."""
 
     async def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Executes the step if it is not done yet."""
+        """Executes the step, unless it is already done."""
 
 
 def applied(plan: RepairPlan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Builds the message of a `publish` step, from the original message if a broker still has it, otherwise from the order row."""
+"""Builds the message of a `publish` step. It uses the original message if a broker still has it, otherwise the order row."""
 
 from __future__ import annotations
 

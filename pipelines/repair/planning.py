@@ -85,7 +85,7 @@ def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> R
 
 
 def remedy_of(row: Mapping[str, Any]) -> Action | None:
-    """Returns the repair of this row; None if a person has to decide."""
+    """Returns the repair of this row; None if a person must decide."""
     if row["cause"] is None:
         return None
     action = REMEDIES.get((Finding(row["finding"]), Cause(row["cause"])))
@@ -113,7 +113,7 @@ def _step(number: str, action: Action, row: Mapping[str, Any]) -> RepairStep:
 
 
 def _was_delivered(row: Mapping[str, Any]) -> bool:
-    """Returns True if other groups have received the message, or may have."""
+    """Returns True if other groups have received the message, or may have received it."""
     return row["delivered_at_ms"] is not None or row["cause"] == Cause.DAMAGE
 
 

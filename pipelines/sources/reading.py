@@ -1,4 +1,4 @@
-"""Turns a source into a DataFrame. Spark's tasks read it, or this process if that is faster."""
+"""Turns a source into a DataFrame. Spark's tasks read large sources, and this process reads small ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 class Reading:
     """Reads sources for one Spark session.
 
-    Small books are read in this process, into one partition, because starting Spark's Python workers takes longer than reading.
+    Small sources are read in this process, into one partition, because starting Spark's Python workers takes longer than reading.
     """
 
     spark: SparkSession
@@ -28,7 +28,7 @@ class Reading:
     def frame(self, source: type[DataSource], options: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
         """Returns a DataFrame with these columns of a source, by name and Spark type.
 
-        Partitions are planned now; large books are read when the DataFrame is used. Raises the source's errors.
+        The call plans the partitions. Large sources are read later, when the DataFrame is used. Raises the source's errors.
         """
         schema = schema_of(columns)
         if self.is_small:
@@ -41,9 +41,9 @@ class Reading:
         return _read_by_tasks(numbers, reader, partitions, schema)
 
     def held(self, frame: DataFrame) -> DataFrame:
-        """Returns the frame, which is computed only once.
+        """Returns a frame with the same rows, which is computed only once.
 
-        For small books it keeps the rows without their plan, because planning for each use takes longer than the work.
+        For small sources it stores the rows without their plan, because planning for each use takes longer than the work.
         """
         return frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
 
@@ -53,9 +53,9 @@ class Reading:
         return rows
 
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
-        """Returns the frame in one partition for small books, so that nothing is shuffled.
+        """Returns a frame in which rows with equal keys are in one partition. Without keys no rows are moved.
 
-        For large books, moves rows with equal keys into one partition. Without keys nothing is moved.
+        For small sources the frame has only one partition, so that nothing is shuffled.
         """
         if self.is_small:
             return frame.coalesce(1)

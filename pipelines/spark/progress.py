@@ -1,4 +1,4 @@
-"""Shows Spark's progress, as the numbers of finished and known tasks."""
+"""Shows Spark's progress as the number of finished tasks and the number of all known tasks."""
 
 from __future__ import annotations
 

@@ -62,10 +62,10 @@ _FOR_SMALL_BOOKS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
-"""JVM options for small books. Optimizing compilation costs more than it saves for a few thousand rows."""
+"""JVM options for small sources. Optimizing compilation costs more than it saves for a few thousand rows."""
 
 _JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto")
-"""JVM options for large books. They are optimized for throughput, because pauses do not matter."""
+"""JVM options for large sources. They are optimized for throughput, because pauses do not matter."""
 
 
 MAX_BEGINNING: Final = 256 * 1024
@@ -81,7 +81,7 @@ def spark_session(
     is_small: bool = False,
     memory: str | None = None,
 ) -> Iterator[SparkSession]:
-    """Yields a session on `master` (None: spark-submit's, or local[*]), which is stopped after the block.
+    """Yields a session, and stops it after the block. The default of `master` is that of spark-submit, or local[*].
 
     The output of Spark's JVM goes to `log_file`, or is discarded. With `is_small` it starts fast, but is slow with many rows.
     `memory` is the heap size of the JVM, such as 4g. Raises SparkUnavailable.
@@ -238,7 +238,7 @@ def _start(configuration: dict[str, str], start: SparkStart, output: _Output) ->
 def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:
     """Writes the Python sources of these packages to a zip file.
 
-    It is for Spark's executors, which have the libraries installed but not this program.
+    Spark's executors need the file, because they have the libraries installed but not this program.
     """
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in packages:

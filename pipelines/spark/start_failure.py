@@ -61,7 +61,7 @@ class SparkStart:
         return None
 
     def why_it_failed(self, printed: str) -> str:
-        """Returns the reason why Spark did not start, from its environment and from what it `printed`."""
+        """Returns the reason why Spark did not start, from its environment and from its output `printed`."""
         version = None if self.java is None else java_version(self.java)
         if version is None:
             return f"Spark requires Java {MIN_JAVA} or newer, but {self.java} does not run"

@@ -37,12 +37,15 @@ Row = dict[str, Any]
 
 
 def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields an event for each record of the route and each damaged part. Op messages only decide half messages."""
+    """Yields an event for each record of the route, except op messages, and for each damaged part.
+
+    Op messages only determine whether a half message is decided.
+    """
     return events_of_rows(_columns(list(found)), route, progress)
 
 
 def events_of_rows(records: Iterable[Row], route: Route, progress: Progress) -> Iterator[Event]:
-    """Yields the events of records that are in the form of rows."""
+    """Yields the events of records that were converted to rows."""
     rows = [{**row, "role": role} for row in records if (role := _role(row, route)) is not None]
     decided = {offset for row in rows if row["role"] == "op" for offset in _numbers(row["decided_queue_offsets"])}
     for row in rows:
@@ -53,7 +56,7 @@ def events_of_rows(records: Iterable[Row], route: Route, progress: Progress) -> 
 
 
 def _columns(found: list[LogRecord | Damage]) -> list[Row]:
-    """Returns each record's columns."""
+    """Converts records to rows."""
     if not found:
         return []
     batch = RecordColumns.of(found)
@@ -204,7 +207,7 @@ def _mark(item: Any) -> int:
 
 
 def _unnamed(row: Row) -> str:
-    """Returns the name of a record without an order. For a part of the log it is that of `log_gaps.name_of_stretch`."""
+    """Returns the name of a record without an order, or of a part of the log as in `log_gaps.name_of_stretch`."""
     if row["role"] not in ("damage", "gap"):
         return row["unique_key"] or f"at {row['commit_log_offset']}"
     again = "later" if row["stored_at_ms"] is None else f"at {row['stored_at_ms']} ms"

@@ -1,4 +1,7 @@
-"""Collects the data of the HTML report: counts over time, latencies, ages, causes, and each break with its timeline."""
+"""Collects the data of the HTML report: counts over time, latencies, ages, causes, and each break with its timeline.
+
+A break is an unhealthy order or a wrong balance.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class CauseSum:
-    """The number of findings with one class and cause, and the money at stake by currency."""
+    """The number of findings with one class and cause, and the affected amounts by currency."""
 
     finding: Finding
     cause: Cause | None
@@ -55,7 +58,7 @@ class CauseSum:
 
 @dataclass(frozen=True, slots=True)
 class OrderStep:
-    """A recorded step of an order. `after_ms` is the time since the first step."""
+    """A recorded step of an order. `after_ms` is the time in milliseconds since the first step."""
 
     at_ms: int
     after_ms: int
@@ -103,7 +106,10 @@ def periods_of(rows: Iterable[Row]) -> list[Period]:
 
 
 def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
-    """Returns percentiles of the time from order to credit: (percent, milliseconds), accurate to 20 %; empty without credits."""
+    """Returns percentiles of the time from order to credit as (percent, milliseconds). Returns an empty list without credits.
+
+    The times are accurate to 20 %.
+    """
     counts: Counter[int] = Counter()
     for row in rows:
         if row["latency_step"] is not None:
@@ -125,7 +131,7 @@ def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
 
 
 def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
-    """Returns the findings by class and cause, sorted by money at stake and count, highest first."""
+    """Returns the findings by class and cause, sorted by affected amount and count, highest first."""
     grouped: dict[tuple[Finding, Cause | None], list[Row]] = defaultdict(list)
     for row in rows:
         if row["finding"] not in SUMMED:

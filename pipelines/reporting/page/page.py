@@ -34,7 +34,7 @@ def write_page(path: Path, outcome: ReconciliationOutcome, cut_off: CutOff, tole
 
 
 def page_of(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> str:
-    """Returns the report as HTML. Escapes text from the books."""
+    """Returns the report as HTML. Escapes text from the databases and messages."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)
     template = environment.from_string(files("pipelines.reporting.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))

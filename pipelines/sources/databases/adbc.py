@@ -23,7 +23,7 @@ BATCH_ROWS = 65_536
 """The number of rows of a batch. SQLite's driver infers column types from the first batch, so it should be long."""
 
 MAX_UNREADABLE = 1_000
-"""The maximum number of rows of a table that are listed one by one. More of them are probably a single mistake."""
+"""The maximum number of unreadable rows of a table that are listed. More of them probably have a single cause."""
 
 ROWID = "rowid"
 """The name of SQLite's row id column, which all tables have unless they were created WITHOUT ROWID."""
@@ -67,7 +67,7 @@ def is_whole_key(address: DatabaseAddress, table: str, key: str) -> bool:
             if name == ROWID and not _has_rowid(cursor, place):
                 return False
             if [column for column in columns if column[2]] == [(name, "INTEGER", 1)] and _has_rowid(cursor, place):
-                return True  # the rowid itself
+                return True  # this condition tests for the rowid itself
             wrong = f"typeof({name}) <> 'integer'"
         elif name not in _known_columns(cursor, address, table, {name: NUMBER}):
             return False
@@ -102,8 +102,8 @@ def read_columns(
 ) -> Iterator[pyarrow.RecordBatch]:
     """Yields these columns of a table, of a range of its key, or of its new rows. Raises UnreadableDatabase.
 
-    `columns` maps names to types. A value of another type is read as NULL, or as the text "(unreadable)". NULL is read as "" in
-    the text columns of `nullable`.
+    `columns` maps names to types. A value of another type is read as NULL, or as the text "(unreadable)". In the text columns
+    named in `nullable`, NULL is read as "".
     """
     with _cursor(address) as cursor:
         known = _known_columns(cursor, address, table, columns)
@@ -119,7 +119,7 @@ def read_columns(
 def read_unreadable(
     address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
 ) -> list[str]:
-    """Returns the values of wrong types with table, row and column, of the first MAX_UNREADABLE rows.
+    """Returns a text for each value of a wrong type, with its table, row and column, from the first MAX_UNREADABLE such rows.
 
     Raises UnreadableDatabase.
     """
@@ -151,7 +151,7 @@ def read_unreadable(
 
 
 def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """Returns the columns whose type guarantees the right values. Raises UnreadableDatabase."""
+    """Returns the columns whose declared type excludes values of a wrong type. Raises UnreadableDatabase."""
     with _cursor(address) as cursor:
         return _known_columns(cursor, address, table, columns)
 
@@ -174,7 +174,7 @@ def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> li
 
 
 def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """Returns the columns whose type guarantees the right values. SQLite has no such columns."""
+    """Returns the columns whose declared type excludes values of a wrong type. SQLite has no such columns."""
     if address.driver is Driver.SQLITE:
         return frozenset()
     cursor.execute(f"{_select(table, list(columns))} WHERE 1 = 0")
@@ -209,7 +209,10 @@ def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | 
 
 
 def _plain(name: str) -> str:
-    """Returns a name that needs no quotes, because SQLite reads an unknown quoted name as a string. Raises UnreadableDatabase."""
+    """Returns a name that needs no quotes. Raises UnreadableDatabase if it needs them.
+
+    Quotes are avoided because SQLite reads an unknown quoted name as a string.
+    """
     if not _PLAIN_NAME.fullmatch(name):
         raise UnreadableDatabase(f"invalid name of a table or column: {name!r}")
     return name

@@ -27,9 +27,10 @@ def is_plain(wanted: str, found: pyarrow.DataType) -> bool:
 
 
 def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, is_nullable: bool, is_known: bool = False) -> str:
-    """Returns the SQL of the value. `row` is the SQL of its row's name. `is_known` is True if the column's type guarantees it.
+    """Returns the SQL that reads a column's value. `row` is the SQL of its row's name.
 
-    In nullable text columns NULL is read as "", because SQLite's driver infers integers for a column that begins with many NULLs.
+    `is_known` is True if the column's declared type excludes other values. In nullable text columns NULL is read as "", because
+    SQLite's driver infers integers for a column that begins with many NULLs.
     """
     if wanted == NUMBER:
         # All integers are read as bigint, because PostgreSQL cannot shift a 4-byte integer by 32 bits.
@@ -52,7 +53,7 @@ def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_
 
 
 def shown(driver: Driver, name: str) -> str:
-    """Returns the SQL of the value for people, shortened."""
+    """Returns the SQL of the value as shortened text for people."""
     if driver is Driver.SQLITE:
         return f"typeof({name}) || ' ' || substr(quote({name}), 1, {_MAX_SHOWN_LENGTH})"
     return f"COALESCE(left(CAST({name} AS text), {_MAX_SHOWN_LENGTH}), 'NULL')"

@@ -32,7 +32,7 @@ def _sqlite(path: Path) -> DatabaseAddress:
 
 def _postgresql(url: str) -> DatabaseAddress:
     """Converts the URL into libpq's keywords with SQLAlchemy's dialect, like the services. Raises UnusableUrl."""
-    # Imported here because it imports SQLAlchemy, which books in SQLite do not need.
+    # Imported here because it imports SQLAlchemy, which is not needed for SQLite.
     from service_runtime.database.database_url import parse_database_url as parsed_by_services
 
     parsed = parsed_by_services(url)

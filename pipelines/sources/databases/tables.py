@@ -24,7 +24,7 @@ class Table:
     key: str | None
     columns: dict[str, str]
     nullable: tuple[str, ...] = ()
-    """The columns that may be NULL."""
+    """The names of the columns that may be NULL."""
 
     def key_at(self, address: DatabaseAddress) -> str | None:
         """Returns the integer column that identifies the rows in this database, or None.
@@ -84,9 +84,11 @@ _WRONG_BALANCES: Final = """
     GROUP BY customer
     HAVING SUM(balances) <> 1
         OR (SUM(points_high) - SUM(balance_high)) * 4294967296.0 + (SUM(points_low) - SUM(balance_low)) <> 0"""
-"""Customers whose balance is not the sum of their entries. One statement reads a consistent snapshot of both tables, which the
-credit service changes in one database transaction, so that a running system is never reported falsely. Numbers are summed in two
-halves, because a sum may exceed 64 bits."""
+"""The query for customers whose balance is not the sum of their entries.
+
+One statement reads a consistent snapshot of both tables, which the credit service changes in one database transaction. So a
+running system is never reported falsely. Numbers are summed in two halves, because a sum may exceed 64 bits.
+"""
 
 _GREATEST: Final = 2**63 - 1
 
@@ -102,7 +104,7 @@ def check_tables(order_database: DatabaseAddress, credit_database: DatabaseAddre
 
 
 def read_unreadable_values(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> list[str]:
-    """Returns the values of all tables that do not have their column's type, with their places. Raises UnreadableDatabase."""
+    """Returns a text for each value that does not have its column's type, with table and row. Raises UnreadableDatabase."""
     return [
         value
         for address, table in _all_tables(order_database, credit_database)

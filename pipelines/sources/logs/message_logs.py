@@ -58,10 +58,10 @@ class MessageLog(Protocol):
         """Returns the group's next offset in each queue of the topic, or None if it is unknown."""
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the time since which the topic is complete: 0 if no message has expired."""
+        """Returns the time in milliseconds since which the topic is complete: 0 if no message has expired."""
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns a line for each queue with a consumed offset after the log's end; empty if that is unknown."""
+        """Returns a line for each queue whose consumed offset is after the log's end; empty if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class StoreLog:
         left = MAX_SMALL_LOG_BYTES
         for part in split_log(self.store):
             length = part.end - part.start
-            # A segment that was copied without its hole may have many trailing zeros.
+            # A segment that was copied as a non-sparse file may end with many zeros.
             left -= length if length <= left else _without_zeros(part)
             if left < 0:
                 return False
@@ -94,12 +94,12 @@ class StoreLog:
         return read_consumer_offsets(self.store, consumer_group, topic)
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the first record's store time, or 0 if the log begins at offset 0."""
+        """Returns the first record's store time in milliseconds, or 0 if the log begins at offset 0."""
         oldest = first_record(self.store)
         return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns a line for each queue with a consumed offset after the log's end."""
+        """Returns a line for each queue whose consumed offset is after the log's end."""
         if not any(offsets for offsets in progress.values()) or any(self.begins_ms(topic) for topic in progress):
             return []
         ends = {topic: queue_ends(self.store, topic) for topic in progress}

@@ -1,4 +1,4 @@
-"""Reads the messages of a broker by pulling them. Imports the client, which books without `--broker` do not need."""
+"""Reads the messages of a broker by pulling them. It imports the client, which is needed only with `--broker`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rocketmq_commitlog.record_columns import RecordKind
 
 MAX_SMALL_MESSAGES: Final = 100_000
 NOWHERE: Final = -1
-"""The commit log offset of a record that represents several records that cannot be pulled."""
+"""The commit log offset of a row that represents several records that cannot be pulled."""
 
 _PER_RECORD: Final = 1000
 _OF_TRANSACTIONS: Final = (topics.HALF_TOPIC, topics.OP_HALF_TOPIC)
@@ -60,5 +60,5 @@ class BrokerLog:
         return []
 
     def begins_ms(self, topic: str) -> int:
-        """Returns the time since which the topic and the half messages are complete."""
+        """Returns the time in milliseconds since which the topic and the half messages are complete."""
         return first_stored_ms(self.address, (topic, *_OF_TRANSACTIONS))

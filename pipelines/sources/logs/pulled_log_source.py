@@ -83,7 +83,7 @@ def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[Lo
 
 
 def _found(record: Record) -> LogRecord | Damage:
-    """Converts the record like a scan of the commit log."""
+    """Converts a pulled record to the form in which a scan of the commit log returns it."""
     if not record.is_intact:
         return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
     return LogRecord(

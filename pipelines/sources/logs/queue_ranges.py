@@ -98,7 +98,10 @@ def decided_without_record(address: str) -> range:
 
 
 def first_stored_ms(address: str, names: Sequence[str]) -> int:
-    """Returns the time since which these topics are complete: 0 if no message has expired. Raises UnreadableStore."""
+    """Returns the time in milliseconds since which these topics are complete: 0 if no message has expired.
+
+    Raises UnreadableStore.
+    """
 
     async def ask(broker: BrokerRequests) -> int:
         begins_ms = 0
