@@ -26,7 +26,10 @@ logger = logging.getLogger(__name__)
 
 
 class ComparedHistory(Protocol):
-    """The interface that compares the order database with the witnesses at the broker."""
+    """The interface that compares the order database with the witnesses at the broker.
+
+    A witness is the state of the sender's database, which each half message contains; see `domain.history`.
+    """
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
         """Checks whether the database contains the witnesses that `newest` returns. Raises nothing.

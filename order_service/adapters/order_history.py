@@ -1,8 +1,8 @@
-"""Detects from the witnesses in half messages that the order database is an old copy.
+"""Detects that the order database is an old copy, from the witnesses in half messages.
 
-Each process has a row in `epochs`, its epoch. A half message names the epoch, the number last written into it (a time, at most
-1 s old), and the newest transaction that the process has committed. An older copy lacks at least one of them. See
-docs/decisions/0053.
+A witness is the state of the sender's database when it sent the half message. Each process has a row in `epochs`, its epoch. A
+witness names the epoch, the number last written into it (a time, at most 1 s old), and the newest transaction that the process
+has committed. An older copy lacks at least one of them. See docs/decisions/0053.
 """
 
 import logging
@@ -24,9 +24,9 @@ MAX_AGE_MS: Final = 1_000
 """The maximum age in milliseconds of the epoch's number in a half message. The number is written at most once in this time."""
 _TURN_TIMEOUT_S: Final = 5.0
 _MAX_ASKED: Final = 100_000
-"""The maximum number of other processes' transactions that are remembered between check-backs.
+"""The maximum number of transactions of other processes that are remembered between check-backs.
 
-If it is exceeded, all are forgotten.
+If there are more, all are forgotten.
 """
 
 logger = logging.getLogger(__name__)
@@ -59,11 +59,11 @@ class OrderHistory:
         return Witness(epoch.database_id, epoch.epoch_id, epoch.renewed_at_ms, self._committed)
 
     def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
-        """Returns the reason why a missing transaction row does not mean ROLLBACK; None if it does.
+        """Returns the reason why a missing transaction row does not mean ROLLBACK; None if it does mean ROLLBACK.
 
-        A database that lacks one half message's witness is wrong for all other half messages too. Until it contains that witness,
-        or its history is adopted, it decides only the half messages of this process. A half message without a witness comes from
-        an older version. It is decided unless another witness is missing.
+        A database that lacks the witness of one half message cannot decide the other half messages of other processes either.
+        That ends when the database contains the witness, or when an operator adopts its history. A half message without a
+        witness comes from an older version. It is decided unless another witness is missing.
         """
         if witness is not None:
             if self._lacks(session, witness):
@@ -76,7 +76,7 @@ class OrderHistory:
         """Returns True if this process sent the half message or had an earlier check-back of the transaction. Records the call.
 
         An old copy may contain the witness of an unpaid order although the order has been paid since. Between two check-backs of
-        one transaction the broker checks all other pending ones, so that by the second one a missing witness has been found.
+        one transaction the broker checks all other pending ones. So a missing witness is found before the second check-back.
         """
         is_own = witness is None or (self._epoch is not None and witness.epoch_id == self._epoch.epoch_id)
         if is_own or transaction_id in self._asked:
@@ -136,7 +136,7 @@ class OrderHistory:
         return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
 
     def _renewed(self, known: Witness | None) -> Witness:
-        """Returns the witness with a newly written number, or `known` unchanged while another thread writes the number."""
+        """Returns the witness with a newly written number. Returns `known` unchanged while another thread writes the number."""
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:

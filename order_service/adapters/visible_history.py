@@ -1,7 +1,8 @@
-"""Reads the witnesses in the newest messages of orders, which reveal an old copy of the order database at the start.
+"""Reads the witnesses in the newest messages of orders, which reveal at the start that the order database is an old copy.
 
-A restored backup lacks the transactions since the backup. If all of them were decided, no check-back reveals that. But their
-messages are still in the topic, each with the witness of its half message.
+A witness is the state of the sender's database, which each half message contains. A restored backup lacks the transactions since
+the backup. If all of them were decided, no check-back reveals that. But their messages are still in the topic, each with the
+witness of its half message.
 """
 
 import logging

@@ -2,7 +2,7 @@
 
 The producer passes the attempt to the local transaction as its argument. Two threads use it: one runs the local transaction and
 writes the progress, the other waits for the outcome, reads the progress and answers the caller. After a time-out both may use it
-at the same time. So the progress is one immutable value that is only replaced, and only moves forward:
+at the same time. So the progress is one immutable value that is replaced at each step:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, which is final
 """

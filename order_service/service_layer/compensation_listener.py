@@ -1,6 +1,6 @@
 """Cancels orders that another service cannot fulfil. This is the compensation step of the saga.
 
-A compensating message is acknowledged once the order is known to be cancelled or expired. Until then the listener holds the
+A compensating message is acknowledged once the order is known to be cancelled or expired. Until then the listener keeps the
 message and tries the cancellation again. If the outcome of an attempt is unknown, either the next attempt finds the order
 cancelled, or a check-back rolls the cancellation back. If the database does not have the order, it may be an old copy: the
 message is redelivered, and becomes a dead letter after the last redelivery.
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompensationListener:
-    """Cancels orders that cannot be shipped or credited. Holds a message for as long as an outage lasts."""
+    """Cancels orders that cannot be shipped or credited. Retries for as long as an outage lasts."""
 
     cancelling: OrderCancelling
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold

@@ -1,4 +1,4 @@
-"""Takes the payment of an order to be paid later. The next check-back is then answered COMMIT."""
+"""Marks an order that is to be paid later as paid. The next check-back is then answered COMMIT."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

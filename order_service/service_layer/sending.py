@@ -11,7 +11,7 @@ logger = logging.getLogger(__name__)
 
 
 class OutcomePending(Exception):
-    """The time-out expired before the outcome was known."""
+    """The outcome was not known before the time-out."""
 
 
 class TransactionalSender(Protocol):

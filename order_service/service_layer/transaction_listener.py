@@ -86,7 +86,7 @@ class OrderTransactionListener(DatabaseTransactionListener):
     """The listener for messages of orders."""
 
     def __init__(self, store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]) -> None:
-        """`order_limit_cents` is the highest total; orders above it are rolled back."""
+        """`order_limit_cents` is the maximum total in cents. Orders above it are rolled back."""
         placing = PlacingLocally(store, order_limit_cents)
         super().__init__(TransactionKind.ORDER, store, placing, now_ms=now_ms)
 
