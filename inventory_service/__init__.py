@@ -1,6 +1,6 @@
 """The inventory service, which ships orders from stock and reports shortages.
 
-    broker -> push consumer (a group of its own) -> stock and shipment, in one database transaction
+    broker -> push consumer (a separate group)   -> stock and shipment, in one database transaction
                                                         |
                                      stock too low      +--> message in order_shortages -> the order service cancels the order
 

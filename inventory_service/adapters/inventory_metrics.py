@@ -23,7 +23,7 @@ class CountedStockRoom:
         return self._counted("created", self._stock_room.ship(order_id, lines))
 
     def call_off(self, order_id: str) -> Shipment:
-        """Calls the order off and counts its state."""
+        """Cancels the order's shipment and counts its state."""
         return self._counted("cancelled", self._stock_room.call_off(order_id))
 
     def _counted(self, message: str, shipment: Shipment) -> Shipment:

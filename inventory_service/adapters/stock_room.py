@@ -1,7 +1,7 @@
-"""Stock and shipments in the database. Both change in one database transaction.
+"""Stores stock and shipments. Both change in one database transaction.
 
 A shipment's row is unique by order and is inserted first. A second writer that finds the row does not change the stock. So a
-redelivery ships nothing twice, and an order that was called off before its creation arrived is not shipped. Stock rows are locked
+redelivery ships nothing twice, and an order that was cancelled before its creation arrived is not shipped. Stock rows are locked
 in the order of their names, so that shipments cannot deadlock.
 """
 

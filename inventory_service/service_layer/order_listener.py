@@ -1,8 +1,8 @@
 """The message listener, which ships orders, returns cancelled ones to stock, and reports shortages.
 
 A shortage is written first, then sent, and the message is acknowledged last. If the service dies in between, the message is
-redelivered, the shortage is found in the database, and it is sent again. The order service may receive it twice, but never misses
-it. So the redelivery replaces an outbox table.
+redelivered, the shortage is found in the database, and it is sent again. The order service may receive a shortage twice, but
+never misses one. So the redelivery replaces an outbox table.
 """
 
 import logging
@@ -28,7 +28,7 @@ from service_runtime.observing.tracing import span_about
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that sends an unreadable message to the dead letters without retries."""
 IN_A_MINUTE: Final = 5
-"""The delay level for messages that are put aside for a minute; see `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level for messages that are postponed for a minute; see `service_runtime.failing.holds.ASIDE_S`."""
 
 StockAction = Callable[[StockRoom], Shipment]
 
@@ -39,8 +39,8 @@ logger = logging.getLogger(__name__)
 class ShippingListener:
     """Acknowledges a message after its shipment is stored and its shortage is sent.
 
-    It holds a message for as long as an outage lasts. It also holds a message that the database refuses, until the database
-    accepts another message of the topic; see `service_runtime.failing.refusals`.
+    During an outage it retries the message until the outage ends. If the database refuses a message, it retries the message until
+    the database accepts another message of the topic; see `service_runtime.failing.refusals`.
     """
 
     stock_room: StockRoom
@@ -48,7 +48,7 @@ class ShippingListener:
     doubts: Doubts
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
     acknowledging: Callable[[Sequence[tuple[str, ShipmentState]]], None] = lambda shipments: None
-    """Called with the order ids and states of the stored shipments, before their message is acknowledged."""
+    """A function that is called before a message is acknowledged, with the order ids and states of its stored shipments."""
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         """Consumes messages on a thread of the push consumer. Raises MessagesWithdrawn if their queue was reassigned."""
@@ -76,7 +76,7 @@ class ShippingListener:
             context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
 
     def _is_taken(self, action: StockAction, message: MessageExt, context: ConsumeContext, within: HeldBatch | None) -> bool:
-        """Returns True if the action is done, or False if the database refuses it. Waits for the end of an outage."""
+        """Returns True if the action is done, or False if the database refuses it. Retries the action until an outage ends."""
         answers: list[bool] = []
         holds = self.doubts.holds
 
