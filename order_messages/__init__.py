@@ -1,8 +1,8 @@
 """The message schemas that the services share, with their versions, and the states in their database rows (`states`).
 
     topic                 tag        meaning                                       producer            consumers
-    orders                created    an order was placed, or paid if it was        order_service       credit_service,
-                                     to be paid later                                                  inventory_service
+    orders                created    an order was placed, or an order to be        order_service       credit_service,
+                                     paid later was paid                                               inventory_service
     order_cancellations   cancelled  such an order was cancelled                   order_service       credit_service,
                                                                                                        inventory_service
     order_shortages       short      the stock is too low for an order             inventory_service   order_service

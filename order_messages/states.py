@@ -70,7 +70,7 @@ class EntryKind(StrEnum):
     CREDIT = "credit"
     """Adds the points of an order."""
     REVERSAL = "reversal"
-    """Takes back the points of a cancelled order."""
+    """Subtracts the points of a cancelled order."""
 
 
 BY_REFUSAL: Final = "refused "
