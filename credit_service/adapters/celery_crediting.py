@@ -14,7 +14,7 @@ from rocketmq_broker.world import World
 _SLICE_S: Final = 0.5
 """The interval in seconds at which a waiting thread checks whether to stop waiting."""
 MAX_WAITING_TASKS: Final = 1000
-"""The number of waiting tasks in Redis above which no more are sent.
+"""The maximum number of tasks that wait in Redis. No more are sent until workers take some of them.
 
 So many tasks wait only if no worker runs. Without this limit, consumers that restart would fill Redis.
 """
