@@ -21,7 +21,7 @@ WRONG_METHOD: Final = 405
 FAILED: Final = 409
 
 MAX_DAYS: Final = 400
-"""The maximum number of days in one `advance`. Every timer due in that time fires, so a larger number is probably a mistake."""
+"""The maximum number of days in one `advance`. A larger number is probably a mistake."""
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _TRUTHS: Final[Mapping[bool | str, bool]] = {True: True, "true": True, False: False, "false": False}
 

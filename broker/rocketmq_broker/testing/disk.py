@@ -1,4 +1,4 @@
-"""Simulates the disk of a broker under test. It can be full, and it ignores writes after the broker is killed."""
+"""Simulates the disk of a broker under test. The disk can be full, and ignores writes after the broker is killed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Disk:
         self.is_full = False
         """Whether writes fail because the disk is full."""
         self.is_dead = False
-        """Whether the broker was killed. Files no longer change then."""
+        """Whether the broker was killed. A killed broker cannot change files."""
         self.read = files.read
         self.next_data = files.next_data
         self.list = files.list

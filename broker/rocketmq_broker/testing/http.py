@@ -1,6 +1,6 @@
 """A small HTTP server for commands on loopback. It handles one request per connection, with JSON arguments and answers.
 
-It refuses requests from other origins and requests to other host names, so that web pages in a browser cannot use it.
+The server refuses requests from other origins and to other host names, so that web pages in a browser cannot send commands.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
 _TIMEOUT_S: Final = 10.0
-"""The time limit for receiving a request's head. Receiving the body has the same limit."""
+"""The time limit in seconds for receiving the head of a request, and again for receiving its body."""
 _MAX_HEAD_LENGTH: Final = 16 * 1024
 _MAX_BODY_LENGTH: Final = 64 * 1024
 _HOSTS: Final = KnownHosts(LOOPBACK)

@@ -1,11 +1,11 @@
 """Skips long idle periods, in which only maintenance timers of an idle broker and its clients would fire.
 
-After a skip, maintenance continues at the same minutes of the hour as before. Timers that keep others alive fire first: the
+After a skip, maintenance continues at the same minutes of the hour as before. Timers that renew registrations fire first: the
 broker registers, clients send heartbeats, held pulls are answered, locks are renewed. The checks for silent clients and brokers
 fire later. Statistics are sampled at each of their times within the skipped period, as far back as they are kept.
 
 A skip ends before any timer that is not listed here as maintenance, such as one of the test's, and before the expiry of files.
-There is no skip while a thread works. A maintenance timer missing in the list makes a test slower, but never wrong.
+No time is skipped while a thread works. A maintenance timer missing in the list makes tests slower, but never changes results.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rocketmq_broker.remoting.tasks import RepeatedCall
 from rocketmq_broker.testing.virtual_time import VirtualTime
 
 QUIET_S: Final = 1200.0
-"""The time that passes normally before and after each skip. It exceeds all time-outs of connections, clients and locks."""
+"""The time in seconds that passes normally before and after each skip. It exceeds all time-outs of connections and clients."""
 MIN_LEAP_S: Final = 3600.0
-"""A skip is a multiple of this time, which is a multiple of all intervals, so that maintenance keeps its schedule."""
+"""The minimum skip in seconds. It is a multiple of all maintenance intervals, and each skip is a multiple of it."""
 MAX_INTERVAL_S: Final = 300.0
-"""A timer that is due later than this never counts as maintenance."""
+"""The maximum delay of a maintenance timer, in seconds. A timer that is due later never counts as maintenance."""
 _LOOKED_BACK_S: Final = 50 * 3600.0
-"""How far into the past samples of statistics are needed: hourly for a day, and one at the midnight before that."""
+"""The age in seconds of the oldest sample of statistics needed: hourly for a day, and one at the midnight before that."""
 _STEP_S: Final = 0.001
 _AFTER_ARRIVAL_S: Final = 0.05
 
@@ -83,7 +83,7 @@ class IdleSkip:
         self._timers: list[asyncio.TimerHandle] = loop._scheduled  # type: ignore[attr-defined]
         self._maintenance: list[_Maintenance] = []
         self.next_s: float | None = None
-        """The seconds until the first other timer; None if there is none, 0 if the loop has work to do now."""
+        """The seconds until the first timer that is not maintenance; None without one, 0 if the loop has work to do now."""
         waiting = {id(task._fut_waiter): task for task in asyncio.all_tasks(loop)}  # type: ignore[attr-defined]
         now_s = time.loop_time()
         for timer in self._timers:

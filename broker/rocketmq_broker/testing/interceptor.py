@@ -40,7 +40,7 @@ _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_R
 _LENGTH_SIZE: Final = 4
 _MAX_PULLS: Final = 1000
 ANSWERS_WITHIN_S: Final = 1.0
-"""The real time that a producer outside the test's event loop has to answer a check-back."""
+"""The time in real seconds that a producer outside the test's event loop has to answer a check-back."""
 _TOOLS: Final = "TOOLS_CONSUMER"
 
 

@@ -28,7 +28,7 @@ _FIRST_PORT: Final = 20_000
 _FIRST_CLIENT_PORT: Final = 50_000
 _HIGH_WATER_BYTES: Final = 64 * 1024
 _LOW_WATER_SHARE: Final = 4
-"""Writing resumes when a quarter of the high-water mark is left, as in asyncio's own transports."""
+"""The high-water mark divided by this number is the low-water mark, at which writing resumes, as in asyncio's transports."""
 
 
 def connection_reset() -> ConnectionResetError:
@@ -310,7 +310,7 @@ class MemoryTransport(asyncio.Transport):
             self.close()
 
     def _note_read(self, count: int) -> None:
-        """Subtracts read bytes. Resumes the other end's writing once few bytes are left."""
+        """Subtracts read bytes. Resumes the other end's writing at the low-water mark."""
         self._incoming_bytes -= count
         peer = self.peer
         if peer._has_paused_writer and self._incoming_bytes <= peer._high_water_bytes // _LOW_WATER_SHARE:

@@ -1,7 +1,7 @@
 """The pytest plugin: the fixtures `rocketmq` and `rocketmq_session`, and a section `rocketmq` in the report of a failed test.
 
-The section lists the broker's latest events. With `-rP` or `-rA`, which show the output of passed tests, it is added to
-their reports as well.
+The section lists the broker's latest events. The options `-rP` and `-rA`, which show the output of passed tests, also add the
+section to the reports of passed tests.
 
 The plugin imports the broker only for tests that use it, because pytest loads the plugin wherever the package is installed.
 """
@@ -33,13 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """Returns the broker's settings, named as in broker.conf. Override it to change them: {"transactionTimeOut": 1000}."""
+    """Returns the broker's settings, named as in broker.conf. Override this fixture to change a setting: {"transactionTimeOut": 1000}."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def rocketmq_session_settings() -> Mapping[str, object]:
-    """Returns the settings of the broker that all tests of a session share."""
+    """Returns the settings of the broker that all tests of a session share, named as in broker.conf."""
     return {}
 
 

@@ -15,7 +15,7 @@ from rocketmq_broker.testing.virtual_time import VirtualTime
 T = TypeVar("T")
 
 IS_ASSERTION: Final = methodcaller("errisinstance", AssertionError)
-"""Assigned to `__tracebackhide__` in a module, so that pytest shows the test's failing line and hides the module's lines."""
+"""A traceback filter for pytest. A module assigns it to `__tracebackhide__` to hide its own lines from AssertionErrors."""
 
 
 class Query(Awaitable[T], Generic[T]):
@@ -41,7 +41,7 @@ class Query(Awaitable[T], Generic[T]):
 
 __tracebackhide__ = IS_ASSERTION
 MOMENT_S: Final = 0.01
-"""The time by which a query advances the clock. It exceeds any delay for batching work, such as the flush of a COMMIT."""
+"""The time in seconds by which a query advances the clock. It exceeds every batching delay, such as that of flushing a COMMIT."""
 
 
 class Queries(ABC):
@@ -77,7 +77,7 @@ class Queries(ABC):
     def committed(self, word: str) -> Query[MessageExt]:
         """Queries the visible message of the committed transaction with that id or key.
 
-        Raises AssertionError with the message's timeline unless there is exactly one.
+        Raises AssertionError with the message's timeline unless exactly one message matches.
         """
         return self._query(f"committed({word!r})", lambda inspection: self._committed(inspection, word))
 

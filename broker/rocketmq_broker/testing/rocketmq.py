@@ -43,11 +43,11 @@ PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
     max_sleep_s=math.inf,
 )  # fmt: skip
-"""Long maintenance intervals, so that simulated time passes quickly. The wall clock and the steady clock are the same clock."""
+"""The broker's maintenance intervals, which are long so that few timers fire. The wall clock and the steady clock are the same."""
 HEARTBEAT_S: Final = 30.0
-"""The interval of clients' heartbeats."""
+"""The interval of clients' heartbeats, in seconds."""
 OUTSIDE_S: Final = 0.02
-"""The real time that outside clients get for their work in 30 s of the test's time."""
+"""The time in real seconds that outside clients have for their work in each 30 s of simulated time."""
 _LOCAL_HOST: Final = "127.0.0.1"
 _MEMORY: Final = "/memory"
 _PROCESS_ID: Final = 4711
@@ -152,7 +152,7 @@ class RocketMQ(Queries):
         self.journal.note(EventKind.BROKER, f"the broker starts at {self.broker_addr}")
 
     async def stop(self) -> None:
-        """Shuts down the clients that it started, stops the broker, and restores the event loop's clock."""
+        """Shuts down the clients that were started with this object, stops the broker, and restores the event loop's clock."""
         try:
             for client in reversed(self._clients):
                 await client.shutdown()
@@ -225,7 +225,8 @@ class RocketMQ(Queries):
     ) -> T:
         """Advances the clock until the condition holds, and returns the condition's value.
 
-        Raises AssertionError if it does not hold within `seconds` and `minutes`. `what` names the condition in the error.
+        Raises AssertionError if the condition does not hold within `minutes` plus `seconds` of simulated time. `what` names the
+        condition in the error.
         """
         self.time.wanted()
         end_s = self.time.elapsed_s + seconds + 60 * minutes
@@ -296,7 +297,7 @@ class RocketMQ(Queries):
         self.journal.note(EventKind.FAULT, "the broker's disk is no longer full")
 
     def as_apache(self, release: int = 4) -> None:
-        """Makes the broker behave like Apache's where that is worse: like 4.9.7, or with `release=5` like 5.3.3.
+        """Imitates the weaknesses of Apache's broker 4.9.7 in transactions, or those of 5.3.3 with `release=5`.
 
         Call it before half messages are sent. Raises ValueError for another release. docs/testing.md has the full list of
         differences. The most important ones are:
@@ -346,7 +347,7 @@ class RocketMQ(Queries):
         self.journal.note(EventKind.FAULT, f"the broker {'loses power' if power else 'is killed'}, as the test asked for")
 
     async def restart(self) -> None:
-        """Starts the broker again on the same ports and disk. Stops a running broker first."""
+        """Starts the broker again on the same ports and disk. If the broker is running, stops it first."""
         if self._broker is not None:
             self._keep_ports_of(self._broker)
             if self.faults.like_apache is not None:

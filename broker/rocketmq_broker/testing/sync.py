@@ -1,4 +1,4 @@
-"""RocketMQ for synchronous tests. It runs on its own thread, and its clock stops between two calls of the test."""
+"""RocketMQ for synchronous tests. The broker runs on its own thread, and simulated time passes only during calls of the test."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def _client(
 class SyncRocketMQ:
     """A RocketMQ that runs between `start` and `stop`, or in `with SyncRocketMQ() as rocketmq:`.
 
-    It may be called on any thread but its own. The clock advances only during calls, as far as they need it. See RocketMQ for the
-    methods, which are called without `await` here.
+    Any thread except the broker's own may call the methods. The simulated clock advances only during a call. See RocketMQ for
+    the documentation of the methods, which are called without `await` here.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class SyncRocketMQ:
             raise
 
     def stop(self) -> None:
-        """Shuts down the clients that it started, and stops the broker."""
+        """Shuts down the clients that were started with this object, and stops the broker."""
         try:
             self.run(self._rocketmq.stop())
         finally:
@@ -115,7 +115,7 @@ class SyncRocketMQ:
         self.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine on its event loop, with its clock and network, and waits for the result."""
+        """Runs a coroutine on the broker's event loop, with the simulated clock and network. Returns its result."""
         if threading.current_thread() is self._thread or self._loop is None:
             work.close()
             raise RuntimeError(
@@ -150,7 +150,7 @@ class SyncRocketMQ:
 
     @property
     def elapsed_s(self) -> float:
-        """The seconds of the test's time since the start."""
+        """The seconds of simulated time since `start`."""
         return self._time.elapsed_s
 
     # clients, whose methods are called without `await`
@@ -167,8 +167,8 @@ class SyncRocketMQ:
     def wait_until(self, condition: Callable[[], T], *, seconds: float = 60, minutes: float = 0, what: str = "") -> T:
         """Advances the clock until the condition holds, and returns the condition's value.
 
-        Raises AssertionError if it does not hold within `seconds` and `minutes`. `what` names the condition in the error. The
-        condition is called on the test's thread.
+        Raises AssertionError if the condition does not hold within `minutes` plus `seconds` of simulated time. `what` names the
+        condition in the error. The condition is called on the test's thread.
         """
         wait_s = seconds + 60 * minutes
         end_s = self.elapsed_s + wait_s
@@ -243,7 +243,7 @@ class SyncRocketMQ:
 
 
 class SyncClient:
-    """A producer or consumer whose methods are called without `await`, on any thread but its own."""
+    """A producer or consumer whose methods are called without `await`, on any thread except the broker's."""
 
     def __init__(self, rocketmq: SyncRocketMQ, client: Producer | PushConsumer) -> None:
         self._rocketmq = rocketmq

@@ -51,7 +51,7 @@ class Transaction:
     keys: tuple[str, ...]
     producer_group: str
     checks: int
-    """The number of check-backs. 0 for a rolled back transaction, because no record contains it."""
+    """The number of check-backs sent so far; 0 for a rolled back transaction, because no record stores its number."""
     next_check_in_s: float | None
     """The seconds until the next check; None once the transaction is decided."""
 
@@ -61,7 +61,7 @@ class Transaction:
 
 
 class Inspection:
-    """Reads the broker's state with admin requests, which it answers immediately."""
+    """Reads the broker's state with admin requests, which the broker answers immediately."""
 
     def __init__(self, broker: RequestHandler, broker_name: str) -> None:
         """`broker` handles the requests. `broker_name` is the broker's name."""

@@ -1,11 +1,11 @@
-"""Virtual time for a test. It stops while the event loop has other work, and then jumps to the next timer.
+"""Virtual time for a test. The clock stops while the event loop has work, and jumps to the next timer when the loop is idle.
 
-An event loop with virtual time runs like any other. Before it would wait for its next timer, it checks for other sources of
-work:
+An event loop with virtual time runs like any other. Before the loop waits for its next timer, it checks for other sources of
+work. An outside client or socket belongs to another process or to a thread that this clock does not control.
 
     an event is ready                         -> the loop continues, and no time passes
     a thread works for the loop               -> the loop waits for it, and no time passes
-    an outside client owes an answer          -> during `advance` the loop waits for it, and no time passes
+    an outside client has yet to answer       -> during `advance` the loop waits for it, and no time passes
     the test waits, without outside sockets   -> time jumps to the next timer
     an outside socket is open                 -> the loop waits, and time passes like real time
     the test does not wait for the loop       -> the loop waits, and no time passes
@@ -29,15 +29,15 @@ from rocketmq_broker.message.text.mistakes import kind_of
 
 NS_IN_S: Final = 1_000_000_000
 MAX_WORK_S: Final = 1.0
-"""The real seconds after which a working thread is assumed to wait for an event that needs virtual time to pass."""
+"""The time in real seconds after which a busy thread is assumed to be blocked until virtual time passes."""
 MAX_UNASKED_S: Final = 3600
-"""The maximum seconds of virtual time that pass for a waiting test without `advance`. A longer wait is assumed to be endless."""
+"""The maximum virtual time in seconds that passes in one wait without `advance`. A longer wait is assumed to be endless."""
 LOOK_OUTSIDE_EVERY: Final = 16
-"""During `advance`, sockets are polled once in this many turns of the loop: polling takes longer than firing a timer."""
+"""The number of turns of the loop between two polls of the sockets during `advance`. A poll takes longer than firing a timer."""
 _LOOP_BEGINS_S: Final = 1_000_000
 _LOOK_AGAIN_S: Final = 0.002
 _FINE_NS: Final = 30 * 86_400 * NS_IN_S
-"""Up to this time a float of seconds is finer than the resolution of event loops, 1 ns."""
+"""The time in nanoseconds up to which a float of seconds is more precise than 1 ns, the resolution of event loops."""
 
 
 _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False)
@@ -45,7 +45,7 @@ _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Runs thread work of tasks and timers created in the block on the event loop instead, in a deterministic order."""
+    """Runs the thread work of tasks and timers created in the block on the event loop, so that its order is deterministic."""
     token = _without_threads.set(True)
     try:
         yield
@@ -80,9 +80,9 @@ class VirtualTime:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_begins_s: float = _LOOP_BEGINS_S
         self.own_sockets: Callable[[], int] = lambda: 0
-        """Returns the number of the loop's listening sockets."""
+        """A function that returns the number of the loop's listening sockets."""
         self.real_wait_s: Callable[[], float] = lambda: 0
-        """Returns the real seconds to wait for answers of outside clients before the next jump."""
+        """A function that returns the real seconds to wait for answers of outside clients before the next jump."""
 
     # reading the time
 
@@ -106,7 +106,7 @@ class VirtualTime:
     # moving the time
 
     async def advance(self, seconds: float) -> None:
-        """Advances the clock. On return all timers due have fired, and all work is done. Raises ValueError if negative."""
+        """Advances the clock. On return all due timers have fired, and all work is done. Raises ValueError if negative."""
         if not seconds >= 0:
             raise ValueError(f"seconds must not be negative: {seconds}")
         self._unasked_ns = 0
@@ -234,7 +234,7 @@ class VirtualTime:
         return done
 
     def _wait(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Waits like a selector, or lets time pass if the loop has no other source of work."""
+        """Waits for events like a selector, or advances the virtual clock if the loop has no other source of work."""
         self.turns += 1
         is_quick = self._advancing and not self._at_work and self.turns % LOOK_OUTSIDE_EVERY
         ready = [] if is_quick else selector.select(0)

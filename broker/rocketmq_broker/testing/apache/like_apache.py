@@ -3,13 +3,13 @@
 This broker gives a transaction one outcome, counts a check-back only once it was sent, and prefers the producer that sent the
 half message. Apache's broker differs as follows:
 
-- It rewrites the half message at every check. So a late decision ends only the first copy. The second copy is still checked,
-  and its COMMIT delivers the message again.
+- Apache's broker rewrites the half message at every check. So a late decision ends only the first copy. The second copy is still
+  checked, and its COMMIT delivers the message again.
 - It ignores earlier decisions: a COMMIT delivers although the transaction was committed, rolled back or discarded before.
 - It counts checks while no producer is online, or while the message is immune to checks.
 - It sends check-backs to the members of a group in turn.
 
-Tests use it to verify that producers and consumers handle all of this.
+Tests use the imitation to verify that producers and consumers handle these differences.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class _Copy:
 
 
 class SecondCopies:
-    """Holds the second copies of half messages, keyed by transaction id."""
+    """Stores the second copies of half messages, keyed by transaction id."""
 
     def __init__(
         self, access: BrokerAccess, unknown_producer: UnknownProducer, journal: Journal, *, check_interval_s: float, check_max:

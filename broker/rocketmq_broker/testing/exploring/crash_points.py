@@ -20,7 +20,7 @@ class _ArmedFault:
 
 
 class CrashPoints:
-    """Holds the armed faults of all programs. Programs call `passed` and `called`; the network calls `decides`."""
+    """Stores the armed faults of all programs. Programs call `passed` and `called`; the network calls `decides`."""
 
     def __init__(self) -> None:
         """Creates an empty set of faults."""

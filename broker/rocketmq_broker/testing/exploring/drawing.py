@@ -1,4 +1,4 @@
-"""Generates the plan of a seed: the times of the requests, and the faults."""
+"""Generates the plan of a simulated run from a seed: the times of the requests, and the faults."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ class ProgramFailed(AssertionError):
 
 
 class RuleBroken(AssertionError):
-    """The programs violated a rule of all worlds, such as that a transaction has one outcome."""
+    """The programs violated a rule that holds in every world (simulated run): for example, each transaction has one outcome."""
 
 
 class NeverSettled(AssertionError):
-    """The world did not become idle after its faults had ended. The message lists the unfinished work."""
+    """The simulated run did not become idle after its faults had ended. The message lists the unfinished work."""
 
 
 class WorldFailed(AssertionError):
-    """The test failed in a world. The message has the seed, the shrunk plan, the last events and the call that repeats it."""
+    """The test failed in a simulated run. The message has the seed, the shrunk plan, the last events and the call that repeats it."""

@@ -1,4 +1,4 @@
-"""Reports a failed world: shrinks its plan within a time limit, and writes a text report and an HTML page."""
+"""Reports a failed world (simulated run): shrinks its plan within a time limit, and writes a text report and an HTML page."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def _keys_in(text: str, world: ExploredWorld) -> tuple[str, ...]:
 
 
 def _place(lane: str) -> tuple[int, str]:
-    """Returns the sort key of a lane: customers, programs, broker, name server, then links."""
+    """Returns the sort key of a lane. The order is customers, programs, broker, name server, links."""
     known = {"customer": 0, "broker": 2, "names": 3}
     return (4 if ">" in lane else known.get(lane, 1)), lane
 

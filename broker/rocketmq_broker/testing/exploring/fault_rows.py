@@ -1,4 +1,4 @@
-"""Defines the faults of explored worlds, with the targets, duration and parameters of each kind."""
+"""Defines the faults injected into explored worlds (simulated runs): the targets, duration and parameters of each kind."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Final, TypeAlias
 from rocketmq_broker.world import Chance
 
 AT_POINT: Final = "process.kill_at_point"
-"""The program dies at the `nth` crash point that it passes after `at_s`, and restarts after `for_s`."""
+"""The kind of fault that kills a program at the `nth` crash point passed after `at_s`, and restarts it after `for_s` seconds."""
 AT_DECISION: Final = "process.kill_at_decision"
-"""The program dies before it sends its `nth` COMMIT or ROLLBACK after `at_s`."""
+"""The kind of fault that kills a program before it sends its `nth` COMMIT or ROLLBACK after `at_s`."""
 CALL_FAILS: Final = "call.fails"
-"""The `nth` call of `may_fail` in the program after `at_s` raises its error."""
+"""The kind of fault that makes the `nth` call of `may_fail` in a program after `at_s` raise its error."""
 BROKER: Final = "broker"
 NAME_SERVER: Final = "names"
 
@@ -48,10 +48,10 @@ class ExploredFault:
 
     hits: Hits
     lasts_s: tuple[float, float] | None = None
-    """The range of the fault's duration; None for a fault without duration."""
+    """The range of the fault's duration in seconds; None for a fault without duration."""
     parameters: Mapping[str, Values] = field(default_factory=dict)
     share: float = 1.0
-    """The relative frequency of the fault."""
+    """The relative frequency of the fault; 1.0 is the normal frequency."""
 
 
 _DOWN: Final = (0.1, 20.0)

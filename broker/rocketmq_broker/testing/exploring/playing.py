@@ -1,4 +1,4 @@
-"""Runs one explored world: programs, requests and faults, until the faults have ended and the world is idle."""
+"""Runs one explored world, which is a simulated run of programs, requests and faults, until the world is idle."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ NAME_SERVERS: Final = f"{NAME_SERVER}:{NAME_SERVER_PORT}"
 """The value for clients' NAMESRV_ADDR."""
 _BROKER_SETTINGS: Final = {"flushDiskType": "SYNC_FLUSH", "transactionTimeOut": "3000", "transactionCheckInterval": "5000"}
 _EXPECTED: Final = (ClientError, OSError, TimeoutError)
-"""Errors that faults may raise in a program. The program then ends and is restarted."""
+"""The errors that faults may raise in a program. A program with such an error is restarted."""
 _MISTAKES: Final = (IllegalConfiguration, MessageRefused)
-"""Errors that are always bugs of the program, whatever the faults."""
+"""The errors that always indicate a bug of the program, whatever the faults."""
 _LAST_FAULT_BEGINS_S: Final = 0.001
-"""Extra time, so that a fault at the very end of a plan still begins."""
+"""The extra time in seconds at the end of a plan, so that a fault at the very end still begins."""
 _FIRST_LOOK_S: Final = 35.0
-"""The time after the faults until the first check. Clients poll routes every 30 s, so each has found the broker by then."""
+"""The seconds between the end of the faults and the first check. Clients poll routes every 30 s, so all have found the broker."""
 _LOOK_AGAIN_S: Final = 10.0
 _SELDOMEST_LOOK_S: Final = 300.0
 _PATIENCE_S: Final = 1800.0
-"""The maximum time until a world is idle, not counting time with delayed messages."""
+"""The maximum time in seconds until a world is idle, not counting time with delayed messages."""
 _MAX_DELAY_S: Final = 6 * 3600.0
-"""The maximum time until a world is idle. A message that always fails is retried for 4 hours and 45 minutes."""
+"""The maximum total time in seconds until a world is idle. A message that always fails is retried for 4 h 45 min."""
 
 
 class ExploredPlay:

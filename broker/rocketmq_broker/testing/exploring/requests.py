@@ -1,4 +1,4 @@
-"""The requests of a world's customers. Each arrives once, at a time from the plan, at a program that waits for a request."""
+"""The requests of customers in a simulated run. Each request arrives once, at its planned time, at a program that waits for one."""
 
 from __future__ import annotations
 

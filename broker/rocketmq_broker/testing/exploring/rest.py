@@ -1,4 +1,4 @@
-"""Finds the work that a world has not finished after its faults: undecided transactions and unconsumed messages."""
+"""Finds the unfinished work of a simulated run after its faults: undecided transactions and unconsumed messages."""
 
 from __future__ import annotations
 

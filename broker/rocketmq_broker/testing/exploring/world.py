@@ -30,7 +30,7 @@ C = TypeVar("C", bound=Closable)
 
 
 class ExploredWorld:
-    """A world for one run of a test function. The test calls `run` once, then makes its assertions."""
+    """A simulated run of a test's programs with a broker and faults. The test calls `run` once, then makes its assertions."""
 
     namesrv_addr = NAME_SERVERS
     """The address of the name server, which is also NAMESRV_ADDR in the environment."""
@@ -123,7 +123,7 @@ class ExploredWorld:
 
     @property
     def kinds_without_place(self) -> set[str]:
-        """The kinds of faults that cannot occur because the programs have no crash point, decision or `may_fail` call."""
+        """The kinds of faults that cannot occur, because the programs lack a crash point, a decision or a call of `may_fail`."""
         points = self._points
         places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
         return {kind for kind, has_place in places.items() if not has_place}

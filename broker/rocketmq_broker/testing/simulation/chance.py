@@ -1,4 +1,4 @@
-"""Provides the randomness of a simulated world, with an independent stream for each name."""
+"""Provides the random numbers of a simulated world, with an independent stream for each name."""
 
 import random
 

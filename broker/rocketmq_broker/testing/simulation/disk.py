@@ -1,4 +1,4 @@
-"""Simulates the disk of a machine. It survives the machine's processes, and fails like a real disk.
+"""Simulates the disk of a machine. The disk survives the machine's processes, and fails like a real disk.
 
 Written data is visible immediately to other processes and after a restart. Only a sync makes it durable: a power failure may
 lose any unsynced sectors and names. A sync covers only data written before it began.
@@ -26,7 +26,7 @@ from rocketmq_broker.testing.simulation.process import Killed
 
 _USUAL_FLUSH_S: Final = (0.0005, 0.005)
 _WRITES_BACK_EVERY: Final = 64
-"""After one in this many writes, the kernel makes a part of the file durable without a sync."""
+"""The mean number of writes after which the kernel makes a part of the file durable without a sync."""
 _READS: Final = ("read", "next_data", "list", "size", "is_directory", "open_directory", "lock", "is_still")
 
 
@@ -112,7 +112,7 @@ class SimulatedDisk:
         self._fault(f"each flush takes {min_s:g} to {max_s:g} s")
 
     def speed_up(self) -> None:
-        """Restores the normal duration of flushes. Flushes in progress keep theirs."""
+        """Restores the normal duration of flushes. Flushes in progress keep the longer duration."""
         self._flush_s = _USUAL_FLUSH_S
         self._slow_met = nothing
         self._fault("the disk has its normal speed again")

@@ -76,7 +76,7 @@ def _described(fault: PlannedEvent) -> str:
 
 
 async def _lasts(fault: PlannedEvent, end: Callable[[], object]) -> None:
-    """Waits until the fault ends, then calls `end`. Also calls it if the fault is cancelled before."""
+    """Waits until the fault ends, then calls `end`. A cancelled fault calls `end` immediately."""
     try:
         await asyncio.sleep(fault.for_s)
     finally:

@@ -49,5 +49,5 @@ class History:
 
     @property
     def digest(self) -> str:
-        """The digest of everything so far, in hexadecimal."""
+        """The digest of all recorded events so far, in hexadecimal."""
         return self._hash.hexdigest()

@@ -103,7 +103,7 @@ class LikeApacheInterceptors:
         )
 
     def _now_s(self) -> float:
-        """Returns the world's time, or the time of the last death while a process starts: no op batch was written in between."""
+        """Returns the elapsed seconds; while a process starts, those at the last death, because no op batch was written since."""
         return self._elapsed_s() if self._died_s is None else self._died_s
 
     def _note_death(self) -> None:

@@ -1,4 +1,4 @@
-"""The event loop of a simulated world. It has no sockets, and time advances only when no callback is ready."""
+"""The event loop of a simulated world. The loop has no sockets, and advances time only when no callback is ready."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ OWNER: Final[contextvars.ContextVar[Owner | None]] = contextvars.ContextVar("sim
 
 
 class NothingLeft(Exception):
-    """No callback and no timer is left, so the awaited event cannot occur."""
+    """Raised when no callback and no timer is left, so that the awaited event cannot occur."""
 
 
 class _LoopCallback(asyncio.Handle):

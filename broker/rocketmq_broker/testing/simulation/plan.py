@@ -1,4 +1,4 @@
-"""Defines the plan of a simulated world. It has all input of the world, and can be stored, modified and compared.
+"""Defines the plan of a simulated world. A plan is the complete input of a run, and can be stored, modified and compared.
 
 Its text is JSON with one event per line:
 
@@ -111,7 +111,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: tuple[PlannedEvent, ...]
     """The events, ordered by time."""
     ends_s: float
-    """The end of actions and faults, in seconds since the world began. The world must then become consistent."""
+    """The end of actions and faults, in seconds since the world began. After this time the world must become consistent."""
 
     def __post_init__(self) -> None:
         _check_seconds("ends_s", self.ends_s)

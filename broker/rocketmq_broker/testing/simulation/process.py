@@ -19,7 +19,7 @@ from rocketmq_broker.world import World, live_in
 T = TypeVar("T")
 
 _LATEST_START_S: Final = 0.002
-"""The maximum delay before a new thread starts."""
+"""The maximum delay in seconds before a new thread starts."""
 
 
 class Killed(BaseException):
@@ -93,7 +93,7 @@ class WallClock:
         return end
 
     def set_right(self) -> None:
-        """Ends all faults of the clock. It then has the correct time and rate."""
+        """Ends all faults of the clock, which restores the correct time and rate."""
         self._leaps.clear()
         self._rates.clear()
         self._unread.clear()

@@ -115,6 +115,6 @@ def broker(
 ) -> BrokerProgram:
     """Adds a machine with a broker, without starting it. `settings` are settings of broker.conf.
 
-    With `as_apache` the broker behaves like Apache's where that is worse: 4 means 4.9.7, 5 means 5.3.3.
+    With `as_apache` the broker imitates the weaknesses of Apache's broker: 4 means release 4.9.7, 5 means 5.3.3.
     """
     return world.add(BrokerProgram(world, name, name_servers, settings, as_apache))

@@ -121,7 +121,7 @@ class _Shrinking:
             self._lower(self.smallest.events[number].for_s, partial(self._with_length, number))
 
     def _close_gaps(self) -> None:
-        """Moves each event, with all later ones, closer to the previous event."""
+        """Tries to move each event, with all later events, closer to the previous event."""
         for number in range(len(self.smallest.events)):
             before_s = self.smallest.events[number - 1].at_s if number else 0.0
             self._lower(self.smallest.events[number].at_s - before_s, partial(self._with_gap, number))

@@ -1,6 +1,6 @@
-"""Simulates the threads of a process. A thread starts after a random delay, and blocks in the world's time.
+"""Simulates the threads of a process. A thread starts after a random delay, and blocks in simulated time.
 
-Each thread is a greenlet on the one real thread. It switches only where it blocks, so that equal seeds give equal orders.
+Each thread is a greenlet on the one real thread. Threads switch only where they block, so that equal seeds give equal orders.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rocketmq_broker.world import Chance
 T = TypeVar("T")
 
 _SLICE_S: Final = 0.5
-"""The maximum delay until a wait notices its event."""
+"""The maximum delay in seconds until a wait notices its event."""
 
 
 _MAX_WAITS_AT_END: Final = 10
@@ -25,7 +25,7 @@ _MAX_WAITS_AT_END: Final = 10
 
 
 class CannotWaitHere(RuntimeError):
-    """Code on the event loop tries to block, which is allowed only in threads. In a real process it would block the loop."""
+    """Raised when code on the event loop tries to block, which is allowed only in threads. A real event loop would stop."""
 
 
 class SimulatedThreads:

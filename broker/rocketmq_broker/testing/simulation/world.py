@@ -24,7 +24,7 @@ P = TypeVar("P", bound="Program")
 STARTS_MS: Final = 1_767_225_600_000
 """The initial time of each world: 2026-01-01T00:00:00Z in milliseconds since the epoch."""
 _START_AGAIN_S: Final = (1.0, 5.0)
-"""The range of seconds before a program is restarted after a failed start."""
+"""The range of the delay in seconds before a program is restarted after a failed start."""
 
 Begin = Callable[[SimulatedProcess], Coroutine[Any, Any, Any]]
 """A coroutine function that starts a program in a new process. The program is ready when it returns."""
@@ -106,7 +106,7 @@ class Program:
 
 
 class SimulatedWorld:
-    """One world, created from a seed. Everything runs on its event loop. Use it once, with `run`, or with `play` and `end`."""
+    """One simulated run, created from a seed. Everything runs on one event loop. Call `run` once, or `play` and then `end`."""
 
     def __init__(self, seed: int) -> None:
         """`seed` determines everything that a plan does not define."""

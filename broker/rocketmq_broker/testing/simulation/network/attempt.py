@@ -15,11 +15,11 @@ from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedP
 
 CONNECT_TIMEOUT_S: Final = 20.0
 _FIRST_WAIT_S: Final = 1.0
-"""The delay before the first retry. As in Linux, retries follow after 1 s, 3 s, 7 s and 15 s."""
+"""The delay in seconds before the first retry. As in Linux, retries follow after 1 s, 3 s, 7 s and 15 s."""
 
 
 class ConnectionAttempt:
-    """Requests a connection, and retries until the other machine's kernel answers. It also answers for a frozen process."""
+    """Requests a connection, and retries until the other machine's kernel answers. A kernel also answers for a frozen process."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class ConnectionAttempt:
     ) -> None:
         """`context` is the kernel's context.
 
-        `port_there` returns the listening port or None, `is_dark` whether no machine runs.
+        `port_there` returns the listening port or None. `is_dark` returns whether the other machine is without power.
         """
         self._there = there
         self._back = back

@@ -39,9 +39,9 @@ class Direction:
         """Creates an empty direction. Items are delivered in the context of the receiver's process."""
         self.link = link
         self.is_over = False
-        """Whether nothing can be sent any longer: the connection is broken, or the receiver has closed it."""
+        """Whether the direction has ended: the connection is broken, or the receiver has closed it."""
         self.unanswered: Callable[[], None] | None = None
-        """A callback for each write to a machine without power."""
+        """A callback for each write to a machine without power; None while the machine has power."""
         self._faults = link.write_faults
         self._receiver = receiver
         self._loop = receiver.loop

@@ -20,7 +20,7 @@ _FIRST_CLIENT_PORT: Final = 50_000
 
 
 class Machines:
-    """All machines, keyed by address. Several processes may share one."""
+    """The machines of the network, keyed by address. Several processes may share a machine."""
 
     def __init__(self) -> None:
         self._addresses: dict[str, str] = {}
@@ -33,7 +33,7 @@ class Machines:
         self._last_client_port: dict[str, int] = {}
 
     def started(self, endpoint: NetworkEndpoint) -> None:
-        """Registers a process. Its machine has power."""
+        """Registers a process, and marks its machine as powered on."""
         self._addresses[endpoint.name] = endpoint.address
         self._newest[endpoint.address] = endpoint.name
         self._dark.pop(endpoint.address, None)

@@ -14,7 +14,7 @@ from rocketmq_broker.testing.simulation.network.connection import SimulatedTrans
 _FIRST_WAIT_S: Final = 0.2
 _MAX_WAIT_S: Final = 120.0
 _MAX_TRIES: Final = 15
-"""The maximum number of retransmissions, as Linux's tcp_retries2. The connection fails after 924.6 s."""
+"""The maximum number of retransmissions, as in Linux's tcp_retries2. After the last one, at 924.6 s, the connection fails."""
 
 
 def timed_out() -> TimeoutError:
@@ -25,7 +25,7 @@ def timed_out() -> TimeoutError:
 class Retransmission:
     """Retransmits unacknowledged data with exponential backoff, until the peer answers or the connection times out.
 
-    A machine without power does not answer. Once it runs again, its kernel does not know the connection and resets it.
+    A machine without power does not answer. Once the machine runs again, its kernel resets the connection.
     """
 
     def __init__(self, end: SimulatedTransport, context: contextvars.Context, is_answered: Callable[[], bool]) -> None:

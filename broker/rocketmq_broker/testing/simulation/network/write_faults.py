@@ -26,13 +26,13 @@ _KNOWN_CODES: Final = frozenset(RequestCode)
 
 @dataclass(slots=True)
 class FrameWatch:
-    """Waits for one of the next frames that a process sends to any receiver."""
+    """A watch for one of the next frames that a process sends to any receiver."""
 
     left: int
     """The number of frames up to the awaited one; 1 for the next frame."""
     act: Callable[[], object]
     is_after: bool
-    """Whether the frame is sent before `act` is called."""
+    """Whether `act` is called after the frame is sent; False calls it before."""
 
 
 class WriteFaults:
@@ -52,7 +52,7 @@ class WriteFaults:
         self._max_bytes = 0
         self._pieces_fired: Fired = nothing
         self.are_any = False
-        """Whether writes must go through `passed`."""
+        """Whether any fault or watch is active, so that writes must go through `passed`."""
         self.changed()
 
     def lose(self, count: int, fired: Fired) -> None:

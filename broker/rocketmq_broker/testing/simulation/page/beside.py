@@ -1,4 +1,4 @@
-"""Renders two worlds in two columns, with and without the last fault. Events that occur in both are folded into a count."""
+"""Renders two simulated runs in two columns, with and without the last fault. Events that occur in both are folded into a count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_broker.testing.simulation.page.markup import counted, escaped, mom
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, WorldReport
 
 _AROUND: Final = 2
-"""The number of common events shown before and after events of only one world."""
+"""The number of common events shown before and after events that occur in only one column."""
 _MAX_LENGTH: Final = 120
 """The maximum length of an event's text in a column, in characters."""
 

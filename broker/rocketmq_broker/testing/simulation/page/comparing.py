@@ -1,4 +1,4 @@
-"""Compares two worlds to find the events that occur in both and the events that occur in only one of them."""
+"""Compares two worlds (simulated runs), to find the events that occur in both and those that occur in only one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Pair:
     here: ReportedEvent | None
     beside: ReportedEvent | None
     is_same: bool
-    """Whether both are the same event, possibly at different times."""
+    """Whether the pair has the same event twice, possibly at different times."""
 
 
 def pairs_of(here: Sequence[ReportedEvent], beside: Sequence[ReportedEvent]) -> list[Pair]:

@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 MAX_NEIGHBOURS: Final = 8
-"""A key with more neighbours than this is shared by many orders, such as a customer or a queue. It is not followed."""
+"""The maximum number of neighbours of a followed key. A key with more, such as a customer or a queue, is shared by many orders."""
 
 
 def connected_keys(happenings: Sequence[ReportedEvent], keys: Iterable[str]) -> frozenset[str]:

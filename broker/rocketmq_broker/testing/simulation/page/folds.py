@@ -10,9 +10,9 @@ from rocketmq_broker.testing.simulation.page.markup import escaped, moment_text,
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 LONG_WAIT_NS: Final = 1_000_000_000
-"""The minimum length of a wait that is marked."""
+"""The minimum length in nanoseconds of a wait that the page marks."""
 MAX_BYTES: Final = 400_000
-"""The maximum total size of the lines in all folds of a page."""
+"""The maximum total size in bytes of the lines in all folds of a page."""
 _MAX_LINE_LENGTH: Final = 160
 _MAX_KINDS: Final = 4
 
@@ -21,7 +21,7 @@ class Folds:
     """Renders the folds of one page. Lists events up to the size limit, and counts the others."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """`max_bytes` is the maximum total size of the lines."""
+        """`max_bytes` is the maximum total size of the lines in bytes."""
         self._left = max_bytes
 
     def fold(self, waited_ns: int, skipped: Sequence[ReportedEvent], beside: str = "") -> str:

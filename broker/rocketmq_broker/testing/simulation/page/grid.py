@@ -20,7 +20,7 @@ _NOTE_WIDTH: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The grid lines at which an item begins and ends."""
+    """The horizontal position of an item: the grid lines at which it begins and ends."""
 
     begin: int
     end: int

@@ -1,4 +1,4 @@
-"""Renders the page of a world: one self-contained HTML file."""
+"""Renders the page of a world (a simulated run): one self-contained HTML file."""
 
 from __future__ import annotations
 

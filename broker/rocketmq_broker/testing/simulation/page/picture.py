@@ -1,4 +1,4 @@
-"""Renders the lanes of a world as an SVG picture, for documents.
+"""Renders the lanes of a world (a simulated run) as an SVG picture, for documents.
 
 Coordinates are pixels. The height depends on the number of events. Text widths are estimated for a common sans-serif font.
 """
@@ -20,11 +20,11 @@ from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, 
 
 _WIDTH: Final = 1000
 _TIMES: Final = 112
-"""The width of the column of times."""
+"""The width of the column of times, in pixels."""
 _HEAD: Final = 34
 _LINE: Final = 19
 _LETTER: Final = 7.9
-"""The estimated width of a letter in the bold text of broken promises."""
+"""The estimated width in pixels of a letter in the bold text of broken promises."""
 _MARGIN: Final = 12
 
 

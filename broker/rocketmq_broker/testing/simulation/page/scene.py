@@ -11,7 +11,7 @@ from rocketmq_broker.testing.simulation.page.world_report import BrokenPromise, 
 
 MAX_SHOWN: Final = 300
 _FIRST_SHOWN: Final = 40
-"""The number of first events to keep if there are too many. The last events fill the rest."""
+"""The number of first events to keep if a page has too many events. The last events fill the rest of the page."""
 _LEADING_UP: Final = 40
 """The number of events shown before a broken promise without keys."""
 _CONCERN_ALL: Final = frozenset({ReportedKind.FAULT, ReportedKind.DEATH, ReportedKind.START, ReportedKind.VIOLATION})
@@ -43,10 +43,10 @@ class Scene:
 
 
 def scene_of(world: WorldReport, broken: BrokenPromise | None) -> Scene:
-    """Returns the events related to a broken promise, which may have broken in the compared world instead of this one.
+    """Returns the events related to a broken promise of this simulated run, or of the run that it is compared with.
 
     These are the events connected with the promise's keys, and all faults, deaths, restarts, broken promises and events of
-    the whole world. If no promise broke, all events of a short world matter.
+    the whole world. If no promise broke, all events of a short world are returned.
     """
     happenings = with_violations(world)
     mattering = sorted(_concerning_all(happenings) | _concerning(broken, happenings))

@@ -1,4 +1,4 @@
-"""Defines the data of a page: a simulated world and its events."""
+"""Defines the data of a page: a world, which is one simulated run, and its events."""
 
 from __future__ import annotations
 
