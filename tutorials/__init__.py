@@ -1,1 +1,1 @@
-"""Step-by-step chapters. The tests run every code block."""
+"""Tutorials in chapters, one in each folder. The tests run every code block of the chapters."""

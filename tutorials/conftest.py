@@ -1,4 +1,7 @@
-"""Turns the chapters' blocks into tests: ```bash blocks run, and a ```text block is the expected output of the block before."""
+"""Turns the code blocks of the chapters into tests.
+
+A ```bash block is executed. A ```text block is the expected output of the block before it.
+"""
 
 import os
 import shutil
@@ -16,34 +19,37 @@ from tests.one_at_a_time import one_at_a_time
 from tests.side_by_side import needs_the_place
 from tutorials.shell import Shell, compare_output, run_block
 
-exempt_loopback_from_proxies(os.environ)  # chapters use curl on loopback addresses
+exempt_loopback_from_proxies(os.environ)  # the chapters use curl with loopback addresses
 
 CHECKOUT: Final = Path(__file__).parent.parent
 MAX_S: Final = 1200
-"""The time limit of a block. A chapter's first block may have to wait for the ports of the compose demo."""
+"""The time limit of a block in seconds. The first block of a chapter may wait until the ports of the compose demo are free."""
 
 
 def start_shell(namespace: dict[str, Any]) -> None:
-    """Starts a shell in the checkout before a chapter's first block."""
+    """Starts a shell in the root folder of the checkout, before the first block of a chapter."""
     namespace["held"] = ExitStack()
     namespace["shell"] = Shell(CHECKOUT)
 
 
 def start_shell_alone(namespace: dict[str, Any]) -> None:
-    """Prepares a chapter that shares ports or the folder data/tutorial, which a fresh clone lacks."""
+    """Starts a shell for a chapter that uses shared ports or the folder data/tutorial.
+
+    Waits until no other such chapter runs, and deletes data/tutorial, as in a fresh clone.
+    """
     start_shell(namespace)
     namespace["held"].enter_context(one_at_a_time("tutorials"))
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
 
 
 def end_shell(namespace: dict[str, Any]) -> None:
-    """Closes the shell after the last block."""
+    """Closes the shell after the last block of a chapter."""
     namespace["shell"].close()
     namespace["held"].close()
 
 
 def chapters(*, sharing: bool) -> Sybil:
-    """Returns the tests of the chapters that share ports and folders, or of those that do not."""
+    """Returns the tests of chapters that use shared ports and folders, or of the other chapters if `sharing` is False."""
     found = (path for path in CHECKOUT.glob("tutorials/*/README.md") if needs_the_place(path) is sharing)
     return Sybil(
         parsers=[CodeBlockParser("bash", run_block), CodeBlockParser("text", compare_output)],
@@ -58,7 +64,7 @@ pytest_collect_file = SybilCollection((chapters(sharing=True), chapters(sharing=
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Extends the time limit of the chapters' blocks, and marks the blocks that need fixed ports."""
+    """Sets the time limit of the chapters' blocks, and marks the blocks that need fixed ports."""
     for item in items:
         if item.path.name == "README.md":
             item.add_marker(pytest.mark.timeout(MAX_S))

@@ -1,7 +1,7 @@
-"""Updates code blocks in chapters: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is this file or its part NAME.
+"""Updates the code blocks in the chapters: `python -m tutorials.pages`.
 
-A ```diff block shows a whole patch. `python -m tutorials.pages` updates these blocks. A test fails if a block differs from its
-file.
+A block under `<!-- FILE -->` has the text of this file. A block under `<!-- FILE NAME -->` has the text of the class or function
+NAME in this file. A ```diff block has the text of a patch file. A test fails if a block differs from its file.
 """
 
 import ast
@@ -18,16 +18,16 @@ _BLOCK: Final = re.compile(
 
 
 class PageError(Exception):
-    """A page refers to a file, or to a part of it, that does not exist."""
+    """A page refers to a file that does not exist, or to a class or function that the file does not define."""
 
 
 def chapters() -> list[Path]:
-    """Returns the pages of all chapters. Folders that are Python packages are programs or other courses."""
+    """Returns the pages of all chapters. Skips folders that are Python packages, because they are programs or other courses."""
     return sorted(page for page in FOLDER.glob("*/README.md") if not (page.parent / "__init__.py").exists())
 
 
 def with_code(page: Path) -> str:
-    """Returns the page's text with updated blocks. Raises PageError."""
+    """Returns the text of the page with updated blocks. Raises PageError."""
 
     def written(block: re.Match[str]) -> str:
         source, name = page.parent / block["file"], block["name"]

@@ -1,4 +1,4 @@
-"""Prints the result of a query on one of the services' SQLite databases: `python -m tutorials.query FILE "SELECT ..."`."""
+"""Prints the result of a query on the SQLite database of a service: `python -m tutorials.query FILE "SELECT ..."`."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs a chapter's blocks in one shell, as a reader would, and compares the output."""
+"""Runs the blocks of a chapter in one shell, as a reader would, and compares their output."""
 
 import doctest
 import os
@@ -14,15 +14,15 @@ from sybil import Example
 
 BLOCK_TIMEOUT_S: Final = 180.0
 LAST_WORDS_S: Final = 3.0
-"""The time limit for the shell and its children to end after SIGTERM."""
+"""The time limit in seconds for the shell and its children to end after SIGTERM."""
 _DONE: Final = "__block_done__"
 
 
 class Shell:
-    """A bash process for a whole chapter. Its background processes end with it."""
+    """A bash process that runs all blocks of a chapter. Background processes of the blocks end when it is closed."""
 
     def __init__(self, folder: Path) -> None:
-        """Starts bash in `folder`, without the services' environment variables."""
+        """Starts bash in `folder`. Removes the environment variables that configure the services."""
         settings = ("NAMESRV_ADDR", "ORDER_DATABASE_URL", "CREDIT_DATABASE_URL", "REDIS_URL", "FAILPOINTS")
         self._process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
@@ -38,7 +38,10 @@ class Shell:
         threading.Thread(target=self._read, daemon=True).start()
 
     def run(self, block: str) -> str:
-        """Runs a block and returns its output. Raises AssertionError if its last command fails or the block does not end."""
+        """Runs a block and returns its output.
+
+        Raises AssertionError if the block's last command fails, or if the block does not end within BLOCK_TIMEOUT_S seconds.
+        """
         assert self._process.stdin is not None
         self._process.stdin.write(f"{block}\necho {_DONE} $?\n")
         self._process.stdin.flush()
@@ -57,7 +60,7 @@ class Shell:
                 return output
 
     def close(self) -> None:
-        """Ends the shell and all its children."""
+        """Stops the shell and all its children with SIGTERM, and after LAST_WORDS_S seconds with SIGKILL."""
         for end in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self._process.pid, end)
@@ -69,8 +72,8 @@ class Shell:
         self._process.wait()
 
     def _has_members(self) -> bool:
-        """Returns whether the shell or one of its children still runs."""
-        self._process.poll()  # an ended shell counts until its exit code is read
+        """Returns True if the shell or one of its children is still running."""
+        self._process.poll()  # reads the exit code, because an ended process exists until its exit code is read
         try:
             os.killpg(self._process.pid, 0)
         except ProcessLookupError:
@@ -84,12 +87,15 @@ class Shell:
 
 
 def run_block(example: Example) -> None:
-    """Runs a ```bash block."""
+    """Runs a ```bash block and keeps its output for `compare_output`."""
     example.namespace["output"] = example.namespace["shell"].run(example.parsed)
 
 
 def compare_output(example: Example) -> str | None:
-    """Compares a ```text block with the output of the block before it. `...` matches anything."""
+    """Compares a ```text block with the output of the block before it. `...` in the block matches any text.
+
+    Returns a description of the difference, or None if they match.
+    """
     printed, expected = example.namespace["output"].strip() + "\n", example.parsed.strip() + "\n"
     if doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
         return None

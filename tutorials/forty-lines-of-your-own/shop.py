@@ -16,7 +16,7 @@ class Orders:
 
     async def execute_local_transaction(self, message: Message, thing: object) -> LocalTransactionState:
         self.database.execute("INSERT INTO orders VALUES (?, ?)", (message.transaction_id, thing))
-        return LocalTransactionState.UNKNOWN  # as a program that cannot say yet
+        return LocalTransactionState.UNKNOWN  # as if the outcome were not known yet
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         query = "SELECT thing FROM orders WHERE transaction_id = ?"

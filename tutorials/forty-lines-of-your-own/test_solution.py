@@ -1,4 +1,4 @@
-"""The exercise's solution: a shop that refuses a free lunch."""
+"""Tests the solution of the exercise: a shop that rolls back orders that cost nothing."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The exercise's solution: a half message whose answer is lost leaves neither order nor message."""
+"""Tests the solution of the exercise: a half message whose response is lost leaves neither an order nor a message."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The exercise's solution: a customer who repeats the request has one order and one credit after every kill."""
+"""Tests the solution of the exercise: a customer who repeats a request has one order and one credit after every kill."""
 
 import pytest
 

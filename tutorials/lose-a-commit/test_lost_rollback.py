@@ -1,4 +1,4 @@
-"""The exercise's solution: a ROLLBACK is lost, and only the broker waits for it."""
+"""Tests the solution of the exercise: a check-back finds a lost ROLLBACK, and no consumer receives the message."""
 
 from pathlib import Path
 

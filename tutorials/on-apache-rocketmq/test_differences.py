@@ -1,4 +1,4 @@
-"""Tests of the differences of Apache's broker that a program has to handle."""
+"""Tests the behaviour of Apache's broker that differs from this project's broker and that a program has to handle."""
 
 import asyncio
 
@@ -47,7 +47,7 @@ async def test_on_apaches_broker_it_delivers_twice(rocketmq: RocketMQ) -> None:
 
 
 async def state_after_an_hour_without_producers(rocketmq: RocketMQ) -> list[str]:
-    """Stops the only producer while its transaction is undecided. Returns the transaction's states after an hour."""
+    """Stops the only producer while its transaction is undecided. Returns the states of the transaction after an hour."""
     producer = await rocketmq.transaction_producer("shop", Shop(executed=UNKNOWN))
     await producer.send_message_in_transaction(order())
     await producer.shutdown()

@@ -1,4 +1,4 @@
-"""The order service's listener, payment and SQLite database, with a broker in virtual time."""
+"""A shop for orders that are paid later: the order service's listener and SQLite database, and a broker in virtual time."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""An order that is paid later: UNKNOWN for minutes, a deadline, and outages in between."""
+"""Tests an order that is paid later, with UNKNOWN for minutes, a deadline, and outages of the order service."""
 
 import runpy
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The exercise's solution: with half an hour to pay, the broker must send check-backs for longer than half an hour."""
+"""Tests the solution of the exercise: to allow half an hour for the payment, the broker must send check-backs for longer."""
 
 import runpy
 from collections.abc import Iterator, Mapping

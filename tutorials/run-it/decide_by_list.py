@@ -1,4 +1,4 @@
-"""The exercise's solution: decides pending payments by the bank's list, and skips payments that the bank does not list."""
+"""The solution of the exercise: decides the pending payments that are in the bank's list. Skips all other payments."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""A retired payment service: sends a half message and never decides."""
+"""A retired payment service, which sends a half message and never decides it."""
 
 import asyncio
 import sys
@@ -17,7 +17,7 @@ class Payments:
 
 
 async def main(key: str) -> None:
-    """Sends one payment to the name servers in NAMESRV_ADDR."""
+    """Sends one payment to the broker that the name servers in NAMESRV_ADDR report."""
     async with TransactionProducer("payment-service", Payments()) as producer:
         sent = await producer.send_message_in_transaction(Message.of("payments", "5000 EUR", keys=[key]))
         print(f"{key}: {sent.local_transaction_state.name}")

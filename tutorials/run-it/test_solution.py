@@ -1,4 +1,4 @@
-"""The exercise's solution decides the payments in the bank's list and no others."""
+"""Tests that the solution of the exercise decides the payments in the bank's list and no others."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Plays a plan against a copy of the order service without the barrier. Also tests the exercises' solutions."""
+"""Runs a simulation plan with a copy of the order service that has no barrier. Also tests the solutions of the exercises."""
 
 import os
 import shutil
@@ -31,14 +31,14 @@ sys.exit(bool(violations))
 
 @pytest.fixture
 def without_barrier(tmp_path: Path) -> Path:
-    """Returns a folder with a copy of the package `order_service` without the barrier."""
+    """Returns a folder with a copy of the package `order_service` from which the barrier is removed."""
     shutil.copytree(CHECKOUT / "order_service", tmp_path / "order_service", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["git", "apply", "-C1", HERE / "without_barrier.patch"], cwd=tmp_path, check=True)
     return tmp_path
 
 
 def simulate(plan: Plan, folder: Path, *packages: Path) -> subprocess.CompletedProcess[str]:
-    """Plays a plan in another process, with the packages in these folders instead of those of the checkout."""
+    """Runs a simulation plan in another process. The folders `packages` take precedence over the checkout's packages."""
     file = folder / "plan.json"
     file.write_text(plan.written())
     path = os.pathsep.join(map(str, (*packages, CHECKOUT)))
@@ -58,7 +58,7 @@ def late_orders() -> Plan:
 
 
 def locked_for(plan: Plan, seconds: float) -> Plan:
-    """Returns the plan with another duration of the fault."""
+    """Returns the plan with `seconds` as the duration of the database lock."""
 
     def changed(event: PlannedEvent) -> PlannedEvent:
         return replace(event, for_s=seconds) if event.what == "database.locked" else event

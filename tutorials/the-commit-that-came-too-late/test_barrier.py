@@ -1,4 +1,4 @@
-"""Tests a local transaction that is slower than the check-back, with and without the barrier."""
+"""Tests a local transaction that takes longer than the time until the check-back, with and without a barrier."""
 
 import asyncio
 import sqlite3
@@ -50,7 +50,7 @@ class OrdersWithBarrier(SlowOrders):
 
 
 async def place(rocketmq: RocketMQ, orders: SlowOrders) -> int:
-    """Places one order and returns how many messages consumers received."""
+    """Places one order and returns the number of messages that consumers received."""
     producer = await rocketmq.transaction_producer("shop", orders)
     await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]))
     await rocketmq.advance(minutes=3)

@@ -1,4 +1,4 @@
-"""A listener like the official samples': states in a map, and COMMIT for an unknown transaction."""
+"""A listener that keeps states in memory and returns COMMIT for an unknown transaction, like the official samples."""
 
 import sqlite3
 

@@ -1,4 +1,4 @@
-"""A listener with its state in memory loses it at a restart. One table repairs this."""
+"""Tests that a listener loses state in memory at a restart, and that a table in the database solves this."""
 
 import runpy
 import sqlite3

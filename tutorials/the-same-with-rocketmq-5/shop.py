@@ -18,7 +18,7 @@ from rocketmq_broker.testing import SyncRocketMQ
 
 
 class Orders(TransactionChecker):  # type: ignore[misc]
-    """The order database and the checker. An order without a thing was rolled back: it is the barrier."""
+    """The order database and the checker. A row without a thing is the barrier: it marks a rolled-back order."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)

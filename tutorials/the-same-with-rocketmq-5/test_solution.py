@@ -1,4 +1,4 @@
-"""The exercise's solution: an answer is lost, and Apache's client sends the half message again with the same id."""
+"""Tests the solution of the exercise: Apache's client resends a half message with the same id after a lost response."""
 
 import importlib.util
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Tests of redelivery, with and without a unique key."""
+"""Tests redelivery to a consumer with a unique key and to a consumer without one."""
 
 import asyncio
 import sqlite3

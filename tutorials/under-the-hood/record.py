@@ -1,4 +1,4 @@
-"""Reads the records of one transaction from the bytes of the commit log."""
+"""Reads the records of one transaction from the bytes of the commit log, and prints them."""
 
 import asyncio
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Undecided:
-    """A listener that never decides."""
+    """A listener whose local transaction stays undecided until the check-back."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN
@@ -27,7 +27,7 @@ def records(commit_log: bytes) -> Iterator[Record]:
 
 
 def shown(record: Record) -> str:
-    """Formats a record in one line."""
+    """Formats a record as one line of text."""
     properties = dict(pair.split("\1") for pair in record.properties.decode().split("\2") if pair)
     words = [f"at {record.commit_log_offset:4}", record.topic.decode(), f"queue {record.queue_id}, offset {record.queue_offset}"]
     words += [f"sysFlag {record.sys_flag}", f"body {record.body.decode()!r}"]

@@ -1,4 +1,4 @@
-"""The exercise's solution: finds pending transactions from the bytes of the commit log."""
+"""Tests the solution of the exercise, which finds pending transactions in the bytes of the commit log."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The exercise's solution: a tenth way, which commits and then sends until the broker has the message."""
+"""The solution of the exercise: commits, and then repeats the send until the broker has stored the message."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from tutorials.race.way import Way
 
 
 class PatientSend(Way):
-    """Sends until the broker has the message. The message is lost if the process dies before."""
+    """Repeats the send until it succeeds. The message is lost if the process dies before that."""
 
     name = "patient-send"
     title = "commit, then send until it works"

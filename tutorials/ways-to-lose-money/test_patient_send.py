@@ -1,4 +1,4 @@
-"""Plays the exercise's solution: patience helps if the broker is down, but not if the process dies."""
+"""Tests the solution of the exercise: repeated sends help if the broker is down, but not if the process dies."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tests of claims that articles repeat about transactional messages."""
+"""Tests claims about transactional messages that many articles repeat."""
 
 import pytest
 
@@ -14,7 +14,7 @@ COMMIT, ROLLBACK, UNKNOWN = (
 
 
 class Listener:
-    """Returns the configured answers."""
+    """A listener that returns the configured states from the local transaction and from check-backs."""
 
     def __init__(self, executed: LocalTransactionState, checked: LocalTransactionState = UNKNOWN) -> None:
         self.executed, self.checked = executed, checked
@@ -62,11 +62,11 @@ async def test_after_the_last_check_the_message_is_kept_and_not_rolled_back(rock
 
 
 class DatabaseAway(Exception):
-    """The database does not answer."""
+    """The exception of a database that cannot be reached."""
 
 
 class BookKeeper(Listener):
-    """A listener that stores the order, but cannot reach its database at the check-back."""
+    """A listener that stores the order, but cannot reach its database at the first check-backs."""
 
     def __init__(self, if_the_database_is_away: LocalTransactionState) -> None:
         super().__init__(UNKNOWN)
@@ -90,10 +90,10 @@ async def test_who_cannot_ask_the_database_must_not_answer_rollback(
 
 
 class AmbiguousCommit(Listener):
-    """A listener that stores the order, but loses the answer to the database commit: the driver raised."""
+    """A listener that stores the order, but does not learn the result of the database commit, because the driver raises."""
 
     def __init__(self, answer: LocalTransactionState) -> None:
-        super().__init__(answer, COMMIT)  # later the database can be asked, and it has the order
+        super().__init__(answer, COMMIT)  # the check-back finds the order in the database
 
 
 @pytest.mark.parametrize(("answer", "delivered"), [(ROLLBACK, 0), (UNKNOWN, 1)])

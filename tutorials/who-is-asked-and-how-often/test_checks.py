@@ -1,4 +1,4 @@
-"""Tests which producers get check-backs, how many there are, and what follows the last one."""
+"""Tests which producers receive check-backs, how many they receive, and what happens after the last one."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Damages the books of `make up`: runs SQL statements that falsify both databases."""
+"""Falsifies rows in the order and credit databases of `make up` with SQL statements."""
 
 import sqlite3
 from contextlib import closing
@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 ACCIDENTS = {
-    # The credit database is restored from a backup that is older than bob's credit.
+    # Restores the credit database from a backup that is older than bob's credit.
     "bob": [
         ("credits.db", "DELETE FROM credits WHERE customer = 'bob'"),
         ("credits.db", "DELETE FROM balances WHERE customer = 'bob'"),
     ],
-    # A clerk "corrects" a price in both databases, with two zeros too many.
+    # Changes a price in both databases to 100 times its value, as a clerk does by mistake.
     "carol": [
         ("orders.db", "UPDATE orders SET total_cents = 250000 WHERE customer = 'carol'"),
         ("orders.db", "UPDATE order_items SET price_cents = 250000 WHERE order_id IN (SELECT order_id FROM orders "
@@ -21,11 +21,11 @@ ACCIDENTS = {
         ("credits.db", "UPDATE credits SET amount_cents = 250000, points = 2500 WHERE customer = 'carol'"),
         ("credits.db", "UPDATE balances SET points = 2500 WHERE customer = 'carol'"),
     ],
-    # A script adds a bonus twice, only in the table of balances.
+    # Adds a bonus to a balance without a credit, as a script does that runs twice.
     "dave": [("credits.db", "UPDATE balances SET points = points + 1000 WHERE customer = 'dave'")],
-    # The credit service was away for twenty minutes: erin's credit is that much younger than her order.
+    # Delays erin's credit by twenty minutes, as an outage of the credit service does.
     "erin": [("credits.db", "UPDATE credits SET created_at_ms = created_at_ms + 1200000 WHERE customer = 'erin'")],
-    # A clerk compares message and receipt, and corrects carol's rows.
+    # Corrects carol's rows, as a clerk does who compares the message with the receipt.
     "mend-carol": [
         ("orders.db", "UPDATE orders SET total_cents = 2500 WHERE customer = 'carol'"),
         ("orders.db", "UPDATE order_items SET price_cents = 2500 WHERE order_id IN (SELECT order_id FROM orders "

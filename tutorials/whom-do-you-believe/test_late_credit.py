@@ -1,4 +1,4 @@
-"""The exercise's solution: a finding for late credits, tested with the rules only, without Spark."""
+"""Tests the solution of the exercise: a finding for late credits. Runs only the reconciliation rules, without Spark."""
 
 import json
 import os
@@ -28,7 +28,7 @@ print(json.dumps([row["finding"], row["cause"], row["finding"] in ADVICE]))
 
 @pytest.fixture(scope="module")
 def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder with a copy of the package `pipelines` and the solution."""
+    """Returns a folder with a copy of the package `pipelines`, to which the patch of the solution is applied."""
     folder = tmp_path_factory.mktemp("patched")
     shutil.copytree(CHECKOUT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["git", "apply", "-C1", str(PATCH)], cwd=folder, check=True)

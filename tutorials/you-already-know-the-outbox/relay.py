@@ -1,4 +1,4 @@
-"""An outbox with its relay: one database commit stores the order and an outbox row, and the relay sends the row."""
+"""An outbox with a relay: one database commit stores the order and an outbox row, and the relay sends the row as a message."""
 
 import sqlite3
 
@@ -6,7 +6,7 @@ from rocketmq_broker.client import Message, Producer
 
 
 class Outbox:
-    """Orders, and messages to be sent."""
+    """A database with orders and with an outbox of messages that have not been sent."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)

@@ -1,4 +1,4 @@
-"""Tests of the faults that the relay survives and of those that its consumers must handle."""
+"""Tests which faults the relay handles, and which faults the consumers of its messages must handle."""
 
 import runpy
 from pathlib import Path
