@@ -1,8 +1,8 @@
 """The table of breaks, in a SQLite file. Each run updates it in one transaction, and people edit it between runs.
 
-A break is about an order, a customer's balance, or a record without an order. An open break keeps its number, even if its class
-changes. A run that no longer finds it closes it. A break that was closed manually stays closed while it is unchanged. If its
-class, its cause or the money at stake changes, it is reopened with the same number.
+A break is a difference that concerns an order, a customer's balance, or a record without an order. An open break keeps its
+number, even if its class changes. A run that no longer finds a break closes it. A break that was closed manually stays closed
+while it is unchanged. If its class, its cause or the money at stake changes, it is reopened with the same number.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class LogGap:
     is_missing: bool
     """True if the bytes are missing, False if they are damaged."""
     lost: str = ""
-    """The queue that lost its end, as text; empty for a gap between known offsets."""
+    """The description of a queue whose end is missing from the log; empty for a gap between two offsets."""
 
     @property
     def text(self) -> str:
