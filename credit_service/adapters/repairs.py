@@ -1,4 +1,4 @@
-"""Repairs the ledger for the reconciliation. A repair reverses a credit, or rebuilds a balance from its entries.
+"""Repairs the ledger for the reconciliation. A repair reverses a credit, or recomputes a balance from the customer's entries.
 
 Repeating a repair changes nothing: an order has at most one reversal, and a correct balance stays the same. A reversal contains
 the id of its repair instead of a message id. Entries are never changed.
