@@ -64,7 +64,7 @@ class ServiceParts:
     sender: Sender | None
     """The producer. It starts first and stops last, because application and consumer need it."""
     places: str
-    """The service's stores and their URLs, for the log."""
+    """The databases and other servers that the service uses, with their URLs, for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """Migrates a database's tables to the program's version, once, even if several processes start at the same time.
 
-A statement of a migration has no time-out, because filling or indexing a large table takes long. Its wait for a lock has one:
-while a migration waits for a long reader, other statements queue behind it and the service stalls. So a migration gives up after
-two seconds without the lock, lets the others pass, and is retried by `service_runtime.database.opening`.
+A statement of a migration has no time-out, because filling or indexing a large table takes long. Its wait for a lock has a
+time-out: while a migration waits for a long reader, other statements queue behind it and the service stalls. So a migration
+stops after two seconds without the lock, and `service_runtime.database.opening` retries it later.
 """
 
 import logging
@@ -34,7 +34,7 @@ ADVISORY_LOCK: Final = 0x7472616E73
 All services use the same key, so that two services that share a database by mistake do not migrate it at the same time.
 """
 _HELD_BY_OTHERS: Final = ("55P03", "40P01", "SQLITE_BUSY")
-"""The errors for locks that others hold.
+"""The errors for locks that other sessions hold.
 
 These are PostgreSQL's lock_not_available and deadlock_detected, and SQLite's error while another process writes.
 """

@@ -32,7 +32,7 @@ class RowsTogether:
 
 
 def write_each(connection: Connection, together: RowsTogether) -> bool:
-    """Writes table by table, in the caller's SQLite transaction. Returns True if the rows were written."""
+    """Writes the rows table by table, in the caller's SQLite transaction. Returns True if they were written."""
     first = sqlite.insert(together.table)
     if together.unless is not None:
         first = first.on_conflict_do_nothing(index_elements=[together.unless])

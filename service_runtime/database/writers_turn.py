@@ -14,8 +14,8 @@ class TurnNotGiven(Exception):
 class WritersTurn:
     """A lock with a time-out.
 
-    In SQLite waiting writers sleep and retry: 16 threads wrote 4 times more slowly, and some waited for seconds. A writer on a
-    hanging disk would also block all others for ever, including the threads that answer requests.
+    Without it, SQLite's waiting writers sleep and retry: 16 threads wrote 4 times more slowly, and some waited for seconds. The
+    time-out is needed because a writer on a hanging disk would block all other writers forever.
     """
 
     def __init__(self, timeout_s: float, acquire: Acquire | None) -> None:

@@ -38,9 +38,9 @@ def create_application(
 ) -> Flask:
     """Returns an application with these routes, /livez, a home page and /docs. Each error is answered with a problem body.
 
-    A request is served if its Host is one of `hosts`, its body is at most `max_body_bytes`, and its lane has room: one of
-    `own_lanes`, or one of `lanes_of` the server's `threads`. `problem_of` maps the service's errors, `description` describes the
-    routes, and `guard` restricts requests that change data. `new_uuid` creates the ids of requests without one.
+    A request is served if its Host is one of `hosts`, its body has at most `max_body_bytes`, and its lane (a limit of concurrent
+    requests) is not full; see `lanes_of` for `own_lanes` and `threads`. `problem_of` maps the service's errors, `description`
+    describes the routes, and `guard` restricts requests that change data. `new_uuid` creates the ids of requests without one.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes

@@ -47,7 +47,7 @@ class NeedsAttention(Protocol):
     """The interface of a component that may need a person's attention."""
 
     def attention(self) -> list[str]:
-        """Returns a line for each point that needs attention, which says what to do."""
+        """Returns a line with advice for each point that needs attention."""
 
 
 @liveness_api.get("/livez")

@@ -13,7 +13,7 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
 class ConnectionTurn(Enum):
-    """The turns of a connection, which determine whether it waits for the client or for the server."""
+    """The turn of a connection: whether the server or the client must act next, and what the client must do."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"
@@ -96,7 +96,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     def _cut_off(self) -> None:
         self.will_close = True
-        # The loop closes a connection when it can write. A client that does not read would keep it open for ever.
+        # The loop closes a connection when it can write. A client that does not read would keep it open forever.
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 

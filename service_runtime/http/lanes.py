@@ -1,7 +1,7 @@
-"""Limits concurrent requests of one kind with lanes, so that hanging requests of one kind leave threads for others.
+"""Limits the concurrent requests of each kind, so that hanging requests of one kind leave threads for others.
 
-An order that waits for a hanging broker occupies a thread for seconds. Without lanes such orders could occupy all threads, and
-health checks and reads would fail. A request for a full lane is answered with 503 at once.
+Such a limit is called a lane. An order that waits for a hanging broker occupies a thread for seconds. Without lanes such orders
+could occupy all threads, and health checks and reads would fail. A request for a full lane is answered with 503 at once.
 """
 
 import threading
@@ -22,10 +22,10 @@ _RETRY_AFTER_S: Final = 1
 
 
 class RequestLane:
-    """A limit of `limit` concurrent requests. Thread-safe."""
+    """Admits at most `limit` concurrent requests. Thread-safe."""
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
-        """`title` and `detail` are the problem returned for a full lane."""
+        """`title` and `detail` describe the problem that is returned if the lane is full."""
         self.limit = limit
         self.title = title
         self.detail = detail
@@ -41,9 +41,9 @@ class RequestLane:
 
 
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
-    """Returns the lane of each route. There are the service's lanes, one lane for health checks, and one for all other routes.
+    """Maps each route to its lane: one of the service's lanes (`own`), a lane for health checks, or a lane for all other routes.
 
-    The last one has the remaining `threads` of the server.
+    The last lane admits as many requests as the server's `threads` allow beside the other lanes.
     """
     limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
     reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")

@@ -1,4 +1,4 @@
-"""Assigns an id to each request, either its X-Request-Id or a new one. The response and all log lines contain the id."""
+"""Assigns an id to each request: the value of its X-Request-Id header, or a new id. The response and all log lines contain it."""
 
 import re
 from collections.abc import Callable

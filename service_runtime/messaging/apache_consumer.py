@@ -133,7 +133,7 @@ class ApacheConsumer:
     def stop(self, timeout_s: float) -> None:
         """Leaves the group, after waiting up to `timeout_s` for messages that are being processed.
 
-        Held messages are redelivered when the time for which they are hidden ends.
+        Unacknowledged messages are redelivered when the time for which they are hidden ends.
         """
         self._stopping.set()
         with self._changed:

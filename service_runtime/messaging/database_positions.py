@@ -22,7 +22,7 @@ class DatabasePositions(Generic[K]):
     ) -> None:
         """`database` is the database's name in messages, such as "the credit database". `service` is the metric's prefix.
 
-        `to_do` is what an operator has to do after a setback, without a full stop.
+        `to_do` is the advice for operators after a reset of the database, without a full stop.
         """
         self.positions = positions
         self._database = database
@@ -60,7 +60,7 @@ class DatabasePositions(Generic[K]):
         self.positions.forget_results()
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
-        """Logs and counts the messages that are redelivered, and stores the setbacks for `attention`."""
+        """Logs and counts the messages that are redelivered after a reset, and stores the setbacks for `attention`."""
         for setback in setbacks:
             logger.error(
                 "%s was reset to an older state: it lacks %d messages of %s, redelivered from offset %d; %d of them have expired",
@@ -71,7 +71,7 @@ class DatabasePositions(Generic[K]):
                 self._lacked.inc(setback.consumed - setback.position)
 
     def attention(self) -> list[str]:
-        """Returns a line for operators, until the service restarts; empty if there was no setback."""
+        """Returns a line for operators, until the service restarts. Returns an empty list if the database was not reset."""
         setbacks = list(self._setbacks.values())
         if not setbacks:
             return []

@@ -2,7 +2,7 @@
 
     HTTP request ── X-Request-Id ──> message, property requestId ──> check-backs and consumers of every group
 
-So one id finds the log lines of all services about a request.
+So the log lines of all services about a request contain the same id.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """Inserts passwords from files, as Docker and Kubernetes provide secrets, into URLs.
 
-Anyone who may inspect the container can read its environment variables, and a password in a URL must be escaped, which is easily
-forgotten. So NAME_URL contains no password, and NAME_PASSWORD_FILE is the path of its file.
+Anyone who can inspect a container can read its environment variables. A password in a URL must also be escaped, which is easily
+forgotten. So the variable NAME_URL contains no password, and NAME_PASSWORD_FILE is the path of the file with the password.
 """
 
 from pathlib import Path

@@ -134,7 +134,7 @@ def first_error(error: ValidationError) -> str:
 
 
 class _Interrupting:
-    """The signal handler during the start. It stores the signal, because a library may swallow KeyboardInterrupt."""
+    """The signal handler during the start. It records the signal, because a library may suppress KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
