@@ -32,7 +32,7 @@ class ComparedHistory(Protocol):
     """
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the witnesses that `newest` returns. Raises nothing.
+        """Checks whether the database contains the states (witnesses) that `newest` returns. Raises nothing.
 
         If a witness is missing, the database accepts no more orders.
         """
@@ -71,7 +71,7 @@ class OrderBroker:
             self._history.compare_history(self._newest_witnesses)
 
     def _newest_witnesses(self) -> list[Witness]:
-        """Returns the witnesses in the newest messages; empty if the broker does not answer in time."""
+        """Returns the witnesses in the newest messages of orders; empty if the broker does not answer in time."""
         try:
             return self._loop.run(newest_witnesses(self._namesrv_addr), timeout_s=MAX_WAIT_S)
         except (ClientError, TimeoutError) as error:

@@ -101,7 +101,7 @@ class OrderHistory:
     def compare(self, newest: Callable[[], list[Witness]]) -> None:
         """Checks the newest witnesses that have this database's id. If one is missing, `doubt` returns a reason. Raises nothing.
 
-        `newest` is not called if the database never took an order. Witnesses of other databases are checked at check-backs.
+        `newest` is not called if the database never stored an order. Witnesses of other databases are checked at check-backs.
         """
         try:
             with self._sessions.reading() as session:
@@ -123,7 +123,7 @@ class OrderHistory:
             )
 
     def adopt(self, reason: str) -> int:
-        """Accepts this database for all half messages sent until now, regardless of their witness.
+        """Lets this database decide all half messages sent until now, regardless of their witness.
 
         Returns the time in milliseconds.
         """

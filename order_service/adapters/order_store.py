@@ -62,7 +62,7 @@ class SqlOrderStore:
         self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:
-        """Returns the witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown.
+        """Returns the witness for the next half message (`domain.history`). Raises DatabaseUnavailable or OutcomeUnknown.
 
         Raises HistoryDoubted while the database may be an old copy, because an order stored there could be lost or placed twice.
         """
@@ -76,14 +76,14 @@ class SqlOrderStore:
         return self._history.doubt()
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the newest witnesses at the broker. If not, `history_doubt` returns a reason.
+        """Checks whether the database contains the states (witnesses) in the newest messages at the broker.
 
-        Raises nothing.
+        If it does not, `history_doubt` returns a reason. Raises nothing.
         """
         self._history.compare(newest)
 
     def adopt_history(self, reason: str) -> int:
-        """Accepts this database for all half messages sent until now, regardless of their witness.
+        """Lets this database decide all half messages sent until now, regardless of their witness.
 
         Returns the time in milliseconds.
         """

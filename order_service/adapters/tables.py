@@ -68,7 +68,7 @@ class TransactionRow(OrderDatabase, table=True):
 
 
 class DatabaseIdentityRow(OrderDatabase, table=True):
-    """The database's id; the table has one row. A copy of the database has the same id."""
+    """The id of the database. The table has one row. A copy of the database has the same id."""
 
     __tablename__ = "database_identity"
 

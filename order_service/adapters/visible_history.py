@@ -13,7 +13,7 @@ from order_service.domain.history import PROPERTY, Witness
 from rocketmq_broker.client import ClientError, MessageQueue, PullConsumer
 
 GROUP: Final = "order_service_history"
-"""The consumer group. It stores no offsets, because each start reads the newest messages."""
+"""The name of the consumer group. It stores no offsets, because each start reads the newest messages."""
 MAX_WAIT_S: Final = 3.0
 
 logger = logging.getLogger(__name__)

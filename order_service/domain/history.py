@@ -1,4 +1,4 @@
-"""The witness in a half message, which identifies the order database of its sender.
+"""The witness in a half message: the state of the sender's order database, as evidence for check-backs.
 
 A missing transaction row means ROLLBACK only in the sender's own database, and only if that database is not older than the half
 message. A restored backup may lack the row although the order exists. So the sender puts the current state of its database into

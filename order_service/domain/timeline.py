@@ -1,4 +1,4 @@
-"""The timeline of an order, with its events and their times as stored in the order database."""
+"""The timeline of an order: the events and their times, as stored in the order database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 
 class HistoryDoubted(DatabaseFailure):
-    """The database may not be the sender's, or may be an old copy of it, so a missing row proves nothing. Nothing was written."""
+    """The database may be another one than the sender's, or an old copy. A missing row proves nothing. Nothing was written."""
 
 
 class TransactionStore(Protocol):
@@ -24,8 +24,8 @@ class TransactionStore(Protocol):
     ) -> TransactionState:
         """Returns the final state COMMITTED or ROLLED_BACK, or PENDING. Writes ROLLED_BACK first if the transaction has no row.
 
-        Returns ROLLED_BACK also if the transaction belongs to another order than `order_id`. `witness` is the one in the half
-        message, which shows whether the database may be an old copy.
+        Returns ROLLED_BACK also if the transaction belongs to another order than `order_id`. `witness` is the database state in
+        the half message, which shows whether this database may be an old copy.
         """
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
@@ -36,7 +36,7 @@ class OrderStore(TransactionStore, Protocol):
     """Stores orders and transactions. All methods raise DatabaseUnavailable; those that write also raise OutcomeUnknown."""
 
     def witness(self) -> Witness:
-        """Returns the witness for the next half message. Raises HistoryDoubted if this may be the wrong database."""
+        """Returns the witness for the next half message. Raises HistoryDoubted if this database may be the wrong one."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Stores order, items and transaction row in one local commit. Raises TransactionFailed."""

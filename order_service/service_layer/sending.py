@@ -26,7 +26,7 @@ class TransactionalSender(Protocol):
 
 
 def half_message_not_stored(attempt: Attempt, error: Exception) -> TransactionFailed:
-    """Logs the error and returns the failure for the caller, with the outcome NOT_STARTED."""
+    """Logs the error and returns an exception for the caller, with the outcome NOT_STARTED."""
     logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
     return TransactionFailed(
         Outcome.NOT_STARTED, "the broker is unreachable or did not store the half message; nothing was ordered or changed"
@@ -36,7 +36,8 @@ def half_message_not_stored(attempt: Attempt, error: Exception) -> TransactionFa
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
     """Sends the message and returns the attempt's progress. If the time-out expired, the attempt may still be running.
 
-    `witness` is added to the half message for check-backs. Raises TransactionFailed if the half message was not stored.
+    `witness`, the state of the order database, is added to the half message for check-backs. Raises TransactionFailed if the half
+    message was not stored.
     """
     try:
         sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)

@@ -35,6 +35,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drops the three tables. Witnesses in half messages are then ignored."""
+    """Drops the three tables. Version 0003 ignores the witnesses (database states) in half messages."""
     for name in ("adoptions", "epochs", "database_identity"):
         op.drop_table(name)
