@@ -160,7 +160,8 @@ def progress_of(log: MessageLog, route: Route) -> Progress:
 def table_findings(books: Books, wrong_balances: pyarrow.Table, progress: Sequence[Progress]) -> list[dict[str, Any]]:
     """Returns a row with FINDING_COLUMNS for each wrong balance, unreadable value, and lost end of a log.
 
-    `points` is the ledger's sum. `progress` has an entry for each log. Raises UnreadableDatabase and UnreadableStore.
+    `progress` has an entry for each log. The column `points` of a wrong balance is the sum of the ledger's entries.
+    Raises UnreadableDatabase and UnreadableStore.
     """
     lost = [
         {"finding": Finding.LOG_GAP.value, "stage": "unknown", "transaction_id": text}

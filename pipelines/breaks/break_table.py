@@ -81,7 +81,7 @@ class BreakTable:
     """The table of breaks in a file. Each method is one transaction. All raise BreaksUnusable if the file cannot be used."""
 
     def __init__(self, path: Path) -> None:
-        """Does not open the file yet. The first run creates it."""
+        """The constructor does not open the file. The first run creates it."""
         self._path = path
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:

@@ -91,7 +91,10 @@ def _lies(is_kept: bool, column: str, mark: int) -> str:
 def _new_records(
     reading: Reading, store: Path, progress: Progress, route: Route, before: Marks, marks: Marks, carried: DataFrame
 ) -> DataFrame:
-    """Returns the new records of a log with their roles. Reads the last one that was read again, because damage may follow."""
+    """Returns the new records of a log with their roles.
+
+    Reads the previous run's last record again, because damage may follow it.
+    """
     last, until = before.records.get(str(store), NOTHING), marks.records[str(store)]
     records = read_records(reading, store, max(0, last))
     # A gap at the end of the log has no record after it, so each run reports it.

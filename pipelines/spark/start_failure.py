@@ -12,7 +12,7 @@ from typing import Final
 
 MIN_JAVA: Final = 17
 MIN_OPEN_FILES: Final = 1_024
-"""The minimum limit of open files that is set for Spark."""
+"""The limit of open files for Spark. A lower limit is raised to this number before Spark starts."""
 _FILES_OF_A_START: Final = 300
 """The minimum limit of open files for a start of Spark, which opens 250 jars. Below it Spark fails with misleading errors."""
 _JAVA_WITHIN_S: Final = 20
