@@ -67,7 +67,7 @@ class WorkerHeartbeats:
     """Writes and reads heartbeats. All methods raise RedisError if Redis does not answer each command within `timeout_s`."""
 
     def __init__(self, redis_url: str, *, timeout_s: float, life_s: float = HEARTBEAT_LIFE_S) -> None:
-        """Does not connect yet. Raises ValueError if `redis_url` is not a Redis URL."""
+        """The constructor does not connect. Raises ValueError if `redis_url` is not a Redis URL."""
         self._life_ms = int(life_s * 1000)
         self._redis = Redis.from_url(
             redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)

@@ -19,7 +19,7 @@ from service_runtime.http.responses import json_response
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024
-"""The maximum size of a body. Only repairs have one."""
+"""The maximum size of a request body in bytes. Only requests for repairs have a body."""
 
 credits_api = Blueprint("credits", __name__)
 
