@@ -56,9 +56,9 @@ def create_database_engine(url: str) -> Engine:
 def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
     """Returns an engine with time-outs and UTF-8 connections.
 
-    The time-outs are options of each connection. The URL's options override them, because libpq uses the last of two equal ones.
-    With `pools_transactions` each transaction sets them, because the next one may use another session. For the same reason
-    statements are not prepared.
+    The time-outs are options of each connection. The URL's options override them, because libpq uses the last one if an option is
+    repeated. With `pools_transactions` each transaction sets them, because the next one may use another session. For the same
+    reason statements are not prepared.
     """
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000, **_KEEPALIVES}
     arguments: dict[str, Any] = {name: wait for name, wait in waits.items() if name not in url.query}

@@ -199,7 +199,7 @@ class HeldBatch:
     __slots__ = ("_holds", "is_counted_without", "is_held", "orders")
 
     def __init__(self, holds: Holds, orders: int, within: "HeldBatch | None" = None) -> None:
-        """Takes the arguments of `Holds.batch`."""
+        """See `Holds.batch` for the arguments."""
         self._holds = holds
         self.orders = orders
         self.is_counted_without = within is not None
