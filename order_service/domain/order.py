@@ -41,10 +41,10 @@ class Order:
     """
     state: OrderState = OrderState.PLACED
     pay_until_ms: int | None = None
-    """The payment deadline of an order to be paid later; None if it is paid at once."""
+    """The payment deadline, in milliseconds since the epoch; None if the order is paid at once."""
     paid_at_ms: int | None = None
     ended_at_ms: int | None = None
-    """The time of the cancellation or expiry."""
+    """The time of the cancellation or expiry, in milliseconds since the epoch; None before that."""
     ended_because: str | None = None
 
     @property
