@@ -1,4 +1,4 @@
-"""A Spark data source for RocketMQ's commit log, as a table of its records or as a stream of new records.
+"""A Spark data source for RocketMQ's commit log. It provides a table of all records, or a stream of new records.
 
 from rocketmq_commitlog import CommitLogSource
 spark.dataSource.register(CommitLogSource)

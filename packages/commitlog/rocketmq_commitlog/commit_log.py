@@ -1,9 +1,9 @@
 """Reads RocketMQ's commit log from its segment files (RocketMQ's MappedFileQueue and CommitLog).
 
 The name of a segment file is the commit log offset of its first byte, in 20 digits. No record crosses the end of a segment.
-Bytes that look like a record are not sufficient evidence, because a client can put whole records with the right commit log
-offsets into a body. A record is therefore accepted only at the start of a segment, after another record, or where a consume
-queue points to. Ranges start at such positions, and reading continues there after damage.
+Bytes that look like a record may be part of a message body, because a client can put complete records with the right commit log
+offsets into a body. A record is therefore accepted only at the start of a segment, after another record, or at a position to
+which a consume queue points. Ranges start at such positions, and reading continues at such a position after damage.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _HOST_V6_MORE = 12
 """The number of bytes by which an IPv6 host is longer than an IPv4 host."""
 _KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]{1,32767})")
 MAX_KEYS = 100_000
-"""Maximum number of keys reported for one damaged stretch, because a client can fill a body with keys."""
+"""The maximum number of keys reported for one damaged stretch. Without a limit, a client could fill a body with keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """Records of one segment, at positions `start <= position < end` in its file.
+    """The part of one segment with the file positions `start <= position < end`.
 
-    A record or the segment starts at `start`. At `end` a record starts or the written bytes end.
+    `start` is the beginning of a record or of the segment. `end` is the beginning of a record or the end of the written bytes.
     """
 
     segment: str
@@ -54,11 +54,14 @@ class LogRange:
     is_last: bool = True
     """True for the last range of the segment."""
     goes_on_until: int = 0
-    """In the last range of a segment, the commit log offset up to which the commit log is known to continue."""
+    """The commit log offset up to which the commit log is known to continue. Used only in the last range of a segment."""
 
 
 class LogRecord(NamedTuple):
-    """The fields of a record that are used here. Strings are bytes. It is a tuple, because logs have many millions of records."""
+    """The fields of a record that the data source uses. Strings are bytes.
+
+    It is a tuple for speed, because a log may have many millions of records.
+    """
 
     size: int
     commit_log_offset: int
@@ -75,20 +78,20 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes of the log without a valid record."""
+    """A stretch of the log that contains no valid record."""
 
     commit_log_offset: int
     size: int
     keys: tuple[str, ...] = ()
-    """Keys that can still be read in the damaged bytes. They identify messages that may be affected."""
+    """The message keys that can still be read in the damaged bytes. They identify messages that may be affected."""
     is_gap: bool = False
     """True if the bytes do not exist, because a file is missing or too short."""
     whole_again_ms: int | None = field(default=None, compare=False)
-    """The store timestamp of the next record, or None."""
+    """The store timestamp of the first record after the damage in milliseconds, or None."""
 
 
 def segments(store: Path) -> list[Path]:
-    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore without a commit log."""
+    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore if it has no commit log."""
     directory = store / "commitlog"
     try:
         return sorted(path for path in directory.iterdir() if _SEGMENT_NAME.fullmatch(path.name))
@@ -97,11 +100,11 @@ def segments(store: Path) -> list[Path]:
 
 
 def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0) -> list[LogRange]:
-    """Returns ranges that cover every record of the log once, starting at a commit log offset. Raises UnreadableStore.
+    """Returns ranges that together cover every record from a commit log offset once. Raises UnreadableStore.
 
-    Each range has at least `range_bytes`, and ends where a consume queue points to a record. The first range may start
-    before `from_offset`. Damage after a record belongs to the record's range. To continue reading, pass the offset of the
-    last record that was read. That record is then read again.
+    Each range except the last of a segment has at least `range_bytes` bytes, and ends at a record to which a consume queue
+    points. The first range may start before `from_offset`. Damage after a record belongs to the record's range. To continue an
+    earlier read, pass the commit log offset of the last record that was read. That record is then read again.
     """
     until, units = known_end(store), QueueUnits(store)
     begun = _without_those_ahead(segments(store))
@@ -115,7 +118,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0)
 
 
 def _without_those_ahead(paths: list[Path]) -> list[Path]:
-    """Returns the segments without unwritten ones at the end, which brokers create in advance."""
+    """Returns the segments without the unwritten segments at the end, which brokers create in advance."""
     begun = len(paths)
     while begun > 1 and not _head_of(paths[begun - 1]).strip(b"\0"):
         begun -= 1
@@ -138,7 +141,7 @@ def _split_segment(path: Path, range_bytes: int, start: int, goes_on_until: int,
 
 
 def first_record(store: Path) -> LogRecord | None:
-    """Returns the oldest record, or None. Raises UnreadableStore."""
+    """Returns the oldest record, or None if the log has no record. Raises UnreadableStore."""
     for path in segments(store):
         for found in scan(LogRange(str(path), 0, sys.maxsize)):
             if isinstance(found, LogRecord):
@@ -147,7 +150,7 @@ def first_record(store: Path) -> LogRecord | None:
 
 
 def last_record(store: Path) -> LogRecord | None:
-    """Returns the newest record, or None. Raises UnreadableStore."""
+    """Returns the newest record, or None if the log has no record. Raises UnreadableStore."""
     for log_range in reversed(split_log(store)):
         latest = None
         for found in scan(log_range):
@@ -158,11 +161,10 @@ def last_record(store: Path) -> LogRecord | None:
 
 
 def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
-    """Yields the records that start in this range, in order, and the damage after them.
+    """Yields the records that start in this range in order, and the damage between and after them. Raises UnreadableStore.
 
-    A record's checksum covers only its body, so damage to topic or properties that keeps their lengths is not detected.
-    Unwritten or truncated bytes after the last record are not damage, unless the log is known to continue.
-    Raises UnreadableStore.
+    A record's checksum covers only the body, so damage to topic or properties that keeps their lengths is not detected. Unwritten
+    or truncated bytes after the last record are not damage, unless the log is known to continue.
     """
     path = Path(log_range.segment)
     try:
@@ -173,7 +175,10 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
 
 
 def regular_only(path: str, flags: int) -> int:
-    """Opens a regular file. Raises OSError for other files, because opening a FIFO could block."""
+    """Opens a regular file and returns its file descriptor.
+
+    Raises OSError for other files, because opening a FIFO could block.
+    """
     file = os.open(path, flags | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
@@ -183,7 +188,7 @@ def regular_only(path: str, flags: int) -> int:
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
-    """Maps the bytes of a segment without the unwritten hole at its end, which may be most of the file.
+    """Maps a segment into memory without the unwritten hole at its end, which may be most of the file.
 
     Raises UnreadableStore.
     """
@@ -214,7 +219,10 @@ class _Segment:
         self._units = QueueUnits(path.parent.parent)
 
     def found(self, log_range: LogRange) -> Iterator[LogRecord | Damage]:
-        """Yields records and damage. Damage belongs to the range of the record before it, so that it is reported once."""
+        """Yields the records and the damage of a range.
+
+        Damage belongs to the range of the record before it, so that only one range reports it.
+        """
         data, position = self._data, log_range.start
         damage_begins: int | None = None
         while log_range.is_last or position < log_range.end:
@@ -245,8 +253,8 @@ class _Segment:
     def _step_over(self, position: int, log_range: LogRange) -> int | None:
         """Returns the position at which reading continues after a damaged record, or None if no position is certain.
 
-        It is the end of the damaged record if all its lengths agree, or the first record before that to which a consume queue
-        points.
+        The position is the end of the damaged record if all its lengths agree. An earlier record to which a consume queue points
+        takes precedence.
         """
         end = len(self._data) if log_range.is_last else log_range.end
         own_end = None if log_range.is_last else end
@@ -257,18 +265,21 @@ class _Segment:
         return own_end if pointed_to is None else pointed_to
 
     def _gap_behind(self, position: int, goes_on_until: int) -> Iterator[Damage]:
-        """Yields the missing bytes between the segment's last record and the offset up to which the log continues."""
+        """Yields the missing bytes between the segment's last record and the commit log offset up to which the log continues."""
         begins, ends = self._offset + position, goes_on_until
         if (unused := self._unused_at(position)) is not None:
             begins += unused
         elif _resembles_a_log(self._data, self._offset, position + 1):
-            # There are records, or bytes of a client that look like records. They cannot be distinguished.
+            # The bytes are either records, or part of a message body that looks like records. They cannot be distinguished.
             ends = max(ends, self._offset + len(self._data))
         if ends > begins:
             yield Damage(begins, ends - begins, is_gap=True, whole_again_ms=self._first_stored_ms(ends))
 
     def _unused_at(self, position: int) -> int | None:
-        """Returns the number of bytes to the segment's end if they are marked as unused or too few for a mark; else None."""
+        """Returns the number of unused bytes from `position` to the segment's end, or None if the bytes may be used.
+
+        Bytes are unused if they are marked as unused or are too few for such a mark.
+        """
         if position + SIZE_AND_MAGIC.size <= len(self._data):
             size, magic = SIZE_AND_MAGIC.unpack_from(self._data, position)
             return int(size) if magic == BLANK_MAGIC else None
@@ -276,7 +287,7 @@ class _Segment:
         return left if left < SIZE_AND_MAGIC.size else None
 
     def _first_stored_ms(self, commit_log_offset: int) -> int | None:
-        """Returns the store timestamp of the first record of the segment with this offset, or None."""
+        """Returns the store timestamp of the first record of the segment at this commit log offset, or None."""
         path = self._path.with_name(f"{commit_log_offset:020d}")
         if not path.exists():
             return None
@@ -286,7 +297,7 @@ class _Segment:
 
 
 def keys_in(damaged: bytes) -> tuple[str, ...]:
-    """Returns the keys of messages in damaged bytes, which are found by the name of the property.
+    """Returns the message keys in damaged bytes. Finds them by the name of the property that holds them.
 
     Searches only the first MAX_SEARCHED_LENGTH bytes, and returns at most MAX_KEYS keys.
     """
@@ -296,7 +307,7 @@ def keys_in(damaged: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A possible record. Its lengths agree with its size, but its checksum is not verified."""
+    """A possible record, whose lengths agree with its size. Its checksum has not been verified."""
 
     position: int
     size: int
@@ -313,7 +324,10 @@ class _Claim:
 
     @property
     def has_a_mark(self) -> bool:
-        """Returns True if the magic code or the commit log offset is right, so that a record with damage in one is detected."""
+        """Returns True if the magic code or the commit log offset is right.
+
+        A record in which one of them is damaged is still detected.
+        """
         return self.has_magic or self.has_own_offset
 
 
@@ -350,7 +364,7 @@ def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int,
 
 
 def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
-    """Returns the intact record at `position`, or None."""
+    """Returns the intact record at `position`, or None if no intact record starts there."""
     try:
         (
             size, magic, crc, queue_id, _, queue_offset, commit_log_offset, sys_flag, born_timestamp, _, store_timestamp, _, _,
@@ -369,7 +383,7 @@ def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> Lo
         return None
     properties_at = topic_at + data[topic_at - 1] + 2
     ends = properties_at + int.from_bytes(data[properties_at - 2 : properties_at], "big")
-    # A body may contain many heads that each claim its length, so nothing is copied before all lengths agree.
+    # A body may contain many false record headers with large lengths, so nothing is copied before all lengths agree.
     if ends != position + size or ends > len(data):
         return None
     body = data[body_at : topic_at - 1]
@@ -382,7 +396,7 @@ def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> Lo
 
 
 def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -> LogRecord | None:
-    """Returns the intact record with an IPv6 host at `position`, or None."""
+    """Returns the intact record at `position`, which has an IPv6 host, or None if the record is not intact."""
     try:
         record = decode_record(data[position : position + size])
     except CorruptRecord:
@@ -396,9 +410,10 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
 
 
 def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
-    """Returns the position of the first record in `position <= ... < until` to which a consume queue points, or None.
+    """Returns the position of the first record that starts at `position` or later, before `until`, or None.
 
-    If `units` is None, all bytes that look like an intact record are accepted. Use this only if all clients are trusted.
+    Accepts only records to which a consume queue points. If `units` is None, accepts all bytes that look like an intact record.
+    Use None only if all clients are trusted.
     """
     for begins in _magic_codes(data, position, until):
         if units is None:
@@ -413,9 +428,9 @@ def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, unt
 def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int) -> bool:
     """Returns True if an intact record seems to start at or after `position`.
 
-    A client can write a body full of overlapping possible records, and verifying all their checksums would take quadratic
-    time. If the possible records together have more than twice as many bytes as the data, returns True without further
-    checks.
+    A client can write a body full of overlapping possible records. Verifying all their checksums would take quadratic time. So
+    the function returns True without further checks if the possible records together have more than twice as many bytes as the
+    data.
     """
     unchecked = 2 * (len(data) - position)
     for begins in _magic_codes(data, position, len(data)):
@@ -429,10 +444,11 @@ def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int
 
 
 def _magic_codes(data: mmap.mmap | bytes, position: int, until: int) -> Iterator[int]:
-    """Yields the positions in `position <= ... < until` at which a record with a magic code may start.
+    """Yields the positions from `position` up to `until` at which a record with a magic code may start.
 
-    The mapping's last byte is not searched, because Python before 3.11.5 reads the byte after the searched bytes (gh-105235),
-    which causes a segmentation fault at the mapping's end. No magic code ends there, because a record continues after it.
+    The last byte of the mapping is not searched, because Python before 3.11.5 also reads the byte after the searched bytes
+    (gh-105235). At the end of the mapping this read causes a segmentation fault. No magic code ends at the last byte, because a
+    record continues after its magic code.
     """
     last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
     at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)

@@ -2,8 +2,8 @@
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        consumequeue/TOPIC/QUEUEID/, one unit for each queue offset
 
-A client can put whole records with the right magic code, checksum and commit log offset into a body. But only the broker writes
-units, so a record starts wherever a unit points to.
+A client can put complete records with the right magic code, checksum and commit log offset into a message body. But only the
+broker writes consume queue units, so a record starts at every position to which a unit points.
 """
 
 from __future__ import annotations
@@ -19,34 +19,34 @@ from typing import Final
 
 _UNIT: Final = struct.Struct(">qiq")
 _BLANK_SIZE: Final = 0x7FFFFFFF
-"""The size field of a unit that has no message."""
+"""The value of the size field in a unit that has no message."""
 _FILE_NAME: Final = re.compile(r"[0-9]{20}")
 _MAX_QUEUES: Final = 1_000
-"""Maximum number of queues that are read to find the end of the log. The most recently written queues are read first."""
+"""The maximum number of queues that are read to find the end of the log. The most recently written queues are read first."""
 
 _MAX_QUEUE_OFFSET: Final = (1 << 62) // _UNIT.size
-"""The maximum valid queue offset. Damaged bytes may contain a larger one, which could exceed the maximum file position."""
+"""The maximum valid queue offset. Damaged bytes may contain a larger offset, which could exceed the maximum file position."""
 
 Files = list[tuple[int, Path]]
-"""The files of a queue in order, each with the position of its first byte in the queue."""
+"""The files of a queue in order, each with the position in the queue of its first byte."""
 
 
 class QueueUnits:
-    """The consume queues of one store. Each is read at its first use."""
+    """The consume queues of one store. Each queue's files are listed when the queue is first used."""
 
     def __init__(self, store: Path) -> None:
-        """Missing or unreadable queues count as queues without units."""
+        """Creates an object for the store directory `store`. Missing or unreadable queues count as queues without units."""
         self._root = store / "consumequeue"
         self._topics: dict[bytes, Path] | None = None
         self._queues: dict[tuple[bytes, int], Files] = {}
 
     @property
     def are_missing(self) -> bool:
-        """Returns True if the store has no consume queues, so that no record can be checked."""
+        """Returns True if the store has no consume queues. In that case no record can be verified by a unit."""
         return not self._root.is_dir()
 
     def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:
-        """Returns True if the unit of this queue offset points to a record of this size at this commit log offset."""
+        """Returns True if the queue's unit at `queue_offset` points to a record of this size at this commit log offset."""
         if not 0 <= queue_offset <= _MAX_QUEUE_OFFSET:
             return False
         position = queue_offset * _UNIT.size
@@ -60,7 +60,7 @@ class QueueUnits:
 
     def _files(self, topic: bytes, queue_id: int) -> Files:
         if self._topics is None:
-            # Topics come from untrusted bytes, so only the name of an existing folder becomes a path.
+            # Topics are read from untrusted bytes, so a path is built only from the name of an existing folder.
             self._topics = {os.fsencode(path.name): path for path in _folders(self._root)}
         if topic not in self._topics:
             return []
@@ -70,9 +70,9 @@ class QueueUnits:
 
 
 def known_end(store: Path) -> int:
-    """Returns the commit log offset up to which the log exists according to the broker's other files, or 0.
+    """Returns the commit log offset up to which the log exists according to the broker's other files, or 0 if unknown.
 
-    Call it before reading the log, because the log may grow afterwards. The result may be a few seconds behind the log.
+    Call this function before reading the log, because the log may grow afterwards. The result may be a few seconds old.
     """
     last_files = []
     for topic in _folders(store / "consumequeue"):
@@ -85,7 +85,7 @@ def known_end(store: Path) -> int:
 
 
 def queue_ends(store: Path, topic: str) -> dict[int, int] | None:
-    """Returns the next queue offset of each queue of a topic; None if the store has no consume queues of the topic."""
+    """Returns the next queue offset of each queue of a topic. Returns None if the store has no consume queues of the topic."""
     folder = next((path for path in _folders(store / "consumequeue") if path.name == topic), None)
     if folder is None:
         return None
@@ -94,12 +94,18 @@ def queue_ends(store: Path, topic: str) -> dict[int, int] | None:
 
 
 def _end_of(files: Files) -> int:
-    """Returns the commit log offset after the last unit's record; 0 if the last two files have no unit with a record."""
+    """Returns the commit log offset after the record of the last unit.
+
+    Returns 0 if the last two files have no unit with a record.
+    """
     return _last_unit(files)[0]
 
 
 def _last_unit(files: Files) -> tuple[int, int]:
-    """Returns the commit log offset after the last unit's record, and the next queue offset; zeros without such a unit."""
+    """Returns the commit log offset after the last unit's record, and the next queue offset.
+
+    Returns (0, 0) if the last two files have no unit with a record.
+    """
     for begins, path in reversed(files[-2:]):
         low, high = 0, _size_of(path) // _UNIT.size
         while low < high:
@@ -113,7 +119,10 @@ def _last_unit(files: Files) -> tuple[int, int]:
 
 
 def _saved_progress(store: Path) -> int:
-    """Returns the commit log offset before which all records are on disk, from rocketmq_broker's progress.json, or 0."""
+    """Returns the commit log offset before which all records are on disk, or 0 if it is unknown.
+
+    The offset is in progress.json, which rocketmq_broker writes. Apache's broker does not write this file.
+    """
     try:
         position = json.loads((store / "progress.json").read_bytes())["position"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

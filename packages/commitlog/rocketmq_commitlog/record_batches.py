@@ -1,4 +1,4 @@
-"""Converts records to Arrow batches with the columns of a schema."""
+"""Converts records and damage to Arrow batches with the columns of a Spark schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH_RECORDS: Final = 16_384
 
 
 def record_batches(found: Iterable[LogRecord | Damage], wanted: StructType) -> Iterator[pyarrow.RecordBatch]:
-    """Yields batches with one row for each record or damaged stretch. Builds only the columns of the schema."""
+    """Yields Arrow batches with one row for each record or damaged stretch. Builds only the columns in the schema."""
     schema = to_arrow_schema(wanted, timezone="UTC")
     makers = [COLUMNS[name] for name in wanted.fieldNames()]
     left = iter(found)

@@ -1,4 +1,4 @@
-"""The columns of the commit log. Each is built for a whole batch of records, on demand."""
+"""Builds the columns of the commit log table for a batch of records. Only requested columns are built."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 
 class RecordKind(StrEnum):
-    """The kind of a record or damaged stretch, according to its role in transactions."""
+    """The kind of a record according to its role in transactions, or the kind of a damaged stretch."""
 
     HALF = "half"
     OP = "op"
@@ -36,21 +36,24 @@ _UNKNOWN_HOST: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A batch of records in columns, with a tuple for each field of LogRecord. Most fields of a damaged stretch are None."""
+    """A batch of records as columns, with a tuple for each field of LogRecord.
+
+    A damaged stretch is a row in which most fields are None.
+    """
 
     fields: Sequence[tuple[Any, ...]]
     damaged: dict[int, Damage]
-    """Damaged stretches, keyed by position in the batch."""
+    """The damaged stretches of the batch, keyed by their position in the batch."""
 
     @classmethod
     def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:
-        """Returns the columns of these records. `batch` must not be empty."""
+        """Returns the columns of these records and damaged stretches. `batch` must not be empty."""
         damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
         rows = batch if not damaged else [_row(found) for found in batch]
         return cls(list(zip(*rows, strict=True)), damaged)
 
     def field(self, name: str) -> tuple[Any, ...]:
-        """Returns one field of all records."""
+        """Returns the values of one field for all rows."""
         return self.fields[LogRecord._fields.index(name)]
 
 

@@ -1,7 +1,7 @@
 """Reads a commit log whose segments are in memory, without consume queues.
 
-It accepts all bytes that look like an intact record. Use it only if all clients of the broker are trusted, as in a simulated
-world.
+All bytes that look like an intact record are accepted. Use this module only if all clients of the broker are trusted, as in a
+simulation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord, next_record, record
 def scan_bytes(segments: Mapping[int, bytes]) -> Iterator[LogRecord | Damage]:
     """Yields the records of all segments in order, and the damaged and missing stretches between them.
 
-    `segments` maps the commit log offset of a segment's first byte to the bytes of the segment. Bytes after the last record
+    `segments` maps the commit log offset of each segment's first byte to the bytes of the segment. Bytes after the last record
     are not damage.
     """
     offsets = sorted(segments)
@@ -45,7 +45,10 @@ def _scan_segment(data: bytes, offset: int, following: int | None) -> Iterator[L
 
 
 def _unused_at(data: bytes, position: int) -> int:
-    """Returns the number of bytes to the segment's end if they are marked as unused or too few for a mark; otherwise 0."""
+    """Returns the number of unused bytes from `position` to the segment's end, or 0 if the bytes may be used.
+
+    Bytes are unused if they are marked as unused or are too few for such a mark.
+    """
     left = len(data) - position
     if left < SIZE_AND_MAGIC.size:
         return left

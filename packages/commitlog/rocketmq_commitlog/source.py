@@ -1,4 +1,4 @@
-"""A Spark data source for RocketMQ's commit log: one task for each stretch of a segment file.
+"""A Spark data source for RocketMQ's commit log. Each Spark task reads one range of a segment file.
 
     spark.read.format("rocketmq_commitlog").option("store", "data/store").schema("topic string, unique_key string").load()
 
@@ -24,15 +24,16 @@ from rocketmq_commitlog.stream import BEGINNING, CommitLogStreamReader, read_lim
 
 @dataclass
 class LogPartition(InputPartition):
-    """The range that one task reads, or None."""
+    """The range of the log that one task reads. None means that the log is empty."""
 
     log_range: LogRange | None = None
 
 
 class CommitLogSource(DataSource):
-    """The format `rocketmq_commitlog`. The option `store` is the store's root directory.
+    """The Spark data source with the format name `rocketmq_commitlog`. The option `store` is the root directory of the store.
 
-    The options `rangeBytes` and `fromOffset` are optional.
+    The option `rangeBytes` is the minimum size of a range in bytes, and `fromOffset` the first commit log offset. Both are
+    optional.
     """
 
     @classmethod
@@ -41,14 +42,17 @@ class CommitLogSource(DataSource):
         return "rocketmq_commitlog"
 
     def reader(self, schema: StructType) -> CommitLogReader:
-        """Returns a reader of the columns in the schema."""
+        """Returns a reader for the columns in the schema."""
         range_bytes, from_offset = (
             int(self.options.get(name, default)) for name, default in (("rangeBytes", RANGE_BYTES), ("fromOffset", 0))
         )
         return CommitLogReader(Path(self.options["store"]), schema, range_bytes, from_offset)
 
     def streamReader(self, schema: StructType) -> CommitLogStreamReader:
-        """Returns a reader of new records. Its options are `startingOffset`, `maxRowsPerBatch` and `maxBytesPerBatch`."""
+        """Returns a stream reader for new records.
+
+        The reader's options are `startingOffset`, `maxRowsPerBatch` and `maxBytesPerBatch`.
+        """
         return CommitLogStreamReader(
             Path(self.options["store"]),
             schema,
@@ -62,14 +66,14 @@ class CommitLogReader(DataSourceReader):
     """Splits the log into ranges on the driver, and reads one range in each task."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, from_offset: int = 0) -> None:
-        """`range_bytes` is the minimum length of a range. Records before `from_offset` are not read."""
+        """Creates a reader. `range_bytes` is the minimum size of a range in bytes. Records before `from_offset` are not read."""
         self._from_offset = from_offset
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the current ranges."""
+        """Returns one partition for each range of the log. Raises UnreadableStore."""
         return [LogPartition(log_range) for log_range in split_log(self._store, self._range_bytes, self._from_offset)] or [
             LogPartition()
         ]

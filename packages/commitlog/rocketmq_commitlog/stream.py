@@ -1,4 +1,4 @@
-"""The commit log as a stream. The stream's offset is the commit log offset of the last record read."""
+"""Reads the commit log as a stream. The stream's offset is the commit log offset of the last record that was read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OFFSET: Final = "commit_log_offset"
 
 @dataclass
 class StreamPartition(InputPartition):
-    """The records of a range after the offset `after`, up to and including `until`."""
+    """The records of a range whose commit log offset is greater than `after` and at most `until`."""
 
     log_range: LogRange
     after: int
@@ -35,10 +35,10 @@ class StreamPartition(InputPartition):
 
 
 class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a commit log while it grows. Options limit the rows or bytes of a batch."""
+    """Reads new records while the commit log grows. Options limit the rows or the bytes of a batch."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, limit: ReadLimit, after: int = BEGINNING) -> None:
-        """The stream starts after the commit log offset `after`."""
+        """Creates a reader whose first record is the one after the commit log offset `after`."""
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
@@ -51,19 +51,22 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return {_OFFSET: self._after}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Returns the limit set by the options."""
+        """Returns the limit of a batch that the options set."""
         return self._limit
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Makes the stream end at the current last record."""
+        """Makes the stream end at the newest record that currently exists. Raises UnreadableStore."""
         self._target = self._last(self._after, ReadAllAvailable(), None)
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, int]:
-        """Returns the offset of the next batch's last record, or `start` if there are no new records. Raises UnreadableStore."""
+        """Returns the offset of the last record of the next batch, or `start` if there are no new records.
+
+        Raises UnreadableStore.
+        """
         return {_OFFSET: self._last(int(start[_OFFSET]), limit, self._target)}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Returns the ranges between two offsets, including damage after the record at `start`."""
+        """Returns one partition for each range between two offsets, including damage after the record at `start`."""
         after, until = int(start[_OFFSET]), int(end[_OFFSET])
         if until <= after:
             return []
@@ -78,7 +81,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         yield from record_batches(new, self._schema)
 
     def _last(self, after: int, limit: ReadLimit, target: int | None) -> int:
-        """Returns the offset of the last record of the batch after `after`.
+        """Returns the offset of the last record in the batch that begins after the offset `after`.
 
         A batch has at least one record, even if that record exceeds the limit.
         """
@@ -99,9 +102,9 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
 
 def read_limit(options: Mapping[str, str]) -> ReadLimit:
-    """Returns the limit that the options `maxRowsPerBatch` and `maxBytesPerBatch` set for a batch.
+    """Returns the limit of a batch that the options `maxRowsPerBatch` and `maxBytesPerBatch` set.
 
-    By default there is no limit.
+    By default a batch has no limit.
     """
     if "maxRowsPerBatch" in options:
         return ReadMaxRows(int(options["maxRowsPerBatch"]))

@@ -20,6 +20,6 @@ from faststream_rocketmq.messages import ReceivedMessage, RocketMQResponse
 from rocketmq_broker.client import LocalTransactionState
 
 RocketMQMessage = Annotated[ReceivedMessage, Context("message")]
-"""The annotation of a handler's parameter for the message itself."""
+"""The annotation of a handler's parameter that receives the message itself."""
 
 __all__ = ["LocalTransactionState", "ReceivedMessage", "RocketMQBroker", "RocketMQMessage", "RocketMQResponse"]

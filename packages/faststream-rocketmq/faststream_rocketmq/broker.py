@@ -1,4 +1,4 @@
-"""The RocketMQ broker object of a FastStream application."""
+"""The RocketMQ broker class for FastStream applications."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ if TYPE_CHECKING:
 
 
 class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Producer, RocketMQBrokerConfig]):
-    """RocketMQ for a FastStream application, with one producer for all publishers and one consumer for each subscriber."""
+    """The RocketMQ broker of a FastStream application.
+
+    It has one producer for all publishers, and one consumer per subscriber.
+    """
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         )
 
     async def _connect(self) -> Producer:
-        self._setup_logger()  # handlers of transactions start before the client, which calls them
+        self._setup_logger()  # the transaction handlers must start before the client, which calls them
         config = self.config.broker_config
         transactional = [one for one in self.publishers if isinstance(one, TransactionalPublisher)]
         _refuse_twice("a transactional publisher for topic", [one.topic for one in transactional])
@@ -123,7 +126,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         return sender
 
     async def start(self) -> None:
-        """Connects and starts all subscribers. Raises SetupError or the client's IllegalConfiguration."""
+        """Connects to RocketMQ and starts all subscribers. Raises SetupError or the client's IllegalConfiguration."""
         _refuse_twice("a subscriber in group", [one.group for one in self.subscribers if isinstance(one, RocketMQSubscriber)])
         await self.connect()
         await super().start()
@@ -134,7 +137,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Stops the subscribers, and then the producer, which waits for running local transactions."""
+        """Stops the subscribers and then the producer. The producer waits for local transactions that are still running."""
         await super().stop(exc_type, exc_val, exc_tb)
         client, self._connection = self._connection, None
         if client is not None:
@@ -142,7 +145,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         self._sender.disconnect()
 
     async def ping(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 (FastStream's own signature)
-        """Returns True if every broker in the producer's routes answers a heartbeat within `timeout` seconds (default: 5)."""
+        """Returns True if every broker in the producer's routes responds to a heartbeat within `timeout` seconds (default: 5)."""
         if self._connection is None:
             return False
         with anyio.move_on_after(timeout or 5.0):

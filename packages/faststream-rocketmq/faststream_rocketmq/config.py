@@ -14,26 +14,26 @@ from faststream.middlewares import AckPolicy
 
 @dataclass(kw_only=True)
 class RocketMQBrokerConfig(BrokerConfig):
-    """The settings of a broker. `client_options` are passed to all its clients."""
+    """The settings of a broker. `client_options` are passed to every producer and consumer of the broker."""
 
     client_options: dict[str, Any] = field(default_factory=dict)
 
 
 class OnTopic:
-    """Base class of publishers, handlers and AsyncAPI channels, which have a topic."""
+    """Base class of publishers, handlers and AsyncAPI channels. Each of them belongs to one topic."""
 
     _outer_config: Any
     _topic: str
 
     @property
     def topic(self) -> str:
-        """Returns the topic with the prefixes of the enclosing routers."""
+        """Returns the topic, preceded by the prefixes of the routers that contain this object."""
         return f"{self._outer_config.prefix}{self._topic}"
 
 
 @dataclass(kw_only=True)
 class RocketMQPublisherConfig(PublisherUsecaseConfig):
-    """The settings of a publisher, with default tags and headers of its messages."""
+    """The settings of a publisher, including the default tags and headers of its messages."""
 
     topic: str
     tags: str | None
@@ -48,7 +48,7 @@ class RocketMQHandlerConfig(SubscriberUsecaseConfig):
 
     @property
     def ack_policy(self) -> AckPolicy:
-        """Returns the subscriber's policy, or the broker's if the subscriber has none.
+        """Returns the subscriber's acknowledgement policy, or the broker's policy if the subscriber has none.
 
         By default, a message is redelivered if its handler raises an exception.
         """
@@ -58,7 +58,7 @@ class RocketMQHandlerConfig(SubscriberUsecaseConfig):
 
 @dataclass(kw_only=True)
 class RocketMQSubscriberConfig(RocketMQHandlerConfig):
-    """The settings of a subscriber. `consumer_options` are passed to the client's PushConsumer."""
+    """The settings of a subscriber. `consumer_options` are passed to the subscriber's PushConsumer."""
 
     group: str
     tags: str
@@ -67,13 +67,13 @@ class RocketMQSubscriberConfig(RocketMQHandlerConfig):
 
 
 class RocketMQLoggerStorage(DefaultLoggerStorage):
-    """Creates the logger of a broker, whose lines contain topic and message id."""
+    """Creates the logger of a broker. The logger's lines contain the topic and the message id."""
 
     def register_subscriber(self, params: dict[str, Any]) -> None:
         """Does nothing, because the columns have fixed widths."""
 
     def get_logger(self, *, context: Any) -> Any:
-        """Returns the logger, which is created at the first call."""
+        """Returns the logger. Creates it at the first call."""
         logger = self._get_logger_ref()
         if logger is None:
             logger = get_broker_logger(

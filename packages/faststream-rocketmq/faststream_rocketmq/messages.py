@@ -13,28 +13,29 @@ from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message
 
 CONTENT_TYPE: Final = "content-type"
 CORRELATION_ID: Final = "correlation_id"
-"""The property with the correlation id, as in FastStream's other brokers."""
+"""The name of the property with the correlation id. It is the same in FastStream's other brokers."""
 NO_REQUESTS: Final = "faststream-rocketmq does not support requests: use rocketmq_broker.client.Producer"
-"""The error message of `request` in broker, publisher and producer."""
+"""The error message of the `request` methods of broker, publisher and producer."""
 _TO_THE_DEAD_LETTERS: Final = -1
 
 
 @dataclass(slots=True)
 class RocketMQDelivery:
-    """One call of a handler: the message, and the status to return to the client."""
+    """One call of a handler, with the message and the consume status to return to the client."""
 
     message: Message
     context: ConsumeContext | None = None
-    """None in a local transaction and in its check-back, where nothing is acknowledged."""
+    """The context of the consumer. None in a local transaction and in a check-back, where no message is acknowledged."""
     arg: object = None
     answer: ConsumeStatus | None = None
 
 
 class ReceivedMessage(StreamMessage[Message]):
-    """A message passed to a handler. `raw_message` is the client's message with tags, keys and queue offset.
+    """The message that a handler receives. `raw_message` is the client's message with tags, keys and queue offset.
 
-    `headers` are all properties of the message, including RocketMQ's. `transaction_id` identifies the transaction in its local
-    transaction, in its check-back and in consumers. `arg` is the argument of `publish` in a local transaction; None elsewhere.
+    `headers` has all properties of the message, including RocketMQ's. `transaction_id` identifies the transaction in its local
+    transaction, in its check-back and in consumers. In a local transaction, `arg` is the argument `arg` of `publish`; elsewhere
+    it is None.
     """
 
     def __init__(self, delivery: RocketMQDelivery) -> None:
@@ -53,20 +54,20 @@ class ReceivedMessage(StreamMessage[Message]):
         self._delivery = delivery
 
     async def ack(self) -> None:
-        """Acknowledges the message when the handler has returned."""
+        """Acknowledges the message. The acknowledgement is sent when the handler has returned."""
         self._answer(ConsumeStatus.CONSUME_SUCCESS)
         await super().ack()
 
     async def nack(self, delay_level: int = 0) -> None:
-        """Requests redelivery after this delay level.
+        """Requests a redelivery of the message after the delay of `delay_level`.
 
-        With 0, the broker chooses the delay and increases it with each redelivery.
+        With level 0, the broker chooses the delay and increases it with each redelivery.
         """
         self._answer(ConsumeStatus.RECONSUME_LATER, delay_level)
         await super().nack()
 
     async def reject(self) -> None:
-        """Moves the message to the group's dead letters."""
+        """Moves the message to the dead-letter topic of the consumer group."""
         self._answer(ConsumeStatus.RECONSUME_LATER, _TO_THE_DEAD_LETTERS)
         await super().reject()
 
@@ -78,7 +79,7 @@ class ReceivedMessage(StreamMessage[Message]):
 
 
 class RocketMQResponse(Response):
-    """The result of a handler with tags, keys and delay level of the message to publish."""
+    """The result of a handler, with the tags, keys and delay level of the message to publish."""
 
     def __init__(
         self,
@@ -94,7 +95,7 @@ class RocketMQResponse(Response):
         self.tags, self.keys, self.delay_time_level = tags, tuple(keys), delay_time_level
 
     def as_publish_command(self) -> RocketMQCommand:
-        """Returns the command for the publisher, which sets the topic."""
+        """Returns the command that the publisher sends. The publisher sets the topic."""
         return RocketMQCommand(
             self.body,
             tags=self.tags,
@@ -106,7 +107,7 @@ class RocketMQResponse(Response):
 
 
 class RocketMQCommand(PublishCommand):
-    """One message to send, as passed to middlewares."""
+    """One message to send. FastStream passes it to middlewares."""
 
     def __init__(
         self,

@@ -33,7 +33,10 @@ async def parse(delivery: RocketMQDelivery) -> ReceivedMessage:
 
 
 async def decode(message: StreamMessage[Any]) -> Any:
-    """Decodes the body according to its content type. If it has no content type, decodes JSON or returns the bytes."""
+    """Decodes the body according to its content type.
+
+    Without a content type, returns the decoded JSON, or the bytes if they are not JSON.
+    """
     return decode_message(message)
 
 
@@ -48,7 +51,7 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
         self._client: Producer | None = None
 
     def connect(self, client: Producer, serializer: SerializerProto | None, codec: CodecProto | None) -> None:
-        """Uses this running client until `disconnect`."""
+        """Makes this object send with `client`, which must be running, until `disconnect`."""
         self._client, self._serializer, self.codec = client, serializer, codec or DefaultCodec()
 
     def disconnect(self) -> None:
@@ -56,7 +59,10 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
         self._client = None
 
     async def publish(self, cmd: RocketMQCommand) -> SendResult:
-        """Sends the message, and returns once the broker has stored it or its local transaction has ended."""
+        """Sends the message.
+
+        Returns once the broker has stored it or, for a transactional message, the local transaction has ended.
+        """
         if self._client is None:
             raise IncorrectState("the RocketMQ broker is not connected: await broker.connect() or broker.start() first")
         message = await self._message(cmd)

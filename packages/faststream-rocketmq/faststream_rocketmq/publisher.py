@@ -1,4 +1,4 @@
-"""Publishers of messages and of transactional messages."""
+"""Publishers of plain messages and of transactional messages."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class RocketMQPublisherSpecification(OnTopic, PublisherSpecification[Any, Any]):
 
     @property
     def name(self) -> str:
-        """Returns the title, or a name derived from the topic if there is no title."""
+        """Returns the title of the channel, or a name derived from the topic if the channel has no title."""
         return self.config.title_ or f"{self.topic}:Publisher"
 
     def get_schema(self) -> dict[str, PublisherSpec]:
-        """Returns the channel, keyed by its name."""
+        """Returns the AsyncAPI description of the channel, keyed by the channel's name."""
         message = SpecifiedMessage(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads(), "Publisher"))
         operation = Operation(message=message, bindings=None)
         return {
@@ -39,7 +39,7 @@ class RocketMQPublisherSpecification(OnTopic, PublisherSpecification[Any, Any]):
 
 
 class RocketMQPublisher(OnTopic, PublisherUsecase):
-    """Sends messages to one topic: the results of decorated handlers, and messages passed to `publish`."""
+    """Sends messages to one topic: the results of the handlers that it decorates, and messages passed to `publish`."""
 
     def __init__(self, config: RocketMQPublisherConfig, specification: PublisherSpecificationConfig) -> None:
         channel = RocketMQPublisherSpecification(config._outer_config, specification)
@@ -57,7 +57,7 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
         headers: Mapping[str, str] | None = None,
         correlation_id: str | None = None,
     ) -> SendResult:
-        """Sends one message, and returns once the broker has stored it. Raises the same errors as `Producer.send`."""
+        """Sends one message, and returns once the broker has stored it. Raises the same exceptions as `Producer.send`."""
         command = RocketMQCommand(
             message, tags=tags, keys=keys, delay_time_level=delay_time_level, headers=headers, correlation_id=correlation_id
         )
@@ -80,11 +80,11 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
 
 
 class TransactionalPublisher(RocketMQPublisher):
-    """Sends transactional messages. Each is a half message, followed by COMMIT or ROLLBACK according to the local transaction.
+    """Sends transactional messages: a half message, and then COMMIT or ROLLBACK according to the local transaction.
 
-    `local_transaction` and `answers_check_backs` decorate the two handlers. Like handlers of subscribers, they get the body
-    in the annotated type, the message, dependencies and the context. Both return a LocalTransactionState. An exception
-    counts as UNKNOWN, so that the broker checks back.
+    `local_transaction` and `answers_check_backs` decorate the two handlers. Like handlers of subscribers, these get the body in
+    the annotated type, the message, dependencies and the context. Both handlers return a LocalTransactionState. An exception
+    counts as UNKNOWN, so that the broker sends a check-back.
     """
 
     def __init__(
@@ -101,13 +101,16 @@ class TransactionalPublisher(RocketMQPublisher):
     def local_transaction(
         self, function: Callable[P_HandlerParams, T_HandlerReturn]
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
-        """Decorates the handler that runs the local transaction after the half message is stored."""
+        """Decorates the handler that runs the local transaction. It runs after the broker has stored the half message."""
         return self._only_one(self._local, function)
 
     def answers_check_backs(
         self, function: Callable[P_HandlerParams, T_HandlerReturn]
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
-        """Decorates the handler that returns the result of transaction `message.transaction_id` from durable storage."""
+        """Decorates the handler that answers check-backs.
+
+        The handler returns the state of the transaction `message.transaction_id` from durable storage.
+        """
         return self._only_one(self._check, function)
 
     def _only_one(
@@ -129,8 +132,8 @@ class TransactionalPublisher(RocketMQPublisher):
     ) -> TransactionSendResult:
         """Sends one transactional message. The result contains the `local_transaction_state`.
 
-        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not be
-        stored. In that case the local transaction did not run. Does not raise once the local transaction has run.
+        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not have been
+        stored. In that case the local transaction has not run. Does not raise an exception once the local transaction has run.
         """
         command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
         command.arg = arg

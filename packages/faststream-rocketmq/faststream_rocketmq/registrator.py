@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
-    """Registers handlers and publishers. RocketMQBroker and RocketMQRouter inherit from it."""
+    """Registers handlers and publishers. Base class of RocketMQBroker and RocketMQRouter."""
 
     def subscriber(  # type: ignore[override]
         self,
@@ -48,12 +48,12 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         include_in_schema: bool = True,
         **consumer_options: Any,
     ) -> RocketMQSubscriber:
-        """Subscribes a handler, as a member of the group, to the topic's messages with tags such as `*` or `a || b`.
+        """Subscribes the decorated handler to the topic's messages with tags such as `*` or `a || b`, as a member of `group`.
 
-        With `orderly`, each queue is consumed in order, and a failed message blocks the next ones. `consumer_options` are
-        settings of `rocketmq_broker.client.PushConsumer` such as `consume_from_where` or `max_reconsume_times`. By default,
-        a message is redelivered if its handler raises an exception, and is moved to the dead letters after 16 redeliveries.
-        With AckPolicy.REJECT_ON_ERROR it is moved there at once.
+        With `orderly`, each queue is consumed in order, and a failed message blocks the messages after it. `consumer_options` are
+        settings of `rocketmq_broker.client.PushConsumer`, such as `consume_from_where` or `max_reconsume_times`. By default, a
+        message is redelivered if its handler raises an exception, and is moved to the dead-letter topic after 16 redeliveries.
+        With AckPolicy.REJECT_ON_ERROR it is moved at the first exception.
         """
         config = RocketMQSubscriberConfig(
             _outer_config=self._shared,
@@ -83,7 +83,7 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
     ) -> RocketMQPublisher:
         """Returns a publisher for the topic.
 
-        It sends the results of handlers that it decorates, and messages passed to `publish`.
+        The publisher sends the results of handlers that it decorates, and messages passed to its method `publish`.
         """
         publisher = RocketMQPublisher(
             *self._publisher_configs(topic, tags, headers, schema, title, description, include_in_schema)
@@ -102,7 +102,7 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
         schema: Any | None = None,
         include_in_schema: bool = True,
     ) -> TransactionalPublisher:
-        """Returns a publisher of transactional messages. Decorate its two handlers before the broker connects."""
+        """Returns a publisher of transactional messages. Decorate the publisher's two handlers before the broker connects."""
         publisher = TransactionalPublisher(
             *self._publisher_configs(topic, tags, headers, schema, title, description, include_in_schema),
             local=self._half(topic),
@@ -138,7 +138,7 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
 
 
 class RocketMQRouter(RocketMQRegistrator, BrokerRouter[RocketMQDelivery, RocketMQBrokerConfig]):
-    """Handlers and publishers for `broker.include_router`. `prefix` is prepended to their topics."""
+    """A group of handlers and publishers for `broker.include_router`. `prefix` is prepended to their topics."""
 
     def __init__(
         self,

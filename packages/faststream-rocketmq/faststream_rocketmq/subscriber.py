@@ -1,4 +1,4 @@
-"""Subscribers, whose handlers are called by a push consumer."""
+"""Subscribers. A push consumer calls their handlers."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class RocketMQHandlerSpecification(OnTopic, SubscriberSpecification[Any, Any]):
         return [self.topic]
 
     def get_schema(self) -> dict[str, SubscriberSpec]:
-        """Returns the channel, keyed by its name."""
+        """Returns the AsyncAPI description of the channel, keyed by the channel's name."""
         message = SpecifiedMessage(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads()))
         operation = Operation(message=message, bindings=None)
         return {self.name: SubscriberSpec(address=self.topic, description=self.description, operation=operation, bindings=None)}
 
 
 class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
-    """Calls the handlers of a topic's messages. A subclass or a transactional publisher provides the messages."""
+    """Calls the handlers for a topic's messages. The messages come from a subclass or from a transactional publisher."""
 
     _outer_config: RocketMQBrokerConfig
 
@@ -53,27 +53,27 @@ class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
         super().__init__(config, channel, calls)
 
     async def start(self) -> None:
-        """Prepares the handlers to be called."""
+        """Prepares the handlers, so that they can be called."""
         await super().start()
         self._post_start()
 
     async def stop(self) -> None:
-        """Waits for running handlers."""
+        """Waits for the handlers that are still running."""
         await super().stop()
 
     def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
-        """Returns the topic and the message id for log lines."""
+        """Returns the topic and the message id, which are shown in log lines."""
         return {"topic": self.topic, "message_id": getattr(message, "message_id", "")}
 
     def _make_response_publisher(self, message: StreamMessage[Any]) -> Iterable[PublisherProto[Any]]:
         return ()  # messages here never have reply_to
 
     async def get_one(self, *, timeout: float = 5) -> NoReturn:  # noqa: ASYNC109 (FastStream's own signature)
-        """Raises FeatureNotSupportedException, because single messages cannot be requested."""
+        """Raises FeatureNotSupportedException, because a subscriber cannot fetch single messages."""
         raise FeatureNotSupportedException(_NO_ASKING)
 
     def __aiter__(self) -> AsyncIterator[StreamMessage[RocketMQDelivery]]:
-        """Raises FeatureNotSupportedException, because iteration is not supported."""
+        """Raises FeatureNotSupportedException, because a subscriber cannot be iterated."""
         raise FeatureNotSupportedException(_NO_ASKING)
 
 
@@ -106,7 +106,7 @@ class RocketMQSubscriber(RocketMQHandler):
             self._consumer = consumer
 
     async def stop(self) -> None:
-        """Stops consuming, waits for running handlers, and leaves the group."""
+        """Stops consuming, waits for the handlers that are still running, and leaves the consumer group."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             await consumer.shutdown(self._outer_config.graceful_timeout or 3.0)
@@ -124,7 +124,7 @@ class RocketMQSubscriber(RocketMQHandler):
             if isinstance(error, SystemExit) and (app := self._outer_config.context.get("app")):
                 app.exit()
         except Exception:
-            pass  # FastStream's middlewares have logged it and set the status
+            pass  # FastStream's middlewares have logged the exception and set the status
         return None
 
     async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

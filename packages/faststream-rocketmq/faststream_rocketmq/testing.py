@@ -1,4 +1,7 @@
-"""Tests of applications against a RocketMQ broker in the test's process, whose time and faults the test controls."""
+"""Test support for FastStream applications.
+
+The RocketMQ broker runs in the test's process, and the test controls time and faults.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,17 @@ from rocketmq_broker.client import SendResult
 from rocketmq_broker.testing import RocketMQ, VirtualTime
 
 A_MOMENT_S: Final = 0.1
-"""Seconds of the test's time in which published messages are handled. It is much shorter than any delay level."""
+"""The duration in seconds of virtual time in which published messages are handled. It is much shorter than any delay level."""
 
 
 class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQBroker):
-    """Starts the application with its own RocketMQ broker. Published messages have been handled when `publish` returns.
+    """Starts the application with its own RocketMQ broker. `publish` returns after the message has been handled.
 
     async with TestRocketMQBroker(broker) as tested:
         await tested.publish(order, "stream-orders")
         await credit.assert_called_once_with(order)
 
-    Nothing is mocked. Messages pass through the real client and broker, so a handler that raises gets its message again, and a
+    Messages pass through the real client and broker. So a message is redelivered if its handler raises an exception, and a
     check-back follows a lost COMMIT. Use `rocketmq` to advance the time and inject faults.
     """
 
@@ -40,9 +43,10 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
         with_real: bool = False,
         connect_only: bool | None = None,
     ) -> None:
-        """`rocketmq` is a running instance, such as the fixture of that name. By default a new one is started.
+        """Prepares the application's brokers for the test. `rocketmq` is a running instance, such as the fixture `rocketmq`.
 
-        `with_real` keeps the broker's configured addresses. Handlers then run some time after `publish`.
+        By default a new instance is started. `with_real` keeps the broker's configured addresses. In this case handlers run some
+        time after `publish` has returned.
         """
         super().__init__(*brokers, with_real=True, connect_only=connect_only)
         self._is_elsewhere = with_real
@@ -62,7 +66,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
             yield await stack.enter_async_context(super()._create_ctx())
 
     def _move(self, broker: RocketMQBroker, stack: AsyncExitStack) -> None:
-        """Connects the broker's clients to the test's RocketMQ until the stack is closed."""
+        """Connects the broker's clients to the RocketMQ of the test until the stack is closed."""
         config = broker.config.broker_config
         stack.callback(setattr, config, "client_options", config.client_options)
         config.client_options = {"namesrv_addr": self.rocketmq.namesrv_addr}
@@ -81,7 +85,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
     def create_publisher_fake_subscriber(
         self, broker: RocketMQBroker, publisher: RocketMQPublisher
     ) -> tuple[RocketMQSubscriber, bool]:
-        """Returns a subscriber that gets the publisher's messages, and True if it belongs to the application."""
+        """Returns a subscriber that receives the publisher's messages, and True if the subscriber belongs to the application."""
         for one in (subscriber for broker in self.brokers for subscriber in broker.subscribers):
             if isinstance(one, RocketMQSubscriber) and one.topic == publisher.topic and one.wants(publisher.tags):
                 return one, True
@@ -90,7 +94,10 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
 
 @contextmanager
 def _threads_work_for(time: VirtualTime) -> Iterator[None]:
-    """Stops the test's time while a thread of anyio works. FastStream runs handlers that are not async in such threads."""
+    """Stops virtual time while a worker thread of anyio is running.
+
+    FastStream runs handlers that are not async in such threads.
+    """
     run_sync = anyio.to_thread.run_sync
 
     async def run_known(*arguments: Any, **options: Any) -> Any:
@@ -105,14 +112,14 @@ def _threads_work_for(time: VirtualTime) -> Iterator[None]:
 
 
 class _SettlingProducer(RocketMQProducer):
-    """Waits until a message that the test publishes has been handled, except work that waits for a later time."""
+    """A producer whose `publish` waits until the message has been handled, except for work that is due at a later time."""
 
     def __init__(self, rocketmq: RocketMQ, broker: RocketMQBroker) -> None:
         super().__init__(broker.config.broker_parser, broker.config.broker_decoder)
         self._rocketmq, self._context = rocketmq, broker.context
 
     async def publish(self, cmd: RocketMQCommand) -> SendResult:
-        """Sends the message, and waits until it is handled unless a handler sends it."""
+        """Sends the message. Waits until it has been handled, unless a handler sends it."""
         sent = await super().publish(cmd)
         if self._context.get_local("message") is None:
             await self._rocketmq.advance(seconds=A_MOMENT_S)
