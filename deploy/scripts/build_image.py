@@ -19,15 +19,15 @@ _VERSION: Final = "from rocketmq_broker.build_info import version_text; print(ve
 
 
 def has_engine() -> bool:
-    """Returns True if the Docker CLI is installed and a Docker engine answers."""
+    """Returns True if the Docker CLI is installed and a Docker engine is running."""
     return bool(shutil.which(_DOCKER)) and subprocess.run([_DOCKER, "info"], capture_output=True, timeout=60).returncode == 0
 
 
 def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[str]:
     """Builds and checks the image `rocketmq-broker:VERSION`, and yields a line that reports the result.
 
-    Skips the build if Docker is not running. Raises CannotRelease if the image is too large or runs another version, and
-    CannotBuildWheel if Docker fails.
+    Skips the build if no Docker engine is running. Raises CannotRelease if the image is too large or has another version of the
+    broker, and CannotBuildWheel if Docker fails.
     """
     if not has_engine():
         yield "no image: no Docker engine answers"
@@ -40,14 +40,14 @@ def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[
 
 
 def build_image(tag: str, *, is_compiled: bool = True, **labels: str) -> None:
-    """Builds the Dockerfile's target `broker` under this tag, with these OCI labels."""
+    """Builds the target `broker` of the Dockerfile. The image gets this tag and the OCI labels `labels`."""
     options = [word for name, value in labels.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
     build = ("--build-arg", f"COMPILED={int(is_compiled)}", "--network", "host", "--target", "broker")
     run(_DOCKER, "build", "--quiet", "--file", "deploy/Dockerfile", *build, *options, "--tag", tag, ".", cwd=CHECKOUT)
 
 
 def base_of_images() -> str:
-    """Returns the name of the Dockerfile's base image."""
+    """Returns the name of the Dockerfile's base image. Raises CannotRelease if the Dockerfile does not name it."""
     found = re.search(r"^FROM (\S+) AS base$", (CHECKOUT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
     if found is None:
         raise CannotRelease("deploy/Dockerfile has no line `FROM … AS base`: the base image is unknown")
@@ -55,7 +55,10 @@ def base_of_images() -> str:
 
 
 def added_bytes(tag: str) -> int:
-    """Returns the number of bytes that the unpacked image adds to its base. Pulls the base if the engine does not have it."""
+    """Returns the number of bytes that the unpacked image adds to its base image.
+
+    Pulls the base image if the Docker engine does not have it.
+    """
     base = base_of_images()
     if not run(_DOCKER, "image", "ls", "--quiet", base, cwd=CHECKOUT).strip():
         run(_DOCKER, "pull", "--quiet", base, cwd=CHECKOUT)
@@ -64,12 +67,12 @@ def added_bytes(tag: str) -> int:
 
 
 def version_in(tag: str) -> str:
-    """Returns the version text of the broker in the image."""
+    """Returns the version text that the broker in the image reports."""
     return run(_DOCKER, "run", "--rm", "--network", "none", tag, "python3", "-c", _VERSION, cwd=CHECKOUT).strip()
 
 
 def refuse_image(tag: str, added: int, reported: str, version: str) -> None:
-    """Raises CannotRelease if the image adds too much to its base, or if its broker has another version."""
+    """Raises CannotRelease if the image adds more than MAX_BYTES to its base image, or if its broker has another version."""
     if not 0 < added <= MAX_BYTES:
         raise CannotRelease(f"image {tag} is too large: {added / 1e6:.1f} MB over its base, at most {MAX_BYTES / 1e6:.0f} MB")
     if version not in re.split(r"[ ,]", reported):

@@ -1,6 +1,7 @@
-"""python -m deploy.scripts.build_wheels: builds the broker's wheels, one compiled for each installed CPython, and a pure one.
+"""Builds the broker's wheels: `python -m deploy.scripts.build_wheels`.
 
-Installs each wheel into an empty environment and prints its version. `--pure` skips the compiled wheels.
+Builds a pure wheel, and a compiled wheel for each installed CPython version. Installs each wheel into an empty environment and
+prints the version that the broker reports. `--pure` skips the compiled wheels.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ CHECKOUT: Final = Path(__file__).resolve().parents[2]
 COMPILE_LOCK: Final = CHECKOUT / "deploy" / "docker" / "compile.lock"
 BROKER_LOCK: Final = CHECKOUT / "deploy" / "docker" / "broker.lock"
 VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
-"""The Python versions that wheels are compiled for."""
+"""The Python versions for which compiled wheels are built."""
 
 DISTRIBUTIONS: Final = ("broker", "packages/commitlog", "packages/faststream-rocketmq")
-"""The folders of the distributions."""
+"""The folders of the distributions, relative to the root of the checkout."""
 
 _BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 _HAS_HEADERS: Final = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
@@ -38,7 +39,7 @@ _VERSION: Final = "from rocketmq_broker.build_info import version_text; print(ve
 
 
 class CannotBuildWheel(Exception):
-    """A wheel could not be built. The text has the output of the failed program."""
+    """A wheel could not be built. The exception's text is the reason, or the output of the command that failed."""
 
 
 def main(
@@ -55,9 +56,9 @@ def main(
 
 
 def built(folder: Path, *, is_pure_only: bool, address: str = "") -> Iterator[str]:
-    """Empties the folder, builds wheels and sdist into it, and yields a line about each. Raises CannotBuildWheel.
+    """Empties the folder, builds the wheels and the sdist into it, and yields a line about each. Raises CannotBuildWheel.
 
-    The links of their README lead to the repository at `address`, at this version's tag.
+    The links in the README of the broker's distribution lead to this version's tag in the repository at `address`.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -66,9 +67,9 @@ def built(folder: Path, *, is_pure_only: bool, address: str = "") -> Iterator[st
 
 
 def sources_with_links(work: Path, address: str) -> Path:
-    """Copies the distributions' folders into a new folder of `work`, with a README whose links lead to `address`.
+    """Copies the folders of the distributions into a new folder in `work`, and returns the new folder.
 
-    Returns the new folder.
+    The links in the copied README lead to the repository at `address`.
     """
     sources = Path(tempfile.mkdtemp(dir=work))
     for distribution in DISTRIBUTIONS:
@@ -105,7 +106,11 @@ def _built(folder: Path, work: Path, sources: Path, *, is_pure_only: bool) -> It
 
 
 def pythons() -> dict[str, Path]:
-    """Returns the installed interpreters by version: this one, those on PATH, and pyenv's latest of each version."""
+    """Returns the paths of the installed Python interpreters, keyed by version.
+
+    Searches PATH and pyenv. Of each version, uses pyenv's latest release; for the version that runs this script, uses this
+    interpreter.
+    """
     own = "{}.{}".format(*sys.version_info[:2])
     found = {version: shutil.which(f"python{version}") for version in VERSIONS}
     pythons = {version: Path(program) for version, program in found.items() if program and "shims" not in program}
@@ -128,9 +133,9 @@ def build_wheel(python: Path, distribution: Path, folder: Path, work: Path, **en
 
 
 def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path:
-    """Compiles the broker in the folder `broker` for `python`, and returns its wheel.
+    """Compiles the broker's source in the folder `broker` for `python`, and returns the path of the wheel.
 
-    The wheel's tag names the oldest glibc that it runs on.
+    The wheel's platform tag contains the oldest version of glibc with which the wheel works.
     """
     own = locked_environment(python, COMPILE_LOCK, work)
     compiler = own.parents[1]
@@ -142,12 +147,15 @@ def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path
 
 
 def installed_build(python: Path, wheels: Path, work: Path) -> str:
-    """Installs the broker from the folder's wheels into an empty environment, and returns its version text."""
+    """Installs the broker from the wheels in this folder into an empty environment, and returns its version text."""
     return run(broker_environment(python, wheels, work), "-c", _VERSION, cwd=work).strip()
 
 
 def broker_environment(python: Path, wheels: Path, work: Path) -> Path:
-    """Installs the broker from these wheels with its dependencies into an empty environment, and returns its Python."""
+    """Installs the broker from these wheels into an empty environment, with its dependencies.
+
+    Returns the path of the environment's Python.
+    """
     own = locked_environment(python, BROKER_LOCK, work)
     ours = ("--no-deps", "--no-index", "--only-binary", ":all:", "rocketmq-broker")
     run(own, *_PIP, "install", "--find-links", wheels, *ours, cwd=work)
@@ -155,7 +163,10 @@ def broker_environment(python: Path, wheels: Path, work: Path) -> Path:
 
 
 def locked_environment(python: Path, lock: Path, work: Path) -> Path:
-    """Creates a virtual environment in `work` with the packages of the lock file, and returns its Python."""
+    """Creates a virtual environment in `work` with the packages of the lock file.
+
+    Returns the path of the environment's Python.
+    """
     environment = Path(tempfile.mkdtemp(dir=work)) / "environment"
     run(python, "-m", "venv", environment, cwd=work)
     own = environment / "bin" / "python"
@@ -164,7 +175,10 @@ def locked_environment(python: Path, lock: Path, work: Path) -> Path:
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """Runs a command without Python's environment variables, and returns its output. Raises CannotBuildWheel."""
+    """Runs a command and returns its output. Raises CannotBuildWheel if the command fails.
+
+    Removes the environment variables that configure Python, and adds those in `environment`.
+    """
     ours = ("PYTHON", "ROCKETMQ_BROKER_COMPILED")
     kept: Mapping[str, str] = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     done = subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, timeout=3600)
@@ -174,7 +188,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def _copied(distribution: Path, work: Path) -> Path:
-    """Copies a distribution's source, because setuptools leaves files in it."""
+    """Copies the source of a distribution and returns the copy. setuptools leaves files in the folder in which it builds."""
     copy = Path(tempfile.mkdtemp(dir=work)) / distribution.name
     shutil.copytree(distribution, copy, ignore=_IGNORED)
     return copy

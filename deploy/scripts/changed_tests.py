@@ -1,4 +1,7 @@
-"""`python -m deploy.scripts.changed_tests [REVISION]` prints the unit tests of changed files: `make check CHANGED=1`."""
+"""Prints the unit tests of changed files: `python -m deploy.scripts.changed_tests [REVISION]`.
+
+`make check CHANGED=1` runs these tests.
+"""
 
 import subprocess
 import sys
@@ -9,13 +12,13 @@ ROOT = Path(__file__).resolve().parents[2]
 UNIT = PurePosixPath("tests/unit")
 ALWAYS = (UNIT / "test_architecture.py", UNIT / "test_one_world.py")
 DISTRIBUTIONS = ("broker/rocketmq_broker", "deploy", "lab")
-"""The folders that tests/unit mirrors without their names."""
+"""The folders whose names are missing in the paths of their unit tests: tests for lab/x are in tests/unit/x."""
 PACKAGES = PurePosixPath("packages")
-"""The parent folder of packages that have their own `tests` folder."""
+"""The parent folder of the packages that have a `tests` folder themselves."""
 
 
 def changed_files(revision: str) -> list[str]:
-    """Returns the paths that differ from `revision`, and untracked ones that git does not ignore.
+    """Returns the paths of files that differ from `revision`, and of untracked files that git does not ignore.
 
     Raises SystemExit with git's error if the revision does not exist.
     """
@@ -29,9 +32,9 @@ def changed_files(revision: str) -> list[str]:
 
 
 def unit_tests_for(paths: Iterable[str]) -> list[str]:
-    """Returns the files and folders of tests/unit that belong to these paths, and always the tests in ALWAYS.
+    """Returns the test files and test folders that belong to these paths, and the tests in ALWAYS.
 
-    A module belongs to its top-level package: a change in store/log runs all tests of store.
+    A module belongs to its top-level package. For example, a change in store/log selects all tests of store.
     """
     found = {*ALWAYS}
     for path in map(PurePosixPath, paths):

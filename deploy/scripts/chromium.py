@@ -1,4 +1,4 @@
-"""Finds the installed Chromium, for drawings and for tests."""
+"""Finds the installed Chromium, which draws the site's diagrams and runs browser tests."""
 
 import shutil
 from typing import Final

@@ -1,6 +1,6 @@
-"""Compiles the .proto files of RocketMQ 5's API to a descriptor set for the broker and to stubs for mypy.
+"""Compiles the .proto files of RocketMQ 5's API. The output is a descriptor set for the broker, and stubs for mypy.
 
-`make protos` runs it. A test compares its output with the files in the repository.
+`make protos` runs this script. A test compares the output with the files in the repository.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`make diagrams`: draws the Mermaid diagrams of the site into docs/diagrams.
+"""Draws the Mermaid diagrams of the site into docs/diagrams. `make diagrams` runs this script.
 
-Mermaid runs in the installed Chromium, and is downloaded from npm in a version whose checksum is pinned here. Building the site
-needs neither.
+Mermaid runs in the installed Chromium. It is downloaded from npm in a fixed version with a fixed checksum. A build of the site
+needs neither Chromium nor npm.
 """
 
 import base64
@@ -22,11 +22,11 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 MERMAID: Final = "@mermaid-js/tiny@12.0.0"
 CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k/u7gIeYoCrldyVy+VTCMWrNDQ=="
-"""The SHA-512 checksum of the package, as npm publishes it."""
+"""The SHA-512 checksum of the npm package, in Base64 as npm publishes it."""
 _SCRIPT: Final = "package/dist/mermaid.tiny.js"
 _THEMES: Final = {"light": "neutral", "dark": "dark"}
 _FONTS: Final = "Verdana, DejaVu Sans, sans-serif"
-"""The fonts of the drawings. They are wide, so that text in another font of the reader still fits."""
+"""The fonts of the drawings. They are wide, so that the text still fits if the reader's browser uses another font."""
 _DRAW: Final = """async ([text, theme, fonts]) => {
   mermaid.initialize({startOnLoad: false, theme, fontFamily: fonts, htmlLabels: true, deterministicIds: true,
     flowchart: {wrappingWidth: 400}, state: {wrappingWidth: 400}});
@@ -40,7 +40,7 @@ _DRAW: Final = """async ([text, theme, fonts]) => {
 
 
 def main() -> None:
-    """Draws all diagrams, and removes drawings that no page shows any more."""
+    """Draws all diagrams, and removes drawings that no page uses."""
     browser = find_chromium()
     if browser is None or shutil.which("npm") is None:
         sys.exit("diagrams are drawn by Mermaid in Chromium: apt-get install chromium npm")
@@ -63,7 +63,7 @@ def _drawn(page: Page, diagram: Diagram, scheme: str) -> str:
 
 
 def _mermaid() -> str:
-    """Downloads Mermaid's script from npm."""
+    """Downloads the npm package of Mermaid, verifies its checksum, and returns Mermaid's script."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["npm", "pack", "--silent", MERMAID], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         [package] = Path(folder).glob("*.tgz")

@@ -1,7 +1,8 @@
-"""python -m deploy.scripts.release: builds a release in dist: wheels, sdist, SBOM, notes and hashes; and the broker's image.
+"""Builds a release in the folder dist, and the broker's image: `python -m deploy.scripts.release`.
 
-Publishes nothing. Refuses a checkout with uncommitted changes, and a version that is not the newest in CHANGELOG.md.
-Requires git. The image stays in the Docker engine, and is skipped without one. `--pure` skips the compiled wheels.
+The release has wheels, an sdist, an SBOM, release notes and checksums. Nothing is published. Requires git. Refuses a checkout
+with uncommitted changes, and a version that is not the newest in CHANGELOG.md. The image remains in the Docker engine, and is
+skipped if no engine is running. `--pure` skips the compiled wheels.
 """
 
 from __future__ import annotations
@@ -77,13 +78,13 @@ def _address_of_origin() -> str:
 
 
 def refuse_changes(status: str) -> None:
-    """Raises CannotRelease if this output of `git status` lists changes, because such a release could not be reproduced."""
+    """Raises CannotRelease if `status`, the output of `git status`, lists changes. Such a release could not be reproduced."""
     if status.strip():
         raise CannotRelease(f"the checkout has uncommitted changes:\n{status.rstrip()}")
 
 
 def problems_of(distribution: Path, version: str) -> list[str]:
-    """Returns the problems for which a package index would refuse the metadata of this wheel or sdist."""
+    """Returns the errors in the metadata of a wheel or sdist for which a package index would refuse it."""
     written = _metadata(distribution)
     try:
         metadata = Metadata.from_email(written, validate=True)
@@ -98,7 +99,7 @@ def problems_of(distribution: Path, version: str) -> list[str]:
 
 
 def _metadata(distribution: Path) -> bytes:
-    """Returns the METADATA of a wheel or the PKG-INFO of an sdist."""
+    """Returns the file METADATA of a wheel, or the file PKG-INFO of an sdist."""
     if distribution.suffix == ".whl":
         with zipfile.ZipFile(distribution) as wheel:
             return wheel.read(next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")))
@@ -109,15 +110,15 @@ def _metadata(distribution: Path) -> bytes:
 
 
 def write_sbom(file: Path, wheels: Path) -> None:
-    """Writes the SBOM of an environment with the broker from these wheels and its extras. Raises CannotBuildWheel.
+    """Writes the SBOM of an environment that contains the broker from these wheels, with its dependencies.
 
-    The SBOM tool runs in a separate environment, so that the SBOM does not list the tool.
+    The SBOM tool runs in a separate environment, so that the SBOM does not list the tool. Raises CannotBuildWheel.
     """
     with tempfile.TemporaryDirectory(prefix="sbom-") as work:
         own = Path(sys.executable)
         tool = locked_environment(own, RELEASE_LOCK, Path(work))
         broker = broker_environment(own, wheels, Path(work))
-        # The broker does not need the environment's tools.
+        # The SBOM must not list pip and setuptools, because the broker does not need them.
         run(broker, "-m", "pip", "--quiet", "uninstall", "--yes", "pip", "setuptools", cwd=Path(work))
         project = Path(work) / "pyproject.toml"
         project.write_text(with_version((CHECKOUT / "broker" / "pyproject.toml").read_text(), __version__))
@@ -127,7 +128,7 @@ def write_sbom(file: Path, wheels: Path) -> None:
 
 
 def with_version(project: str, version: str) -> str:
-    """Returns this pyproject.toml with a static version instead of the dynamic one."""
+    """Returns the text of a pyproject.toml with this static version instead of the dynamic version. Raises CannotRelease."""
     dynamic = 'dynamic = ["version"]'
     if dynamic not in project:
         raise CannotRelease(f"broker/pyproject.toml has no line `{dynamic}`: the SBOM needs a static version")
@@ -135,7 +136,7 @@ def with_version(project: str, version: str) -> str:
 
 
 def sums_of(folder: Path) -> str:
-    """Returns a line in the format of `sha256sum` for each file of the folder except the file of sums."""
+    """Returns a line in the format of `sha256sum` for each file in the folder, except the file with the checksums."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != SUMS)
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 

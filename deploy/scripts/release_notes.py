@@ -1,4 +1,4 @@
-"""Release notes from CHANGELOG.md, and links that work outside the repository."""
+"""Extracts release notes from CHANGELOG.md, and changes links so that they work outside the repository."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from deploy.scripts.site_pages import LINK
 
 _SECTION: Final = re.compile(r"^## \[([^]]+)\](?: - (\d{4}-\d\d-\d\d))?\n", re.MULTILINE)
 _REMOTE: Final = re.compile(r"(?:https?://|(?:ssh://)?git@)(?:[^@/]+@)?(?P<host>[^:/]+)(?::\d+)?[:/](?P<path>.+?)(?:\.git)?/*")
-"""The URL of a Git remote: HTTP, or SSH in both forms."""
+"""The URL of a Git remote: an HTTP URL, or one of the two forms of an SSH URL."""
 
 
 class CannotRelease(Exception):
-    """This checkout cannot be released. The text names the reason and the remedy."""
+    """The checkout cannot be released. The exception's text names the reason and the remedy."""
 
 
 def notes_of(changelog: str, version: str) -> str:
-    """Returns the section of the newest release. Raises CannotRelease if it is not `version`, or if changes are unreleased."""
+    """Returns the section about the newest release in a changelog.
+
+    Raises CannotRelease if the newest release is not `version` or has no date, or if the changelog has unreleased changes.
+    """
     parts = _SECTION.split(changelog)[1:]
     sections = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
     unreleased = next((text for name, _, text in sections if name == "Unreleased"), "")
@@ -36,16 +39,16 @@ def notes_of(changelog: str, version: str) -> str:
 
 
 def address_of(remote: str) -> str:
-    """Returns the web address of the Git remote `remote`, or "" if it has none, such as a local folder."""
+    """Returns the web address of a Git remote, or "" if the remote has none, for example because it is a local folder."""
     found = _REMOTE.fullmatch(remote.strip())
     return f"https://{found['host']}/{found['path']}" if found else ""
 
 
 def with_links(page: str, address: str, tag: str, folder: str = "") -> str:
-    """Returns a page of this folder whose links lead to the repository's files at this tag.
+    """Returns the text of a page with links that lead to the repository's files at this tag.
 
-    `address` is the repository's web address; its paths are GitHub's, which GitLab supports too. Without an address, each link
-    becomes its text and path.
+    `folder` is the folder of the page. `address` is the web address of the repository; its paths have GitHub's format, which
+    GitLab also supports. Without an address, each link is replaced by its text and its path.
     """
 
     def linked(found: re.Match[str]) -> str:

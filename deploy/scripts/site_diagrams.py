@@ -1,7 +1,7 @@
 """An mkdocs hook that replaces each Mermaid diagram with a drawing, so that the site needs no script.
 
-`make diagrams` draws them into docs/diagrams, one for light pages and one for dark ones. Each drawing has a hash of its Mermaid
-text.
+`make diagrams` draws each diagram twice into docs/diagrams: for light pages and for dark pages. Each drawing contains a hash of
+the Mermaid text from which it was made.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ DOCS: Final = Path(__file__).parents[2] / "docs"
 DRAWINGS: Final = DOCS / "diagrams"
 SCHEMES: Final = ("light", "dark")
 _PART: Final = re.compile(r"^#+ (?P<heading>[^\n]+)$|^```mermaid\n(?P<mermaid>.*?)^```$|^```.*?^```$", re.DOTALL | re.MULTILINE)
-"""A heading, a diagram, or another code block, which has no headings."""
+"""Matches a heading, a diagram or another code block. Lines in a code block are not headings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +28,32 @@ class Diagram:
     """A Mermaid diagram of a page."""
 
     name: str
-    """The name of its drawings: the page's name and the diagram's number on the page, counted from 1."""
+    """The name of the diagram's drawings: the page's name, and the number of the diagram on the page, counted from 1."""
     heading: str
-    """The heading above it."""
+    """The text of the last heading above the diagram."""
     mermaid: str
     begin: int
     end: int
-    """The position in the page where it ends."""
+    """The position in the page at which the diagram ends."""
 
     @property
     def origin(self) -> str:
-        """The first line of its drawings, which has a hash of the Mermaid text."""
+        """The text in the first line of the diagram's drawings. It contains a hash of the Mermaid text."""
         return f"drawn by make diagrams from Mermaid {hashlib.sha256(self.mermaid.encode()).hexdigest()[:16]}"
 
     def drawing(self, scheme: str) -> Path:
-        """Returns the path of its drawing for light or for dark pages."""
+        """Returns the path of the diagram's drawing for light or for dark pages."""
         return DRAWINGS / f"{self.name}-{scheme}.svg"
 
     @property
     def is_drawn(self) -> bool:
-        """True if both drawings exist and match the present Mermaid text."""
+        """True if both drawings exist and were made from the current Mermaid text."""
         files = [self.drawing(scheme) for scheme in SCHEMES]
         return all(file.exists() and self.origin in file.read_text().partition("\n")[0] for file in files)
 
 
 def diagrams_in(markdown: str, page: str) -> Iterator[Diagram]:
-    """Yields the diagrams of a page, in order."""
+    """Yields the diagrams of a page in order."""
     heading, number = page, 0
     for found in _PART.finditer(markdown):
         if found["heading"] is not None:
@@ -69,10 +69,10 @@ def diagrams_of_site() -> list[Diagram]:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Returns the page's text with drawings. Each drawing links to its full size, because some have much text.
+    """Returns the page's text with drawings instead of diagrams. Raises PluginError if a drawing is missing or outdated.
 
-    Material for MkDocs shows an image only on light or only on dark pages, depending on the end of its URL. The full-size
-    drawing is the light one.
+    Each drawing links to its full size, because some drawings contain much text. Material for MkDocs shows an image only on light
+    or only on dark pages, depending on the end of the image's URL. The link leads to the drawing for light pages.
     """
     parts, position = [], 0
     for diagram in diagrams_in(markdown, Path(page.file.src_uri).stem):

@@ -1,7 +1,7 @@
-"""An mkdocs hook that adds tutorials and recipes to the site, and replaces links to other files with plain names.
+"""An mkdocs hook that adds tutorials and recipes to the site, and replaces links to files that are not pages.
 
-In the repository a page may link to any file. The site has only pages: a link to a page stays, and a link to another file becomes
-its text and path, so that no link is broken.
+In the repository, a page may link to any file. On the site, links to pages remain, and a link to another file is replaced by its
+text and its path, so that no link is broken.
 """
 
 import posixpath
@@ -15,15 +15,15 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[2]
 _FOLDER: Final = "tutorials"
-"""The folder with pages that keep their repository paths on the site. All other pages are in docs."""
+"""The folder whose pages have the same paths on the site as in the repository. All other pages are in docs."""
 LINK: Final = re.compile(
     r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )
-"""A link, or code, which has no links."""
+"""Matches a link, or code. Code is matched so that links in it are not replaced."""
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the English and Chinese pages of tutorials and recipes under their repository paths."""
+    """Adds the English and Chinese pages of tutorials and recipes, with their paths in the repository."""
     names = ("README.md", "README.zh.md")
     for page in sorted(page for name in names for page in ROOT.glob(f"{_FOLDER}/**/{name}")):
         source = page.relative_to(ROOT).as_posix()
@@ -32,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Returns the page's text with links for the site. Does not change code."""
+    """Returns the page's text with links that work on the site. Does not change code."""
     source = page.file.src_uri
     in_repository = source if source.startswith(_FOLDER) else f"docs/{source}"
     return LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
@@ -51,6 +51,6 @@ def _linked(found: re.Match[str], in_repository: str, source: str, files: Files)
 
 
 def page_of(target: str) -> str:
-    """Returns a repository file's path on the site."""
+    """Returns the path on the site of a page with the path `target` in the repository."""
     homes = {"README.md": "index.md", "README.zh.md": "zh.md"}
     return homes.get(target, target.removeprefix("docs/"))

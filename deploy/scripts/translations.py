@@ -1,8 +1,9 @@
-"""Keeps each Chinese page PAGE.zh.md in step with its English page PAGE.md.
+"""Updates each Chinese page PAGE.zh.md from its English page PAGE.md.
 
-A Chinese page has the English code blocks, and its links lead to Chinese pages where they exist. Its last line has digests of the
-prose of the English sections at the time of translation. `python -m deploy.scripts.translations` updates code blocks and links.
-`python -m deploy.scripts.translations PAGE.md` also updates the digests of this page: run it when the translation is up to date.
+A Chinese page has the code blocks of the English page, and its links lead to Chinese pages where these exist. Its last line has
+digests of the English sections' prose at the time of the translation. `python -m deploy.scripts.translations` updates code blocks
+and links of all Chinese pages. `python -m deploy.scripts.translations PAGE.md` also updates the digests of one page. Run it after
+the translation has been updated.
 """
 
 import hashlib
@@ -16,35 +17,35 @@ from rocketmq_broker.stop_signals import until_interrupted
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CODE: Final = re.compile(r"(?:^<!-- \S+\.\w+(?: \w+)? -->\n)?^```.*?^```$", re.DOTALL | re.MULTILINE)
-"""A code block, with the comment above it that has its file name."""
+"""Matches a code block, including the comment above it that names the block's file."""
 LINK: Final = re.compile(r"(?<=\]\()(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
-"""The target of a link."""
+"""Matches the target of a link."""
 _LINK_TO_TRANSLATION: Final = re.compile(r"\[中文\]\([^)]*\)")
 _HEADING: Final = re.compile(r"^(?=#+ )", re.MULTILINE)
 _MARK: Final = re.compile(r"\n*^<!-- sections of (?P<page>\S+), as translated: (?P<digests>[0-9a-f ]*) -->\n\Z", re.MULTILINE)
 
 
 class TranslationError(Exception):
-    """A translation lacks its English page, its last line, or a code block."""
+    """A Chinese page has no last line with digests, or its code blocks do not correspond to those of the English page."""
 
 
 def translations() -> list[Path]:
-    """Returns the Chinese pages."""
+    """Returns the paths of all Chinese pages."""
     return sorted([*ROOT.glob("docs/*.zh.md"), *ROOT.glob("tutorials/*/README.zh.md")])
 
 
 def english_of(page: Path) -> Path:
-    """Returns the English page that `page` translates."""
+    """Returns the path of the English page that `page` translates."""
     return page.with_name(page.name.removesuffix(".zh.md") + ".md")
 
 
 def prose_of(text: str) -> str:
-    """Returns a page's text without code blocks, without the link to its translation, and without a translation's last line."""
+    """Returns a page's text without code blocks, without the link to its translation, and without the line of digests."""
     return _MARK.sub("\n", _LINK_TO_TRANSLATION.sub("", CODE.sub("", text)))
 
 
 def sections_of(text: str) -> list[tuple[str, str]]:
-    """Returns each section's heading and a digest of its words. White space does not affect the digest."""
+    """Returns the heading of each section with a digest of the section's words. White space does not affect the digest."""
     found = []
     for section in _HEADING.split(prose_of(text)):
         words = " ".join(section.split())
@@ -54,7 +55,7 @@ def sections_of(text: str) -> list[tuple[str, str]]:
 
 
 def changed_sections(page: Path) -> list[str]:
-    """Returns the headings of the English sections that changed since the translation. Raises TranslationError."""
+    """Returns the headings of the English sections that changed after the translation. Raises TranslationError."""
     mark = _MARK.search(page.read_text())
     if mark is None or mark["page"] != english_of(page).name:
         raise TranslationError(
@@ -68,7 +69,7 @@ def changed_sections(page: Path) -> list[str]:
 
 
 def with_english_code(page: Path) -> str:
-    """Returns the translation's text with the code blocks of its English page. Raises TranslationError."""
+    """Returns the Chinese page's text with the code blocks of its English page. Raises TranslationError."""
     text, code = page.read_text(), CODE.findall(english_of(page).read_text())
     if (here := len(CODE.findall(text))) != len(code):
         raise TranslationError(f"{page} has {here} code blocks, but its English page has {len(code)}")
@@ -77,7 +78,7 @@ def with_english_code(page: Path) -> str:
 
 
 def with_chinese_links(page: Path) -> str:
-    """Returns the translation's text with links to translated pages where they exist."""
+    """Returns the Chinese page's text with links to Chinese pages where these exist."""
 
     def linked(link: re.Match[str]) -> str:
         target = page.parent / link["path"]
@@ -92,16 +93,16 @@ def with_chinese_links(page: Path) -> str:
 
 
 def as_translated_now(page: Path) -> str:
-    """Returns the translation's text with the English page's code and current digests. Raises TranslationError."""
+    """Returns the Chinese page's text with the English page's code blocks and current digests. Raises TranslationError."""
     digests = " ".join(digest for _, digest in sections_of(english_of(page).read_text()))
     text = _MARK.sub("", with_english_code(page)).rstrip("\n")
     return f"{text}\n\n<!-- sections of {english_of(page).name}, as translated: {digests} -->\n"
 
 
 def main(names: Iterable[str]) -> None:
-    """Updates code blocks and links of all translations, and the digests of the named pages.
+    """Updates the code blocks and links of all Chinese pages, and the digests of the pages `names`.
 
-    Raises SystemExit with the reason.
+    Raises SystemExit with the reason if a page cannot be updated.
     """
     named = {(ROOT / name).resolve() for name in names}
     pages = {english_of(page): page for page in translations()}
