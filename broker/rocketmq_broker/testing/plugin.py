@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """Returns the broker's settings, named as in broker.conf. Override this fixture to change a setting: {"transactionTimeOut": 1000}."""
+    """Returns the broker's settings, named as in broker.conf. Override this fixture for others: {"transactionTimeOut": 1000}."""
     return {}
 
 

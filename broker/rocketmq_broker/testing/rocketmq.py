@@ -43,7 +43,7 @@ PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
     max_sleep_s=math.inf,
 )  # fmt: skip
-"""The broker's maintenance intervals, which are long so that few timers fire. The wall clock and the steady clock are the same."""
+"""The broker's maintenance intervals, long so that few timers fire. The wall clock and the steady clock are the same clock."""
 HEARTBEAT_S: Final = 30.0
 """The interval of clients' heartbeats, in seconds."""
 OUTSIDE_S: Final = 0.02

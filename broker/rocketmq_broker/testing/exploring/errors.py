@@ -18,4 +18,4 @@ class NeverSettled(AssertionError):
 
 
 class WorldFailed(AssertionError):
-    """The test failed in a simulated run. The message has the seed, the shrunk plan, the last events and the call that repeats it."""
+    """The test failed in a simulated run. The message has its seed, shrunk plan and last events, and the call that repeats it."""

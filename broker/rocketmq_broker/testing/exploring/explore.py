@@ -56,7 +56,7 @@ def explore(
 ) -> Callable[[AnyTest], Callable[..., None]]:
     """Decorates a test function with a parameter `world`. The test runs once for each seed, with a world of that seed.
 
-    `seed` selects one world. `plan` repeats the worlds of plans that earlier failures have printed. pytest passes fixtures to the other
+    `seed` selects one world. `plan` repeats the plans that failures have printed. pytest passes fixtures to the other
     parameters, once for all worlds. Without pytest, call the decorated function: it prints the faults that had an effect, and
     raises WorldFailed.
 

@@ -1,4 +1,4 @@
-"""Replaces functions of Python's standard library, so that programs in a world (a simulated run) use simulated time and randomness.
+"""Replaces functions of Python's standard library, so that programs in a world (a simulated run) use its time and randomness.
 
 While a world runs, the listed functions use the simulated clock and randomness in its processes. Elsewhere they are unchanged.
 Other functions stay real: `datetime.now()`, threads and locks of `threading`, sockets.

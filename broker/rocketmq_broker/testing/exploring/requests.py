@@ -1,4 +1,4 @@
-"""The requests of customers in a simulated run. Each request arrives once, at its planned time, at a program that waits for one."""
+"""The requests of a world's customers. Each request arrives once, at its planned time, at a program that waits for one."""
 
 from __future__ import annotations
 

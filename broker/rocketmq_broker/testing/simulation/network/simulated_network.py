@@ -58,7 +58,7 @@ class SimulatedNetwork:
     # fault's first effect. A fault replaces an earlier one of the same kind.
 
     def cut(self, a: str, b: str) -> int:
-        """Resets all connections between `a` and `b` immediately, and loses data in transit. Returns the number of connections."""
+        """Resets all connections between `a` and `b` immediately. Data in transit is lost. Returns the number of connections."""
         count = self._connections.cut(a, b)
         self._note(NetworkNote.CUT, a, b, f"{count} connections are reset")
         return count

@@ -1,4 +1,4 @@
-"""Renders two simulated runs in two columns, with and without the last fault. Events that occur in both are folded into a count."""
+"""Renders two simulated runs in two columns, with and without the last fault. Events in both are folded into a count."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 MAX_NEIGHBOURS: Final = 8
-"""The maximum number of neighbours of a followed key. A key with more, such as a customer or a queue, is shared by many orders."""
+"""The maximum number of neighbours of a key to follow. A customer or a queue has more, because many orders share it."""
 
 
 def connected_keys(happenings: Sequence[ReportedEvent], keys: Iterable[str]) -> frozenset[str]:
