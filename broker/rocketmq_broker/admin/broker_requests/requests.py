@@ -1,4 +1,4 @@
-"""Sends requests to a broker and raises its refusals as errors."""
+"""Sends requests to a broker. A refusal by the broker raises an error."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Extension:
     sections: Sequence[Section] = ()
     """Navigation entries, shown before those of the console."""
     screens: Sequence[Screen] = ()
-    """A screen at `/` becomes the home page. The overview then moves to `/overview`."""
+    """Additional screens. A screen at `/` becomes the home page, and moves the overview to `/overview`."""
     actions: Sequence[FormAction] = ()
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()

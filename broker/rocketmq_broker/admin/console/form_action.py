@@ -34,13 +34,13 @@ class FormAction:
 
     path: str
     do: Callable[[Visit], Awaitable[str]]
-    """Performs the action. Returns a sentence that describes the result. Raises AdminError."""
+    """A function that performs the action and returns a sentence about the result. Raises AdminError."""
     back_to: Callable[[Visit], str]
-    """Returns the address of the page to show afterwards."""
+    """A function that returns the address of the page to show afterwards."""
     shows_result: bool = True
-    """Whether the page of `back_to` shows the sentence. False if the page shows the progress by itself."""
+    """Whether the page of `back_to` shows the sentence. False if that page already shows the action's progress."""
     form_at: Callable[[Visit], str] | None = None
-    """Returns the address of the page with the form, to show again with its fields filled in if the form is rejected.
+    """A function that returns the address of the form's page, which is shown again with filled fields if the form is rejected.
 
-    If it is None, the page of `back_to` is shown.
+    None shows the page of `back_to` instead.
     """

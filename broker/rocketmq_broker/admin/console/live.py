@@ -11,7 +11,7 @@ from typing import Final
 MAX_STREAMS: Final = 32
 """The maximum number of live pages at a time. Further pages are not updated and show a notice about it."""
 _SILENT_S: Final = 15.0
-"""The time without events after which a comment is sent, to detect closed connections and to keep proxies from closing them."""
+"""The seconds without events after which a comment is sent, to detect closed connections and prevent proxy time-outs."""
 _MAX_LINES: Final = 4_000
 """The maximum number of lines to compare. A part with more lines is sent as a whole, because a comparison would be slower."""
 
@@ -24,7 +24,7 @@ class Streams:
 
     def __init__(self, max_streams: int = MAX_STREAMS) -> None:
         self.stopping = asyncio.Event()
-        """Set when the console stops, which ends all streams."""
+        """An asyncio event that is set when the console stops, which ends all streams."""
         self._max_streams = max_streams
         self._open = 0
 
@@ -88,7 +88,7 @@ def server_sent_event(name: str, data: str) -> str:
 
 
 def changes_of(old: str, new: str) -> str | None:
-    """Returns the changed lines as JSON, or None if sending the whole part is shorter or it has too many lines."""
+    """Returns the changed lines as JSON, or None if sending the whole part is shorter or the part has too many lines."""
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > _MAX_LINES:
         return None

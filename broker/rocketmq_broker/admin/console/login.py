@@ -23,7 +23,7 @@ _BLOCK_S: Final = 60.0
 _MAX_BLOCK_S: Final = 3600.0
 _MAX_DOUBLINGS: Final = 6
 _MAX_ADDRESSES: Final = 10_000
-"""The maximum number of addresses to remember. The address with the least recent guess is forgotten first."""
+"""The maximum number of addresses to remember. The address with the oldest guess is removed first."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Guesses:
 class PasswordCheck:
     """Checks passwords.
 
-    After five wrong ones, it blocks the address for a minute; each further one doubles that, up to an hour.
+    After five wrong passwords, the sender's address is blocked for a minute. Each further one doubles the time, up to an hour.
     """
 
     def __init__(self, password: str, world: World) -> None:

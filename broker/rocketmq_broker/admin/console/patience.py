@@ -19,8 +19,8 @@ _WAITING_STATES: Final = (h11.IDLE, h11.SEND_BODY)
 class PatientProtocol(H11Protocol):
     """A connection that is closed if a request is not complete within a time limit. Further bytes do not extend the limit.
 
-    Above the limit, a new connection closes the longest-waiting one of the address that has the most connections. Connections
-    with a request in progress or a live page are not closed.
+    A new connection above the limit closes the connection that has waited longest, of the address with the most connections.
+    Connections with a request in progress or a live page are not closed.
     """
 
     request_timeout_s: float = 20.0

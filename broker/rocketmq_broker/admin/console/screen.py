@@ -18,10 +18,10 @@ class Screen:
     template: str
     """The template of the live part. It receives the result of `find` as `facts`."""
     find: Callable[[Visit], Awaitable[Any]]
-    """Returns the facts. If it raises AdminError, the page shows the error's message."""
+    """A function that returns the facts. If it raises AdminError, the page shows the error's message."""
     refresh_s: float | None = 1.0
     """The seconds between two updates while the page is open; None for a page without updates."""
     heading: Callable[[Visit], str] | None = None
-    """Returns the heading; None uses the title."""
+    """A function that returns the heading; None to use the title."""
     elsewhere: Callable[[Any], str | None] | None = None
-    """Returns the address to redirect to if another page shows these facts better; None to stay on this page."""
+    """A function that returns the address of a page that shows these facts better, to redirect to; None to stay on this page."""

@@ -30,12 +30,12 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
     """The unique id assigned by the producer. It does not change when the message is redelivered."""
     consumer_group: str
     topic: str
-    """The topic that the message was originally sent to; empty if it is not recorded."""
+    """The topic to which the message was originally sent; empty if the topic is not recorded."""
     keys: list[str]
     tags: str | None
     redeliveries: int
     retries: int
-    """How often the message was retried before it became a dead letter."""
+    """The number of retries before the message became a dead letter."""
     body_size: int
     born_ms: int
     parked_ms: int

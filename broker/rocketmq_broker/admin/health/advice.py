@@ -1,4 +1,4 @@
-"""Gives advice if a name server or broker rejects this tool. Covers common mistakes with TLS and accounts."""
+"""Gives advice on common mistakes with TLS and accounts, for a name server or broker that rejects this tool."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.bodies import ParkedCounts, TransactionInfo, Trans
 from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
 
 _WARNING_PERCENT: Final = 90
-"""The default of diskSpaceWarningLevelRatio, for brokers that do not report it."""
+"""The default of diskSpaceWarningLevelRatio in percent, for brokers that do not report the setting."""
 _YOUNG_MS: Final = 60_000
 _MAX_PENDING: Final = 1000
 """The maximum number of pending transactions to examine, oldest first."""

@@ -1,6 +1,6 @@
 """Checks a store on this machine's disk. Reports the process that uses it, and the damage that the next start will repair.
 
-It writes nothing to the disk and takes no lock, because all changes go to an overlay in memory (MemoryFiles).
+The check writes nothing to the disk and takes no lock, because all changes go to an overlay in memory (MemoryFiles).
 """
 
 from __future__ import annotations

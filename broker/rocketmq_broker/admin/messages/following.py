@@ -18,7 +18,7 @@ POLL_INTERVAL_S: Final = 0.5
 _PULL_MESSAGES: Final = 32
 
 Line = tuple[str, MessageContent]
-"""The address of a broker, and one of its messages."""
+"""A pair of a broker's address and one of that broker's messages."""
 
 
 async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:

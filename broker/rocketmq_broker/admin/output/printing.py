@@ -22,7 +22,7 @@ WIDTH_OF_NO_TERMINAL: Final = 250
 
 
 def echo(text: str) -> None:
-    """Prints a line to standard output and flushes it. Only this module prints, because it escapes unprintable characters."""
+    """Prints a line to standard output, with unprintable characters escaped, and flushes the output. No other module prints."""
     print(printable(text), flush=True)
 
 

@@ -44,7 +44,7 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     queue_id: int
     consumer_offset: int
     end_offset: int
-    """The queue offset after the last message."""
+    """The offset after the queue's last message."""
     lag: int
     in_hand: int
     """The number of popped messages without acknowledgement.

@@ -1,4 +1,4 @@
-"""Builds a transaction's timeline from its evidence. Missing records are reported, not guessed."""
+"""Builds a transaction's timeline from the brokers' records. The timeline reports which records are missing."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class _Round:
 
     @property
     def asked(self) -> str:
-        """The part of the sentence that names the producer."""
+        """The part of the sentence about the check-backs that names the producer."""
         return self.events[0].what.partition(": ")[2]
 
 

@@ -10,17 +10,17 @@ from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Arrow, Event
 from rocketmq_broker.admin.timeline.folding import FoldedEvent
 
 _TIMES_WIDTH: Final = 84
-"""The width of the column on the left with the times since the half message."""
+"""The width in pixels of the left column, which shows the times since the half message."""
 _LANE_WIDTH: Final = 172
 _HEAD_HEIGHT: Final = 44
 _ROW_HEIGHT: Final = 40
 _WAIT_HEIGHT: Final = 24
 _FOOT_HEIGHT: Final = 14
 _LONG_WAIT_MS: Final = 1_000
-"""A gap between two arrows that is longer than this is marked, because the distance between rows is not to scale."""
+"""The maximum gap in milliseconds between two arrows without a mark. Marks are needed because rows are not to scale."""
 _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
-"""The maximum width of a letter in a label. It is used to widen the diagram for a label beside a loop of the last life line."""
+"""The maximum width of a letter in pixels, to widen the diagram for a label beside a loop of the last life line."""
 _MAX_LABEL_LENGTH: Final = 25
 """The number of characters that fit above an arrow between neighbouring life lines."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32

@@ -26,7 +26,7 @@ class ClientFacts(NamedTuple):
 
     broker: str
     producers: list[ClientRow] | None
-    """None if the broker does not list its producers."""
+    """The connected producers; None if the broker does not list its producers."""
     consumers: list[ClientRow]
 
 

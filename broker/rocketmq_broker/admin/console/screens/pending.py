@@ -1,4 +1,4 @@
-"""The screen of pending transactions. It shows the time to the next check-back and the producers that can answer it."""
+"""The screen of pending transactions, with the time to the next check-back and the producers that can answer check-backs."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class ResetFacts(NamedTuple):
     plans: list[ResetPlan]
     """A plan for each broker where the group has offsets in the topic; empty before the dry run."""
     refusal: str | None
-    """The reason why there is no plan; None if there is one or nothing was chosen."""
+    """The reason why there is no plan; None if there is a plan, or if the visitor has chosen nothing yet."""
 
     @property
     def again(self) -> int:

@@ -22,7 +22,7 @@ class Words:
     """A catalogue of translations from English. It is empty for English."""
 
     def __init__(self, templates: Mapping[str, str], sentences: Mapping[str, str]) -> None:
-        """`templates` are the runs in templates. `sentences` are sentences produced by code, with `{0}` for variable parts."""
+        """`templates` and `sentences` translate the strings in templates and in code. `{0}` stands for a variable part."""
         self.templates = templates
         self._sentences = sentences
         self._patterns = [(_pattern(english), translation) for english, translation in sentences.items() if "{0}" in english]
