@@ -8,7 +8,7 @@ class ClientError(Exception):
 
 
 class NotRunning(ClientError):
-    """The client is not running, because it was called before `start()`, after `shutdown()` or on another event loop.
+    """The client is not running for the caller: the call was made before `start()`, after `shutdown()` or on another event loop.
 
     Also raised if the client is started twice.
     """

@@ -25,7 +25,7 @@ C = TypeVar("C")
 
 
 class CallNotMade(NotRunning):
-    """A call was not made, because the thread that should have made it stopped waiting, or the client was shut down."""
+    """A call was not made, because the thread for the call stopped waiting, or the client was shut down."""
 
 
 class WaitingThread:

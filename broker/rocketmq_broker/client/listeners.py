@@ -47,9 +47,9 @@ class ConsumeStatus(Enum):
 
     CONSUME_SUCCESS = "CONSUME_SUCCESS"
     RECONSUME_LATER = "RECONSUME_LATER"
-    """The messages were not consumed.
+    """The result for messages that were not consumed.
 
-    A concurrent consumer gets them again after a delay, up to max_reconsume_times. An orderly consumer pauses the queue.
+    A concurrent consumer receives them again after a delay, up to max_reconsume_times. An orderly consumer pauses the queue.
     """
 
 
@@ -65,9 +65,9 @@ class ConsumeContext:
     postponed: dict[int, int | None] = field(default_factory=dict)
     """The delay levels of messages passed to `reconsume_later`, keyed by queue offset."""
     given_way: set[int] = field(default_factory=set)
-    """The queue offsets of messages whose redelivery count does not increase."""
+    """The queue offsets of messages passed to `give_way`, whose redelivery count does not increase."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal, repr=False)
-    """Set by the consumer when the listener must stop handling the messages."""
+    """An event that the consumer sets when the listener must stop handling the messages."""
 
     @property
     def is_withdrawn(self) -> bool:
@@ -77,8 +77,8 @@ class ConsumeContext:
     def hold(self, seconds: float) -> None:
         """Waits in the listener's thread and keeps the messages. Use it while a required resource is unavailable.
 
-        A listener may hold its messages for any time: RocketMQ's consumeTimeout does not exist here. Meanwhile the consumer
-        stays in its group, sends heartbeats, keeps its locks, and pulls at most `pull_threshold_for_queue` messages ahead.
+        A listener may keep its messages for any time, because this client has no consumeTimeout. While the listener waits, the
+        consumer stays in its group, sends heartbeats, renews locks, and pulls at most `pull_threshold_for_queue` messages ahead.
         Raises MessagesWithdrawn, which must not be caught, when the listener must stop. Raises NotRunning on an event loop.
         """
         if _is_on_an_event_loop():
@@ -102,9 +102,8 @@ class ConsumeContext:
     def give_way(self, message: MessageExt, delay_level: int) -> None:
         """Marks one message of a batch for redelivery after this delay, without increasing its redelivery count.
 
-        Use it for a message that waits for an unavailable resource while other messages wait for the thread. The message is
-        sent to the group's retry topic. In an orderly consumer, it is delivered again in its place, as with
-        `reconsume_later`.
+        Use this method for a message that waits for an unavailable resource while other messages wait for the thread. The message
+        is sent to the group's retry topic. In an orderly consumer, it is delivered again in its place, as with `reconsume_later`.
         """
         self.postponed[message.queue_offset] = delay_level
         self.given_way.add(message.queue_offset)

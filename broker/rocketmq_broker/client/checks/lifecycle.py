@@ -14,7 +14,7 @@ Running = TypeVar("Running")
 class Lifecycle(Generic[Running]):
     """Tracks three states, each entered once: not started, running on one event loop, shut down.
 
-    Holds the parts that exist only while the client runs, and returns them only to calls that may use them.
+    Also stores the parts that exist only while the client runs. `running` returns them only on the client's event loop.
     """
 
     def __init__(self, who: str) -> None:
@@ -47,7 +47,7 @@ class Lifecycle(Generic[Running]):
         self._running = running
 
     def start_failed(self) -> None:
-        """Marks the client as not started. Call it after its parts have stopped."""
+        """Marks the client as not started. Call this method after the client's parts have stopped."""
         self._loop = self._running = None
 
     def running(self) -> Running:

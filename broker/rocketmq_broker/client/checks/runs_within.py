@@ -19,7 +19,7 @@ class RunsWithin:
         """Shuts the client down."""
 
     async def __aenter__(self) -> Self:
-        """Starts the client. Raises the errors of `start`; the client is then not running."""
+        """Starts the client. Raises the errors of `start`, after which the client is not running."""
         await self.start()
         return self
 

@@ -1,4 +1,4 @@
-"""Asks brokers for the numbers of parked messages, which are discarded half messages and dead letters."""
+"""Requests the numbers of parked messages from brokers. Parked messages are discarded half messages and dead letters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.headers import (
 )
 
 TIMEOUT_MS: Final = 1000
-"""Timeout of a request in milliseconds. It is short, because a status request must not block."""
+"""The timeout of a request in milliseconds, which is short because a status request must not block."""
 
 
 class ParkedRequests:
@@ -42,7 +42,7 @@ class ParkedRequests:
     async def dead_letters(self, address: str, consumer_group: str) -> int:
         """Returns the number of the group's dead letters that have not been handled.
 
-        For Apache's brokers, counts all its dead letters.
+        For Apache's brokers, counts all dead letters of the group.
         """
         topic = topics.dead_letter_topic(consumer_group)
         return await self._counted(address, lambda counts: counts.dead_letters.get(consumer_group, 0), topic)

@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 _EARLY_S: Final = 0.1
-"""A beat is due this many seconds before its time, because timers may fire slightly early."""
+"""The tolerance in seconds: a beat is due this early, because timers may fire slightly before their time."""
 
 
 class Rhythm:

@@ -22,17 +22,17 @@ DEFAULT_TOPIC_QUEUE_NUMS = 4
 """The number of queues that a producer requests by default when its message creates a topic (DefaultMQProducer)."""
 POLL_INTERVAL_S = 30.0
 MISSING_INTERVAL_S = 2.0
-"""Pause before the next request for an unknown topic, or after a request that no name server answered."""
+"""The pause in seconds before the next request for an unknown topic, or after a request that no name server answered."""
 MISSING_LONG_INTERVAL_S = 10.0
-"""The longest such pause, for a topic that has been unknown for minutes."""
+"""The pause in seconds before the next request for a topic that has been unknown for minutes."""
 _RETRIED_EVERY_S = MISSING_INTERVAL_S, MISSING_LONG_INTERVAL_S
 _SOON_S = 0.5
 _NEW_TOPIC_TIMEOUT_S = 1.0
-"""Timeout for the route of a topic that a broker may create. It is short, so that most of the send timeout is left."""
+"""The timeout in seconds for the route of a topic that a broker may create; short, to leave most of the send timeout."""
 
 
 class Routes:
-    """Caches routes, which are read at first use and then every 30 s. Keeps them while no name server is reachable.
+    """Caches routes, which are read at first use and then every 30 s. Routes are kept while no name server is reachable.
 
     Also keeps the queues of a topic that was created by its first message, because the broker may register the topic with
     the name servers much later.

@@ -9,9 +9,9 @@ from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
 MAX_QUEUES: Final = 65_535
-"""Maximum number of queues of a topic at one broker. It keeps a faulty name server from filling a client's memory."""
+"""The maximum number of queues of a topic at one broker. A limit protects the client's memory from a faulty name server."""
 MAX_QUEUES_OF_A_TOPIC: Final = 4 * MAX_QUEUES
-"""Maximum number of queues of a topic at all brokers."""
+"""The maximum number of queues of a topic at all brokers."""
 
 
 def check_queue_counts(topic: str, route: TopicRouteData) -> None:
@@ -61,7 +61,7 @@ def _count(topic: str, part: str) -> int:
 def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
     """Returns the queues that a string such as `broker-a:4;broker-b:4` lists.
 
-    A topic in global order keeps these queues even while a broker is down.
+    These queues of a topic in global order stay the same even while a broker is down.
     """
     queues = []
     for part in filter(None, order_topic_conf.split(";")):

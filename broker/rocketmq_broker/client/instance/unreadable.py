@@ -65,7 +65,7 @@ def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMess
 
 
 def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorates a request so that it raises UnreadableAnswer, a ClientError, for an answer that cannot be decoded."""
+    """Decorates a request method, which raises UnreadableAnswer, a ClientError, for an answer that cannot be decoded."""
 
     @functools.wraps(ask)
     async def asked(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -126,11 +126,11 @@ class SendSettings:
     """How a producer sends messages."""
 
     timeout_ms: int = 3000
-    """Timeout of a whole send: reading the route, all attempts, and the pauses between them."""
+    """The timeout of a whole send in milliseconds: reading the route, all attempts, and the pauses between attempts."""
     retry_times: int = 2
     """The number of retries after the first attempt."""
     compress_over: int = COMPRESS_BODY_OVER
-    """Bodies of more than this many bytes are compressed (zlib)."""
+    """The size in bytes above which a body is compressed (zlib)."""
 
 
 class MessageSender:

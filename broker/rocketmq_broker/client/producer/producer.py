@@ -70,7 +70,7 @@ class Producer(RunsWithin):
 
         `credentials` sign each request. By default they are read from ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, if set.
         `tls` enables TLS; True uses the system's certificates. By default ROCKETMQ_TLS_ENABLE decides.
-        `rpc_hook` gets each request and each answer, and may stop it by an exception.
+        `rpc_hook` is called with each request and each answer. An exception raised by the hook stops the request or answer.
         Raises IllegalConfiguration for an invalid group name, an unknown setting, or a setting of the wrong type or range.
         """
         refuse_unknown(self, unknown)
@@ -181,16 +181,16 @@ class Producer(RunsWithin):
         return await self._lifecycle.running().instance.heartbeats.send()
 
     async def is_heard(self) -> bool:
-        """Returns the result of `is_connected`. Deprecated: use that instead."""
+        """Returns the result of `is_connected`. Deprecated: use `is_connected` instead."""
         warnings.warn("Producer.is_heard is deprecated: use is_connected", DeprecationWarning, stacklevel=2)
         return await self.is_connected()
 
     async def why_unsendable(self, topic: str) -> str | None:
-        """Returns why no broker would store a message to the topic now; None if at least one would.
+        """Returns why no broker would store a message to the topic now; None if at least one broker would.
 
         Stores no message. Returns None if a message was stored within the last second, and the reason if the last three
-        messages were refused. Otherwise asks each broker of the topic, with a timeout of 1 s. This also works with Apache's
-        brokers.
+        messages were refused. Otherwise requests the state of each broker of the topic, with a timeout of 1 s. Apache's brokers
+        support this request.
         """
         check_topic(topic)
         running = self._lifecycle.running()
@@ -200,7 +200,7 @@ class Producer(RunsWithin):
     async def refusing_brokers(self, topic: str) -> list[str]:
         """Returns one reason for each broker of the topic that would not store a message now.
 
-        Each broker is asked, with a timeout of 1 s. Raises NoRoute or NameServerUnreachable.
+        Requests the state of each broker, with a timeout of 1 s. Raises NoRoute or NameServerUnreachable.
         """
         check_topic(topic)
         running = self._lifecycle.running()

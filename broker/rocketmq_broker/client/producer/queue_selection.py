@@ -10,7 +10,7 @@ AVOIDED_FOR_MS = 30_000
 
 
 class QueueSelector:
-    """Selects queues round robin. It avoids a failed broker for 30 s if there is another one."""
+    """Selects queues round robin. A failed broker is avoided for 30 s if there is another broker."""
 
     def __init__(self, start: int = 0) -> None:
         """`start` is the position in the round robin.

@@ -22,7 +22,7 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 logger = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 10_000
-"""Maximum number of requests of one producer that wait for a reply."""
+"""The maximum number of requests of one producer that wait for a reply."""
 _CORRELATION_BYTES: Final = 16
 
 

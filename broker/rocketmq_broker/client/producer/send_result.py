@@ -26,7 +26,7 @@ class LocalTransactionState(IntEnum):
     COMMIT_MESSAGE = 0
     ROLLBACK_MESSAGE = 1
     UNKNOWN = 2
-    """Undecided. The broker will send a check-back."""
+    """The result is not known yet. The broker will send a check-back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class SendResult:
 class TransactionSendResult(SendResult):
     """The result of sending the half message, and the local transaction's result.
 
-    The decision was sent one-way, so its arrival is not confirmed. A broker that did not get it sends a check-back.
+    The decision was sent one-way, so its arrival is not confirmed. A broker that did not receive the decision sends a check-back.
     """
 
     local_transaction_state: LocalTransactionState

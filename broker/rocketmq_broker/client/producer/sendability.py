@@ -13,12 +13,12 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.java_properties import parse_properties
 
 TIMEOUT_MS: Final = 1000
-"""Timeout of a request in milliseconds. It is short, because a status request must not block."""
+"""The timeout of a request in milliseconds, which is short because a status request must not block."""
 _JUST_NOW_S: Final = 1.0
 _LATELY_S: Final = 10.0
 _MIN_FAILURES: Final = 3
 _WARNING_PERCENT: Final = 90
-"""Default of diskSpaceWarningLevelRatio in percent. Apache's brokers do not report it, because it is a Java system property."""
+"""The default of diskSpaceWarningLevelRatio in percent. Apache's brokers do not report this Java system property."""
 
 
 class LatestSends:
@@ -35,12 +35,12 @@ class LatestSends:
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """Records that a broker refused a valid message. Do not call it for an unreachable broker."""
+        """Records that a broker refused a valid message. Do not call this method for an unreachable broker."""
         self._failed_s, self._reason = now_s, reason
         self._failures += 1
 
     def is_stored_just_now(self, now_s: float) -> bool:
-        """Returns True if a message was stored within the last second. In that case, no broker has to be asked."""
+        """Returns True if a message was stored within the last second. In that case, no request to brokers is needed."""
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
@@ -53,7 +53,7 @@ class LatestSends:
 
 
 class Sendability:
-    """Asks brokers whether they would store a message."""
+    """Checks whether brokers would store a message, with requests for their state."""
 
     def __init__(self, calls: BrokerCalls, latest: LatestSends) -> None:
         """`latest` has the results of the latest sends."""

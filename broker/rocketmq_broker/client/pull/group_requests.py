@@ -46,7 +46,7 @@ class GroupRequests:
         await self._calls.ask_master(message.broker_name, RequestCode.CONSUMER_SEND_MSG_BACK, header, timeout_ms=5000)
 
     async def check_client_config(self, group: str, client_id: str, broker_name: str, subscription: Subscription) -> None:
-        """Asks the broker whether it supports the subscription's filter. Raises BrokerError if not."""
+        """Checks that the broker supports the subscription's filter. Raises BrokerError if not."""
         body = CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription.to_wire())
         await self._calls.ask_master(broker_name, RequestCode.CHECK_CLIENT_CONFIG, None, body.encode())
 

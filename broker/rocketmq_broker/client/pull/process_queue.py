@@ -12,14 +12,14 @@ from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.world import World
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
-"""The time for which a broker may hold a pull request, including the time for its answer."""
+"""The maximum seconds between a pull request and its answer. A broker may hold a pull until a message arrives."""
 
 
 class ProcessQueue:
     """The messages of one queue between pull and acknowledgement (RocketMQ's ProcessQueue).
 
     The committable offset is that of the oldest unacknowledged message, so after a crash messages are redelivered and none is
-    skipped. Use it on the event loop only, except `withdrawn`, on which listeners wait in their threads.
+    skipped. Use this object on the event loop only. Only `withdrawn` may be used in other threads, where listeners wait for it.
     """
 
     def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
@@ -33,7 +33,7 @@ class ProcessQueue:
         self.is_dropped = False
         """True if this consumer no longer owns the queue. The results of its messages are then ignored."""
         self.withdrawn = Withdrawal(world.watch)
-        """Set when listeners must stop handling the queue's messages. Their results count until the queue is dropped."""
+        """An event that is set when listeners must stop handling the queue's messages. Their results count until `drop`."""
         self.message_bytes = 0
         self._unacknowledged: dict[int, MessageExt] = {}
         self._order: deque[int] = deque()
@@ -45,7 +45,7 @@ class ProcessQueue:
 
     @property
     def committable_offset(self) -> int:
-        """Returns the offset at which the next owner must continue."""
+        """Returns the offset at which the queue's next owner must continue."""
         return self._order[0] if self._order else self.next_offset
 
     @property

@@ -15,7 +15,7 @@ class QueueProgress:
     unacknowledged: int
     """The number of messages that were pulled but not yet acknowledged."""
     stands_still_s: float
-    """Seconds since the oldest unacknowledged message last changed, or since the last valid answer to a pull.
+    """The seconds since the oldest unacknowledged message last changed, or since the last valid answer to a pull.
 
-    0 for a queue without unacknowledged messages while the broker answers.
+    The value is 0 for a queue without unacknowledged messages while the broker answers.
     """

@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.headers import (
 
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
-"""Timeout of a pull in addition to the time for which the broker may hold it."""
+"""The timeout of a pull in milliseconds, in addition to the time for which the broker may hold the pull."""
 
 _PULLED = (
     ResponseCode.SUCCESS,
@@ -54,7 +54,7 @@ class PullAnswer(NamedTuple):
 
 
 class QueueRequests:
-    """Sends pull and offset requests. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
+    """Sends pull and offset requests. They raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
 
     def __init__(self, calls: BrokerCalls, *, max_body_length: int = MAX_BODY_LENGTH) -> None:
         """`calls` sends the requests. `max_body_length` limits the decompressed body of a message in bytes."""
@@ -80,8 +80,8 @@ class QueueRequests:
         """Pulls messages at and after `offset` that match the subscription. The broker waits up to `suspend_ms` for a message.
 
         `commit_offset` also commits the group's offset. `sends_expression` is for consumers that send no heartbeats.
-        The checksum of a body is not verified, as in Apache's client (MessageDecoder with checkCRC=false). It protects against
-        disk errors, and the broker verifies it when it recovers a store.
+        The checksum of a body is not verified, as in Apache's client (MessageDecoder with checkCRC=false). Checksums protect
+        against disk errors, and the broker verifies them when it recovers a store.
         """
         address = await self._calls.routes.address_of(queue.broker_name, broker_id, or_any=True)
         header = PullMessageRequestHeader(

@@ -26,14 +26,14 @@ from rocketmq_broker.world import RunFunction
 logger = logging.getLogger(__name__)
 
 SAVE_INTERVAL_S = 1.0
-"""The interval at which positions are saved. After a crash, messages consumed since then are redelivered."""
+"""The interval in seconds at which positions are saved. After a crash, messages since the last save are redelivered."""
 TIMEOUT_S = 5.0
 
 T = TypeVar("T")
 
 
 class PositionsUnavailable(ClientError):
-    """The database that stores the positions does not answer. No offset is committed until it does."""
+    """The database that stores the positions does not answer. No offset is committed until the database answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Setback:
 
     queue: MessageQueue
     position: int
-    """The database has the results of all messages before this offset."""
+    """The offset before which the database has the results of all messages."""
     consumed: int
-    """The group had consumed all messages before this offset."""
+    """The offset before which the group had consumed all messages."""
     expired: int
     """The number of messages between the two offsets that the broker has deleted."""
     is_new_database: bool
@@ -55,7 +55,7 @@ class ResultPositions(Protocol):
     """The positions in the database that stores the listener's results.
 
     `read`, `save` and `known_until_ms` run in a thread, one at a time. They raise an exception if the database does not
-    answer; no offset is committed until it does. The other methods must not block.
+    answer, and no offset is committed until they succeed. The other methods must not block.
     """
 
     def read(self, queue: MessageQueue) -> int | None:
@@ -64,12 +64,11 @@ class ResultPositions(Protocol):
     def save(self, offsets: Mapping[MessageQueue, int]) -> Mapping[MessageQueue, int | None]:
         """Saves these positions durably, and returns an empty mapping.
 
-        If the database has lost results or positions that it had before, saves nothing and returns the database's position of
-        each queue.
+        If the database has lost results or positions, saves nothing and returns the database's position of each queue.
         """
 
     def known_until_ms(self) -> int | None:
-        """Returns a time before which all messages have results, for a queue without a position.
+        """Returns a time in milliseconds since the epoch before which all messages have results, for a queue without a position.
 
         Returns None if the database has no results.
         """
@@ -186,7 +185,7 @@ class ResultOffsetStore:
         return target
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Saves all positions, then commits those of `queues` at the brokers. Commits nothing if the database fails."""
+        """Saves all positions, then commits the offsets of `queues` at the brokers. Commits nothing if the database fails."""
         async with self._turn:
             offsets = dict(self._offsets)
             try:

@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.codes import ResponseCode
 _PERMANENT: Final = frozenset(
     {ResponseCode.SYSTEM_ERROR, ResponseCode.SUBSCRIPTION_PARSE_FAILED, ResponseCode.REQUEST_CODE_NOT_SUPPORTED}
 )
-"""Response codes of permanent failures: filters not enabled, an invalid expression, an old broker."""
+"""The response codes of permanent failures: filters not enabled, an invalid expression, an old broker."""
 
 
 class SubscriptionCheck:
@@ -28,7 +28,7 @@ class SubscriptionCheck:
         self._requests = requests
 
     async def run(self, subscriptions: Iterable[Subscription]) -> None:
-        """Asks all reachable brokers of each topic. Raises IllegalConfiguration if one of them refuses."""
+        """Sends each subscription to all reachable brokers of its topic. Raises IllegalConfiguration if a broker refuses it."""
         for subscription in subscriptions:
             if not subscription.is_by_tag:
                 for broker_name in sorted(

@@ -24,7 +24,7 @@ LOCAL_RETRY_S = 5.0
 _GIVING_BACK_AT_ONCE = 4
 
 _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
-"""Process queue, message, delay level, and True if the redelivery increases the message's redelivery count."""
+"""A message to return: its process queue, the message, the delay level, and whether its redelivery count increases."""
 
 
 class ConcurrentConsumption:
@@ -40,7 +40,7 @@ class ConcurrentConsumption:
         batch_size: int,
         statistics: ConsumerStatistics,
     ) -> None:
-        """If `message_return` is None (broadcasting), a failed message is logged and skipped, as in RocketMQ."""
+        """`message_return` is None for broadcasting, in which a failed message is logged and skipped, as in RocketMQ."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress

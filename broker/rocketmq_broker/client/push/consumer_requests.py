@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerRequests:
-    """Handles notifications of changed members by a rebalance, and requests to reset offsets."""
+    """Handles two kinds of requests: a change of the group's members triggers a rebalance, and offsets can be reset."""
 
     def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance, routes: Routes) -> None:
-        """The requests act on the given parts of the consumer."""
+        """The arguments are the parts of the consumer on which the requests act."""
         self._group = group
         self._assignment = assignment
         self._rebalance = rebalance

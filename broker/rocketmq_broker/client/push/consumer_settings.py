@@ -45,26 +45,26 @@ class ConsumerSettings:
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
     consume_timestamp_ms: int
-    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch. The default is half an hour ago."""
+    """The start time for CONSUME_FROM_TIMESTAMP, in milliseconds since the epoch. The default is half an hour ago."""
     consume_thread_max: int = 20
     consume_message_batch_max_size: int = 1
-    """Maximum number of messages in one call of the listener. A call takes the waiting messages, and never waits for more."""
+    """The maximum number of messages in one call of the listener. A call takes the waiting messages, and never waits for more."""
     pull_batch_size: int = 32
     pull_threshold_for_queue: int = 1000
-    """Pulling pauses above this number of unacknowledged messages of a queue."""
+    """The number of unacknowledged messages of a queue above which pulling pauses."""
     pull_threshold_size_for_queue: int = 100
-    """Pulling pauses above this size, in MiB, of the unacknowledged message bodies of a queue."""
+    """The total size in MiB of the unacknowledged message bodies of a queue above which pulling pauses."""
     consume_concurrently_max_span: int = 2000
-    """Pulling pauses above this offset difference to the oldest unacknowledged message of a queue."""
+    """The offset difference between a queue's newest and oldest unacknowledged messages above which pulling pauses."""
     max_body_size: int = MAX_BODY_LENGTH
-    """Maximum size of a decompressed body in bytes. A message with a longer body is moved to the dead letters."""
+    """The maximum size of a decompressed body in bytes. A message with a longer body is moved to the dead letters."""
     max_reconsume_times: int | None = None
-    """Maximum number of redeliveries before a message is moved to the dead letters.
+    """The maximum number of redeliveries before a message is moved to the dead letters.
 
     None means 16, or no limit for an orderly consumer.
     """
     instance_name: str = "DEFAULT"
-    """Distinguishes the offset files of broadcasting consumers of one group on one machine."""
+    """The consumer's name, which distinguishes the offset files of broadcasting consumers of one group on one machine."""
     local_offset_directory: Path = field(default_factory=_local_offset_directory)
 
     def __post_init__(self) -> None:

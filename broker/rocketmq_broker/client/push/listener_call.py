@@ -16,11 +16,11 @@ from rocketmq_broker.message import MessageExt
 logger = logging.getLogger(__name__)
 
 TO_THE_DEAD_LETTERS: Final = -1
-"""The delay level that skips all redeliveries."""
+"""The delay level that moves a message to the dead letters without further redeliveries."""
 
 
 class ListenerCall:
-    """One call of the listener with messages of a queue. `run` is called by the runner, everything else on the event loop."""
+    """One call of the listener with messages of a queue. The runner calls `run`; call all other methods on the event loop."""
 
     __slots__ = ("_began_s", "_is_orderly", "_listener", "context", "messages", "process_queue")
 
@@ -65,7 +65,7 @@ class ListenerCall:
     def _readable(self) -> list[MessageExt]:
         """Returns the messages for the listener, and marks unreadable ones for the dead letters.
 
-        In an orderly consumer, messages after an unreadable one wait until it has been moved there.
+        In an orderly consumer, later messages wait until the unreadable message has been moved.
         """
         readable: list[MessageExt] = []
         for message in self.messages:

@@ -43,7 +43,7 @@ class ListenerRunner(ABC):
     """Runs a limited number of listeners at a time. Call all methods on the event loop."""
 
     unfinished: int
-    """The number of submitted jobs whose result has not been passed on."""
+    """The number of submitted jobs whose `on_done` has not been called yet."""
 
     @abstractmethod
     def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:

@@ -43,7 +43,7 @@ class MessageReturn:
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
     async def give_way(self, message: MessageExt, delay_level: int) -> bool:
-        """Sends the message for redelivery after this delay, without increasing its redelivery count.
+        """Sends the message for redelivery after the delay of `delay_level`, without increasing its redelivery count.
 
         The result is False if no broker accepted it.
         """

@@ -29,7 +29,7 @@ _NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
-    """Consumes each queue in order. A failed batch is repeated before later messages, until it has no redeliveries left."""
+    """Consumes each queue in order. A failed batch is repeated before later messages, up to the maximum of redeliveries."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class OrderlyConsumption:
         max_reconsume_times: int | None,
         statistics: ConsumerStatistics,
     ) -> None:
-        """`locks` and `message_return` are None for broadcasting. `max_reconsume_times` None means no limit."""
+        """`locks` and `message_return` are None for broadcasting. `max_reconsume_times` is None for no limit."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress

@@ -18,7 +18,7 @@ class OrderlyQueue:
         self.is_busy = False
         """True while the listener consumes a batch or the queue is suspended."""
         self.idle = asyncio.Event()
-        """Set while the listener is not consuming a batch of this queue."""
+        """An asyncio event that is set while the listener is not consuming a batch of this queue."""
         self.idle.set()
         self._waiting: deque[MessageExt] = deque()
 
@@ -48,7 +48,7 @@ class OrderlyQueue:
 def split_at_first_postponed(
     messages: list[MessageExt], postponed: list[MessageExt]
 ) -> tuple[list[MessageExt], list[MessageExt]]:
-    """Splits at the first postponed message. In order, all messages after it must be delivered again too."""
+    """Splits a batch at the first postponed message. To keep the order, all later messages must be delivered again too."""
     if not postponed:
         return messages, []
     first = postponed[0].queue_offset

@@ -179,12 +179,12 @@ class PushConsumer(RunsWithin):
         return await self._is_connected(Heartbeats.send_to_any)
 
     async def is_heard(self) -> bool:
-        """Returns the result of `is_connected`. Deprecated: use that instead."""
+        """Returns the result of `is_connected`. Deprecated: use `is_connected` instead."""
         warnings.warn("PushConsumer.is_heard is deprecated: use is_connected", DeprecationWarning, stacklevel=2)
         return await self.is_connected()
 
     async def is_heard_by_any(self) -> bool:
-        """Returns the result of `is_connected_to_any`. Deprecated: use that instead."""
+        """Returns the result of `is_connected_to_any`. Deprecated: use `is_connected_to_any` instead."""
         warnings.warn("PushConsumer.is_heard_by_any is deprecated: use is_connected_to_any", DeprecationWarning, stacklevel=2)
         return await self.is_connected_to_any()
 
@@ -255,7 +255,7 @@ class PushConsumer(RunsWithin):
             await self._end(running, timeout_s)
 
     async def _end(self, running: _RunningPushConsumer, timeout_s: float) -> None:
-        """Stops the parts in an order that loses no message. Each step relies on the previous ones."""
+        """Stops the parts in an order that loses no message. Each step depends on the previous steps."""
         parts = running.parts
         await self._tasks.stop()  # no rebalance changes the queues after this
         await parts.assignment.stop_pulling()  # before the listeners, which new messages would keep busy

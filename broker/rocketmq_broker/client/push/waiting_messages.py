@@ -10,14 +10,14 @@ from rocketmq_broker.message import MessageExt
 
 
 class WaitingMessages:
-    """Forms a batch when a call starts. The call takes all messages that arrived while it waited for its thread.
+    """Waiting messages, which form a batch when a listener call starts. The call takes all messages that wait at that time.
 
     Batches therefore grow while listeners are busy, and no message waits for a batch to fill. The event loop adds messages;
     the listeners' threads take them.
     """
 
     def __init__(self, batch_size: int) -> None:
-        """A call takes at most `batch_size` messages."""
+        """`batch_size` is the maximum number of messages of one call."""
         self._batch_size = batch_size
         self._lock = threading.Lock()
         self._messages: deque[MessageExt] = deque()

@@ -36,13 +36,13 @@ class Consumption(Protocol):
         """Allows the next owner to start. Called after the offset is stored."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Starts no more calls, and waits up to `timeout_s` for running listeners."""
+        """Stops calling the listener, and waits up to `timeout_s` for running calls."""
 
 
 logger = logging.getLogger(__name__)
 
 RESTART_DELAY_S = 3.0
-"""The pause before the pull loop of a queue restarts after an error."""
+"""The pause in seconds before the pull loop of a queue restarts after an error."""
 
 
 class Assignment:

@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 RENEWAL_INTERVAL_S = 20.0
 SOON_INTERVAL_S = 1.0
 HELD_FOR_S = 30.0
-"""The client uses a lock for this time without a renewal. The broker keeps it for 60 s, so the client's lock ends first."""
+"""The seconds for which the client uses a lock without renewal. The broker keeps a lock for 60 s, so the client stops first."""
 
 
 class OwnQueueLocks:
-    """The locks that this client holds. They are renewed every 20 s, and every second while one is missing."""
+    """The locks that this client holds. Locks are renewed every 20 s, and every second while a wanted lock is missing."""
 
     def __init__(self, group: str, client_id: str, requests: GroupRequests, now_s: Callable[[], float]) -> None:
         """`client_id` is the owner of the locks. `now_s` is a monotonic clock."""
@@ -43,7 +43,7 @@ class OwnQueueLocks:
         return self._held_until_s[queue] - HELD_FOR_S if queue in self._held_until_s else None
 
     async def acquire(self, queue: MessageQueue) -> bool:
-        """Tries to lock the queue. Returns True on success; the lock is then renewed until it is released."""
+        """Tries to lock the queue. On success, returns True and renews the lock until it is released."""
         await self._lock(queue.broker_name, [queue])
         if self.holds(queue):
             self._wanted.add(queue)

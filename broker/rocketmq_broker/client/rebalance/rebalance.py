@@ -37,7 +37,7 @@ class Rebalance:
         on_unknown_here: Callable[[], None],
         random: Chance,
     ) -> None:
-        """If `requests` is None (broadcasting), this client takes every queue.
+        """`requests` is None for broadcasting, in which case this client takes every queue.
 
         `on_unknown_here` is called when a broker does not list this client and must get a heartbeat.
         """

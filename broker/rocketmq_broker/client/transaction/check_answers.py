@@ -30,7 +30,7 @@ class _CheckQuestion(NamedTuple):
 
 
 class CheckAnswers:
-    """Calls the topic's listener for check-backs, a limited number at a time. Answers on the connection of the check-back.
+    """Calls the topic's listener for a limited number of check-backs at a time. Answers on the connection of the check-back.
 
     Check-backs beyond the limit are dropped, because the broker repeats them. A second check-back of a transaction replaces
     the first one while the listener runs, so that the listener is called once and a restarted broker gets the answer.

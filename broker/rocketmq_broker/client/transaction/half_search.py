@@ -17,7 +17,7 @@ _MAX_COPIES: Final = 64
 _FOREVER_MS: Final = 1 << 50
 _TRIES: Final = 10
 _BETWEEN_TRIES_S: Final = 0.2
-"""Pause between two searches in seconds. The index of a broker lags slightly behind its commit log."""
+"""The pause between two searches in seconds. The index of a broker lags slightly behind its commit log."""
 
 
 class HalfSearch:

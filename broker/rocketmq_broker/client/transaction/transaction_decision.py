@@ -12,7 +12,7 @@ from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 MAX_FAILURE_LENGTH: Final = 300
-"""Maximum number of characters of an error text that are sent to the broker."""
+"""The maximum number of characters of an error text that is sent to the broker."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ _BITS = {
 def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
     """Returns ROLLBACK_MESSAGE if the local transaction must not run, and None if it must run.
 
-    It must not run if the half message is stored less safely than configured, because it may be lost with its broker.
+    The local transaction must not run if the half message is stored less safely than configured and might be lost.
     """
     return None if status is SendStatus.SEND_OK else LocalTransactionState.ROLLBACK_MESSAGE
 

@@ -119,12 +119,12 @@ class TransactionProducer(Producer):
     async def end_transaction(self, transaction_id: str, state: LocalTransactionState) -> None:
         """Ends a transaction of this group without its listener. The decision is durable on return.
 
-        It is meant for coordinators such as Seata, with a listener that returns UNKNOWN until the global transaction ends.
+        This method is for coordinators such as Seata, with a listener that returns UNKNOWN until the global transaction ends.
         `transaction_id` is `TransactionSendResult.transaction_id`. Any producer of the group may call this method, in any
         process. Call it once for a transaction: this project's broker refuses a second decision, and Apache's broker
         delivers the message again after a second COMMIT. Raises ValueError for UNKNOWN, TransactionNotFound, and
-        BrokerError if the broker refuses the decision. Raises BrokerUnreachable if it is unknown whether the broker got the
-        decision. If the broker did not get it, it sends a check-back.
+        BrokerError if the broker refuses the decision. Raises BrokerUnreachable if it is unknown whether the broker received the
+        decision. A broker that did not receive the decision sends a check-back.
         """
         if state is LocalTransactionState.UNKNOWN:
             raise ValueError("state must be COMMIT_MESSAGE or ROLLBACK_MESSAGE, not UNKNOWN")
