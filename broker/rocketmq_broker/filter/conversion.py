@@ -21,7 +21,10 @@ from rocketmq_broker.filter.errors import EvaluationFailed
 
 Value = str | int | float | bool | None
 Comparison = Callable[[Value, Value], int]
-"""Returns a negative number, 0 or a positive number if the first value is less, equal or greater. Raises EvaluationFailed."""
+"""A function that returns a negative number, 0 or a positive number if the first value is less, equal or greater.
+
+Raises EvaluationFailed.
+"""
 
 
 class Kind(Enum):

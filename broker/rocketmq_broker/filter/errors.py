@@ -10,4 +10,4 @@ class IllegalExpression(FilterError):
 
 
 class EvaluationFailed(FilterError):
-    """Raised if an expression cannot be applied to a message, for example because a property must be a number and is not."""
+    """Raised if an expression cannot be applied to a message, for example because a property is not a number as required."""

@@ -33,7 +33,7 @@ class Literal:
 
 
 _MAX_EMPTY: Final = 8
-"""How many empty properties of the same name a search skips before it gives up."""
+"""The maximum number of empty properties of the same name that a search skips before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)

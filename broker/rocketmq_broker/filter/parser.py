@@ -34,7 +34,7 @@ MAX_BRACKETS: Final = 256
 MAX_DEPTH: Final = 32
 """The maximum depth to which parentheses, NOT and signs are nested."""
 MAX_TEXTS: Final = 1024
-"""The maximum number of strings after all IN of one expression together."""
+"""The maximum total number of strings in the IN lists of one expression."""
 
 _MAX_INTEGER: Final = (1 << 31) - 1
 _MAX_LONG: Final = (1 << 63) - 1
@@ -206,7 +206,7 @@ class _Parser:
         raise IllegalExpression(f"expected a condition before {self._token}, not a value")
 
     def _take(self, *words: str) -> bool:
-        """Consumes the next token if it is one of these words. Returns whether it was."""
+        """Consumes the next token if it is one of these words. Returns whether the token was consumed."""
         is_there = self._token.is_word(*words)
         if is_there:
             self._next()

@@ -56,7 +56,7 @@ class Token(NamedTuple):
 
 
 def tokens_of(expression: str) -> Iterator[Token]:
-    """Yields the tokens and then END. Raises IllegalExpression at the first character that does not begin a token."""
+    """Yields the tokens of the expression, followed by END. Raises IllegalExpression if a character does not begin a token."""
     position = 0
     while position < len(expression):
         match = _TOKEN.match(expression, position)
