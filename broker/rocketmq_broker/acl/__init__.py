@@ -1,6 +1,6 @@
-"""Access control with accounts, their permissions and request signatures (RocketMQ's module acl). It opens no file and no socket.
+"""Access control with accounts, permissions and request signatures (RocketMQ's module acl). The package opens no file or socket.
 
-`rocketmq_broker.acl.plain_acl_text` parses and formats plain_acl.yml. It alone needs YAML, so this package does not import it.
+`rocketmq_broker.acl.plain_acl_text` parses and formats plain_acl.yml. This package does not import the module, which needs YAML.
 """
 
 from rocketmq_broker.acl.access import AccessRules

@@ -24,7 +24,7 @@ class Account:
     white_remote_address: str = ""
     admin: bool = False
     default_topic_perm: str = ""
-    """The permission for topics that have no entry. Empty means DENY."""
+    """The permission for topics that have no entry. An empty string means DENY."""
     default_group_perm: str = ""
     topic_perms: tuple[str, ...] = ()
     """The permissions on topics, as entries such as `topicA=PUB|SUB`."""

@@ -34,7 +34,7 @@ class StoredUnder:
 
 
 TopicAt = Callable[[int], StoredUnder | None]
-"""Returns the topics of the message at a commit log offset; None if there is no message."""
+"""A function that returns the topics of the message at a commit log offset; None if there is no message."""
 
 ADMIN_CODES: Final = frozenset(
     {
@@ -93,8 +93,10 @@ ACCOUNT_CODES: Final = frozenset(
         AdminRequestCode.COUNT_PARKED_MESSAGES,
     }
 )
-"""Requests that every account may send. A test checks that each request that the broker handles is listed here, in ADMIN_CODES
-or in FINDERS."""
+"""The codes of requests that every account may send.
+
+A test checks that each request that the broker handles is listed here, in ADMIN_CODES or in FINDERS.
+"""
 
 AUDITOR_CODES: Final = ACCOUNT_CODES | {
     RequestCode.PULL_MESSAGE,
@@ -109,8 +111,10 @@ AUDITOR_CODES: Final = ACCOUNT_CODES | {
     AdminRequestCode.LIST_DECIDED_TRANSACTIONS,
     AdminRequestCode.LIST_MARKS,
 }
-"""Requests that only read. An auditor may send them for every topic and group, except a pull that also commits the group's
-offset."""
+"""The codes of requests that only read.
+
+An auditor may send them for every topic and group, except a pull that also commits the group's offset.
+"""
 
 _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 

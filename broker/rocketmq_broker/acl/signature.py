@@ -18,7 +18,7 @@ UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 
 _DIGEST: Final = "sha1"
 _COPIED_UP_TO: Final = 16 * 1024
-"""Up to this size in bytes, hashing a copy of fields and body in one call is faster than hashing them in two calls."""
+"""The size in bytes up to which hashing a joined copy of fields and body is faster than hashing them in two calls."""
 
 
 def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsigned: frozenset[str] = frozenset()) -> str:
