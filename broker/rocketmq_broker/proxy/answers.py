@@ -30,7 +30,7 @@ _NO_PERMISSION: Final = "No default permission", "Need admin permission"
 
 
 class CallRefused(Exception):
-    """Raised to answer a call with a status other than OK."""
+    """Raised by a method to answer its call with a status other than OK."""
 
     def __init__(self, code: api.Code, message: str) -> None:
         super().__init__(message)

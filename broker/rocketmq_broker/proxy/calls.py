@@ -24,18 +24,18 @@ logger = logging.getLogger(__name__)
 SERVICE: Final = "apache.rocketmq.v2.MessagingService"
 METRICS: Final = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 MAX_REQUEST_BYTES: Final = 1024 * 1024
-"""The maximum size of a client's settings, and of a request without messages. The longest request acknowledges 1024 messages."""
+"""The maximum size in bytes of a client's settings, and of a request without messages. The longest acknowledges 1024 messages."""
 _MAX_METRICS_BYTES: Final = 4 * 1024 * 1024
 
 CallerOf = Callable[[Call], Caller]
-"""Returns the caller of a call. Raises CallRefused if the caller cannot be identified."""
+"""A function that returns the caller of a call. Raises CallRefused if the caller cannot be identified."""
 Unary = Callable[[Caller, Any], Awaitable[Any]]
 RefuseEncoded = Callable[[bytes], None]
-"""Raises CallRefused for an encoded request that takes too long to decode, and DecodeError for damaged bytes."""
+"""A function that raises CallRefused for an encoded request that takes too long to decode, and DecodeError for damaged bytes."""
 Hold = Callable[[int], None]
-"""Adds a number of bytes to those that a call holds in memory. A negative number releases bytes."""
+"""A function that adds a number of bytes to a call's memory use. A negative number releases bytes."""
 Streaming = Callable[[Caller, Any, Hold], AsyncIterator[Any]]
-"""Returns an asynchronous generator of the answers."""
+"""A function that returns an asynchronous generator of a call's answers."""
 TelemetryServed = Callable[[Caller, Call], Awaitable[None]]
 
 
@@ -92,7 +92,7 @@ class Calls:
     def telemetry(self, serve: TelemetryServed) -> None:
         """Adds the method Telemetry, with commands in both directions.
 
-        A refusal ends it with a gRPC status, as in Apache's proxy.
+        A refusal ends the call with a gRPC status, as in Apache's proxy.
         """
 
         async def handle(call: Call) -> None:

@@ -1,6 +1,6 @@
-"""Validation of names from clients, with RocketMQ's status codes (RocketMQ's GrpcValidator).
+"""Validates names from clients, with RocketMQ's status codes (RocketMQ's GrpcValidator).
 
-Names are checked here because the broker answers an invalid one with SYSTEM_ERROR, which would become a server error.
+Names are checked here because the broker answers an invalid name with SYSTEM_ERROR, which would become a server error.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class GrpcProxy:
         self._server.stop_listening()
 
     async def stop(self) -> None:
-        """Ends all calls and connections. Call it after the broker has answered the open requests."""
+        """Ends all calls and connections. Call this method after the broker has answered the open requests."""
         await self._tasks.stop()
         await self._sessions.close()
         await self._server.stop(_STOPS_WITHIN_S)

@@ -1,4 +1,4 @@
-"""Answers a client's settings with the part that the broker sets (RocketMQ's GrpcClientSettingsManager)."""
+"""Fills in the part of a client's settings that the broker determines (RocketMQ's GrpcClientSettingsManager)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
 class SettingsAnswers:
-    """Answers to clients' settings. Values that the broker does not configure are the defaults of Apache's proxy 5.3.3."""
+    """Creates the answers to clients' settings. Values without a broker setting are the defaults of Apache's proxy 5.3.3."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class SettingsAnswers:
         max_body_bytes: int,
         retry_delays_ms: Sequence[int],
     ) -> None:
-        """`retry_delays_ms` are the delays before the next delivery attempts of a failed message, in order."""
+        """`retry_delays_ms` are the delays in milliseconds before each further delivery attempt of a failed message, in order."""
         self._group_of = group_of
         self._is_fifo = is_fifo
         self._max_body_bytes = max_body_bytes

@@ -16,7 +16,7 @@ from rocketmq_broker.proxy.protos.definition_pb2 import MessageType, Permission
 from rocketmq_broker.server.topics.topic_table import TopicTable
 
 AUTO_CREATED_QUEUES: Final = 4
-"""The number of queues of an auto-created topic, as clients of RocketMQ request it. The broker's default may lower it."""
+"""The number of queues that RocketMQ's clients request for an auto-created topic. The broker's default may be lower."""
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 """The maximum size of an answer in bytes: the default maximum message size of gRPC libraries."""
 _ALL_QUEUES: Final = -1

@@ -46,10 +46,10 @@ class Method:
     """The handler of a method, with its limits."""
 
     serve: Callable[[Call], Awaitable[None]]
-    """Handles one call. Raises CallEnded."""
+    """A function that handles one call. Raises CallEnded."""
     max_message_bytes: int
     is_telemetry: bool = False
-    """Whether the client sends several messages. The call then begins before the first one."""
+    """Whether the client sends several messages. Such a call begins before its first message arrives."""
     has_one_answer: bool = True
 
 
@@ -63,11 +63,11 @@ class CallConnection(Protocol):
         """Adds a number of bytes to those that calls hold in memory. A negative number releases bytes."""
 
     async def send(self, call: Call, data: bytes) -> None:
-        """Sends data when the client's window allows it. Raises CallEnded if it does not within the time limit."""
+        """Sends data when the client's window allows it. Raises CallEnded if it does not allow that within the time limit."""
 
 
 class Call:
-    """A call in progress. It counts its memory: received data until the call ends, and answers until they are sent."""
+    """A call in progress. Its memory use includes received data until the call ends, and answers until they are sent."""
 
     def __init__(
         self,

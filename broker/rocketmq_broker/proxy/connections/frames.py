@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """The first bytes of each HTTP/2 connection."""
 MAX_FRAME_BYTES: Final = 16 * 1024
-"""The maximum payload of a frame: HTTP/2's default."""
+"""The maximum payload of a frame in bytes, which is HTTP/2's default."""
 MAX_HEADER_BLOCK_BYTES: Final = 64 * 1024
-"""The maximum size of a compressed header block with all its CONTINUATION frames."""
+"""The maximum size in bytes of a compressed header block with all its CONTINUATION frames."""
 
 DATA: Final = 0
 HEADERS: Final = 1
@@ -47,7 +47,7 @@ class Frame(NamedTuple):
 
 
 class FrameSplitter:
-    """Splits received bytes into frames. It buffers at most one incomplete frame and the rest of one read."""
+    """Splits received bytes into frames. The buffer has at most one incomplete frame and the rest of one read."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -102,7 +102,7 @@ class FrameSplitter:
 
 
 class FrameBudget:
-    """A token bucket for useless frames. It refills with time, and with calls that end normally."""
+    """A token bucket for useless frames. Elapsed time and calls that end normally refill the bucket."""
 
     def __init__(self, now_s: float) -> None:
         self._left = _FIRST_ALLOWANCE

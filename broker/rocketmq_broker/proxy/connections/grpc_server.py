@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 _BACKLOG: Final = 1024
 _TURN_S: Final = 0.002
-"""The maximum time for all gRPC connections in one turn of the event loop.
+"""The maximum time in seconds for all gRPC connections in one turn of the event loop.
 
-It is short, because an answer takes several turns.
+The time is short, because an answer takes several turns.
 """
 _CHECK_EVERY_S: Final = 5.0
 

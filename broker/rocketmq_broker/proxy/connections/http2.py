@@ -1,4 +1,4 @@
-"""A client's HTTP/2 connection, using the library h2, which receives only complete frames within their limits.
+"""A client's HTTP/2 connection, using the library h2. The library receives only complete frames that are within the limits.
 
 h2 uses neither sockets nor a clock. This module adds flow control that depends on the memory in use, protection against floods
 of useless frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread answers.
@@ -44,7 +44,7 @@ MAX_CALLS: Final = 1000
 A client has one call for each topic that it polls, and one for each send.
 """
 MAX_HEADER_LIST_BYTES: Final = 16 * 1024
-"""The maximum uncompressed size of a call's metadata, as in gRPC's own server."""
+"""The maximum uncompressed size of a call's metadata in bytes, as in gRPC's own server."""
 MAX_CLOSED_STREAMS: Final = 1000
 """The number of closed streams that h2 remembers, so that late frames for them are not errors."""
 BEGINS_WITHIN_S: Final = 10.0
@@ -93,7 +93,7 @@ class _Http2(H2Connection):
 
 
 class Http2Connection(asyncio.Protocol):
-    """A client's connection. It does not read while the client has unread answers."""
+    """A client's connection. The server does not read from it while the client has unread answers."""
 
     def __init__(self, port: ConnectionOwner) -> None:
         self.peer = "?"
@@ -108,7 +108,7 @@ class Http2Connection(asyncio.Protocol):
         self._h2 = _new_h2()
         self._held_bytes = 0
         self._unread_bytes = 0
-        """The unread bytes of unary answers. Above a limit no further unary call begins."""
+        """The number of unread bytes of unary answers. Above a limit, no further unary call begins."""
         self._delayed: deque[Call] = deque()
         self._is_flush_due = self._is_wake_due = False
         self._is_resting = self._is_leaving = self._is_closing = self._has_settings = False
@@ -185,7 +185,7 @@ class Http2Connection(asyncio.Protocol):
         self._port.ended(self)
 
     def pause_writing(self) -> None:
-        """Stops reading and writing until the client has read its answers. Starts the time limit for that."""
+        """Stops reading and writing until the client has read its answers, and starts the time limit for the client."""
         self._is_writable = False
         self._unread_timer = self._loop.call_later(TAKEN_WITHIN_S, self._is_unread)
         self._pause_reading()
@@ -216,7 +216,7 @@ class Http2Connection(asyncio.Protocol):
         self._close_if_left()
 
     def look(self, now_s: float) -> None:
-        """Ends calls if their request is not complete in time, and closes an idle connection. Call it every few seconds."""
+        """Ends calls whose request is not complete in time, and closes an idle connection. Call this method every few seconds."""
         for call in list(self.calls.values()):
             if not call.has_client_ended and not call.method.is_telemetry and now_s - call.began_s > REQUEST_WITHIN_S:
                 self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is incomplete after {REQUEST_WITHIN_S:.0f} s")
@@ -363,7 +363,7 @@ class Http2Connection(asyncio.Protocol):
         self._note_memory()
 
     async def send(self, call: Call, data: bytes) -> None:
-        """Sends data when the client's window allows it. Raises CallEnded if it does not within the time limit."""
+        """Sends data when the client's window allows it. Raises CallEnded if it does not allow that within the time limit."""
         if not call.method.has_one_answer:
             await self._send(call, data)
             return
@@ -408,7 +408,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush_later()
 
     def _begin_delayed(self) -> None:
-        """Begins the next delayed call, unless too many answers are unread. The end of that call begins the next one."""
+        """Begins the next delayed call, unless too many answers are unread. When that call ends, the next delayed call begins."""
         while self._delayed and self._unread_bytes <= _MAX_UNREAD_BYTES:
             call = self._delayed.popleft()
             if self.calls.get(call.stream_id) is call:

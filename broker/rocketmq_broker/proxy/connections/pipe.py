@@ -1,4 +1,4 @@
-"""A connection inside the process. Bytes written at one end are read at the other in a later turn of the event loop."""
+"""A connection inside the process. The other end reads written bytes in a later turn of the event loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PipeEnd(asyncio.Transport):
         return self._other.unread_bytes if self._other is not None else 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Sets the number of unread bytes above which the protocol is paused. It resumes once all of them are read."""
+        """Sets the number of unread bytes above which the protocol is paused. The protocol resumes once all bytes are read."""
         self._high_water_bytes = _HIGH_WATER_BYTES if high is None else high
 
     def pause_reading(self) -> None:

@@ -1,4 +1,4 @@
-"""Clients' sessions. Each has its own connection to the broker inside the process (RocketMQ's GrpcChannelManager).
+"""Clients' sessions. Each session has a connection to the broker inside the process (RocketMQ's GrpcChannelManager).
 
 The broker treats this connection like any other. It checks the account of each request, registers the client by its heartbeats,
 and sends check-backs.
@@ -34,7 +34,7 @@ _TIMEOUT_MS: Final = 10_000
 
 
 class Outbox:
-    """A queue of encoded commands for a client. The entry None ends the client's telemetry."""
+    """A queue of encoded commands for a client. A None entry ends the client's telemetry stream."""
 
     def __init__(self, hold: Callable[[int], None]) -> None:
         """`hold` is called with changes of the number of waiting bytes."""
@@ -100,7 +100,7 @@ class ClientSession:
         body: bytes = b"",
         system_error: api.Code = api.INTERNAL_SERVER_ERROR,
     ) -> RemotingCommand:
-        """Sends a request to the broker. Returns its answer, or raises CallRefused if that is not SUCCESS.
+        """Sends a request to the broker, and returns the broker's answer. Raises CallRefused if the answer is not SUCCESS.
 
         `system_error` is the code for SYSTEM_ERROR, because the broker uses SYSTEM_ERROR for bad requests as well.
         """
@@ -203,8 +203,8 @@ class ClientSessions:
     def ended_without_termination(self, caller: Caller) -> bool:
         """Returns whether the caller's last session ended with its telemetry. Returns True only once for each session.
 
-        Apache's Rust client closes its telemetry before it calls NotifyClientTermination. Apache's proxy keeps its settings for a
-        while.
+        Apache's Rust client closes its telemetry before it calls NotifyClientTermination. Apache's proxy keeps the client's
+        settings for a while.
         """
         session = self._sessions.get(caller.key)
         if session is not None and session.is_over:

@@ -46,11 +46,11 @@ MIN_INVISIBLE_MS: Final = 10_000
 ChangeInvisibleDuration has no minimum.
 """
 _BEFORE_THE_DEADLINE_MS: Final = 500
-"""How long before its deadline a call is answered, in milliseconds."""
+"""The time in milliseconds before a call's deadline at which the call is answered."""
 _NO_TOPIC_YET_S: Final = 1.0
 
 MayConsume = Callable[[Caller, str, str], None]
-"""Raises RequestRefused unless the caller's account may consume the topic in the group."""
+"""A function that raises RequestRefused unless the caller's account may consume the topic in the group."""
 
 
 class Receiving:
@@ -215,10 +215,10 @@ async def _of_popping(work: Awaitable[T]) -> T:
 
 
 def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> int:
-    """Returns how long a call waits for messages, in milliseconds.
+    """Returns the time in milliseconds for which a call waits for messages.
 
-    Clients before 5.0.4 do not send a polling time. It is then the time until the deadline minus half of the client's request
-    timeout, as in Apache's proxy.
+    Clients before 5.0.4 do not send a polling time. For these, it is the time until the deadline minus half of the client's
+    request timeout, as in Apache's proxy.
     """
     if request.HasField("long_polling_timeout"):
         poll_ms = min(_milliseconds(request.long_polling_timeout), LONG_POLLING_MS)

@@ -1,7 +1,7 @@
 """The renewal of invisible times for push consumers (RocketMQ's DefaultReceiptHandleManager).
 
-A push consumer requests messages with `auto_renew` instead of an invisible time. They stay invisible while it processes them,
-and become visible again soon after it disconnects.
+A push consumer requests messages with `auto_renew` instead of an invisible time. The messages stay invisible while the consumer
+processes them, and become visible again soon after the consumer disconnects.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Renewals:
         self._renewed[group, message.handle] = renewed
 
     def take(self, group: str, handle: str) -> str:
-        """Stops renewing a message. Returns its current handle, which replaces the client's."""
+        """Stops renewing a message. Returns its current receipt handle, which replaces the client's handle."""
         renewed = self._renewed.pop((group, handle), None)
         return handle if renewed is None else renewed.handle
 

@@ -15,7 +15,7 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.server.schedule.delay_levels import level_after
 
 _MAX_GROUP_LENGTH: Final = 63
-"""The maximum length of a message group in bytes. RocketMQ also refuses 64, the value of its maxMessageGroupSize."""
+"""The maximum length of a message group in bytes. RocketMQ's maxMessageGroupSize is 64, and it refuses that length too."""
 _MAX_PROPERTIES: Final = 128
 _MAX_KEYS: Final = 128
 _MAX_USER_BYTES: Final = 16 * 1024
@@ -28,7 +28,7 @@ class SentMessages:
     """Validates sent messages and returns their properties."""
 
     def __init__(self, delays_ms: Sequence[int], max_body_bytes: int) -> None:
-        """`delays_ms` are the delays of the broker's delay levels, from level 1."""
+        """`delays_ms` are the delays of the broker's delay levels in milliseconds, starting with level 1."""
         self._delays_ms = delays_ms
         self._max_body_bytes = max_body_bytes
 

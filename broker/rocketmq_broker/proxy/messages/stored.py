@@ -42,7 +42,7 @@ def of_stored(message: MessageExt, topic: str) -> api.Message:
 
 
 _LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999, the latest time of a Timestamp. Stored times are set by clients and may be later."""
+"""The latest time of a Timestamp in milliseconds, the end of the year 9999. Clients may set later times in stored messages."""
 
 
 def _within_dates(time_ms: int) -> int:

@@ -61,7 +61,7 @@ class TransactionHandle:
 async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
     """Passes a decision, or the answer to a check-back, to the broker.
 
-    Raises CallRefused if the broker refuses the decision. Apache's proxy does not report that.
+    Raises CallRefused if the broker refuses the decision. Apache's proxy does not report such a refusal.
     """
     refuse_topic(request.topic.name)
     if len(request.message_id) > _MAX_MESSAGE_ID_LENGTH:

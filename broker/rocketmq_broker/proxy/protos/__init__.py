@@ -1,4 +1,4 @@
-"""The messages of RocketMQ 5's API. Contains the .proto files of apache/rocketmq-apis, and protoc's output (`make protos`).
+"""The messages of RocketMQ 5's API: the .proto files of apache/rocketmq-apis, and protoc's output (`make protos`).
 
 The output is a descriptor set and stubs. protoc's Python code is not used for two reasons. It requires the protobuf release
 of protoc or a later one. It also registers the messages in the default pool, where those of Apache's Python client have the
