@@ -22,7 +22,7 @@ from rocketmq_broker.testing.virtual_time import VirtualTime
 QUIET_S: Final = 1200.0
 """The time in seconds that passes normally before and after each skip. It exceeds all time-outs of connections and clients."""
 MIN_LEAP_S: Final = 3600.0
-"""The minimum skip in seconds. It is a multiple of all maintenance intervals, and each skip is a multiple of it."""
+"""The minimum skip in seconds: a multiple of all maintenance intervals. Each skip is a multiple of this time."""
 MAX_INTERVAL_S: Final = 300.0
 """The maximum delay of a maintenance timer, in seconds. A timer that is due later never counts as maintenance."""
 _LOOKED_BACK_S: Final = 50 * 3600.0

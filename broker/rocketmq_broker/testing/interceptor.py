@@ -121,7 +121,7 @@ class Interceptor:
         return next((connection for connection in self._connections if connection.peer == peer), None)
 
     def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
-        """Returns the request to pass to the broker, which may be modified; None to drop it."""
+        """Returns the request to pass to the broker, possibly modified; None to drop the request."""
         try:
             if request.code in SEND_REQUESTS:
                 return self._taken_message(connection, request)
@@ -260,7 +260,7 @@ class Interceptor:
         return count
 
     def forget_checks(self) -> None:
-        """Drops the held check-backs, because their connections are closed."""
+        """Drops the held check-backs. Call this method when their connections are closed."""
         self._held.clear()
 
     def _passes(self, transport: asyncio.Transport, peer: str, frame: bytes) -> bool:

@@ -143,7 +143,7 @@ class ServedConnection(asyncio.Protocol):
     """Passes a connection to a server's protocol, and keeps it registered until it ends."""
 
     def __init__(self, protocol: asyncio.Protocol, served: dict[asyncio.Transport, None], tap: Tap | None) -> None:
-        """`served` contains the open connections. `tap` wraps the transport of this one."""
+        """`served` contains the open connections. `tap` wraps the transport of this connection."""
         self._protocol = protocol
         self._served = served
         self._tap = tap

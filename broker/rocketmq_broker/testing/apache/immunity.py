@@ -1,7 +1,7 @@
-"""Imitates how Apache's broker handles CHECK_IMMUNITY_TIME_IN_SECONDS: it also scans immune half messages at each interval.
+"""Imitates how Apache's broker handles CHECK_IMMUNITY_TIME_IN_SECONDS. The broker scans immune half messages at each interval.
 
 Each scan rewrites the half message and increments TRANSACTION_CHECK_TIMES, although no check-back is sent. So an immunity of
-many intervals uses up the checks (TransactionalMessageServiceImpl.check).
+many intervals uses up the maximum number of checks (TransactionalMessageServiceImpl.check).
 
     half message     scan         scan         scan         scan
     |----------------|------------|------------|------------|-------> time

@@ -60,7 +60,7 @@ class SecondCopies:
         self._turn = 0
 
     def check_in(self, seconds: float, key: str, header: EndTransactionRequestHeader, checks: int) -> None:
-        """Schedules checks of the copy until it is decided, the first in `seconds`. `checks` have been counted by then."""
+        """Schedules checks of the copy until it is decided, the first in `seconds`. `checks` is the number of checks so far."""
         self.forget(key)
         copy = self._copies[key] = _Copy(header, checks)
         copy.timer = asyncio.get_running_loop().call_later(seconds, self._check, key)

@@ -15,7 +15,7 @@ from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
 @dataclass(slots=True)
 class _ArmedFault:
     left: int
-    """The number of occurrences until the fault takes effect; 1 for the next one."""
+    """The number of occurrences until the fault takes effect; 1 for the next occurrence."""
     act: Callable[[], object]
 
 
@@ -50,7 +50,7 @@ class CrashPoints:
             raise Killed
 
     def called(self, process: SimulatedProcess, error: BaseException) -> None:
-        """Raises the error if the plan requires it."""
+        """Raises `error` if the plan contains a failure of this call."""
         self.has_calls = True
         if _counted(self._failures.get(process.name, [])):
             self.errors.append(error)

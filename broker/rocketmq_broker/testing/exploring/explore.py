@@ -34,7 +34,7 @@ class Exploration:
     seconds: float
     fired: Counter[str]
     never_fired: tuple[str, ...]
-    """The kinds of faults that had no effect in any world, so that the test does not cover them."""
+    """The kinds of faults that had no effect in any world. The test does not cover these faults."""
 
     def __str__(self) -> str:
         """Returns a summary of a few lines."""

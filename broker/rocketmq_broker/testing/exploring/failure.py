@@ -24,7 +24,7 @@ _NOT_REPORTED: Final = frozenset({"connections-of-dead", "frozen", "thawed"})
 
 @dataclass(frozen=True, slots=True)
 class PlayedTest:
-    """One run of the test in one world."""
+    """One run of the test, in one world."""
 
     world: ExploredWorld
     error: BaseException | None

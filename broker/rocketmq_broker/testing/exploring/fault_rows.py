@@ -33,7 +33,7 @@ class Hits(Enum):
     LINK = auto()
 
     def targets(self, programs: Sequence[str]) -> list[str]:
-        """Returns the possible targets in a world with these programs. Programs are listed twice, to be chosen more often."""
+        """Returns the possible targets in a world with these programs. Programs are listed twice to be chosen more often."""
         if self is Hits.LINK:
             pairs = [*((name, BROKER) for name in programs), *((name, NAME_SERVER) for name in (*programs, BROKER))]
             return [f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])]

@@ -49,7 +49,7 @@ _MAX_DELAY_S: Final = 6 * 3600.0
 
 
 class ExploredPlay:
-    """One run of one plan. Use it once, with `play`."""
+    """One simulated run of one plan. Call `play` once."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ExploredPlay:
             self._world.play(self._play())
 
     def end(self) -> None:
-        """Drops the programs. Call it after the test's assertions. The programs' `finally` blocks have no effect after it."""
+        """Drops the programs. Call this method after the test's assertions. The programs' `finally` blocks have no effect."""
         with self._surroundings():
             self._world.end()
 

@@ -80,7 +80,7 @@ class ExploredWorld:
     def may_fail(self, error: BaseException | type[BaseException] = OSError) -> None:
         """Raises the error if the plan requires it.
 
-        Call it before a database commit to simulate a refusal, or after one to simulate a lost answer.
+        Call this method before a database commit to simulate a refusal, or after a commit to simulate a lost answer.
         """
         self._points.called(process_of_caller(), error("a fault of the world") if isinstance(error, type) else error)
 
@@ -95,7 +95,7 @@ class ExploredWorld:
     # for the search
 
     def end(self) -> None:
-        """Drops the world. Call it after the test's assertions."""
+        """Releases the programs of the simulated run. Call this method after the test's assertions."""
         if self._play is not None:
             self._play.end()
 

@@ -33,7 +33,7 @@ _READS: Final = ("read", "next_data", "list", "size", "is_directory", "open_dire
 @dataclass(slots=True)
 class _DeathDue:
     operations_left: int
-    """The number of the operation at which the process dies; 1 for the next one."""
+    """The number of operations up to the one at which the process dies; 1 for the next operation."""
     on_death: Callable[[], object]
 
 

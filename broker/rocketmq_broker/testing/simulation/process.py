@@ -174,7 +174,7 @@ class SimulatedProcess:
         return self._loop.create_task(work, context=self.context.copy())
 
     def run_and_wait(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Runs a coroutine for a thread of the process, and waits for its result. Raises its error, or CannotWaitHere.
+        """Runs a coroutine for a thread of the process, and returns its result. Raises the coroutine's error, or CannotWaitHere.
 
         After `timeout_s` it cancels the coroutine and raises TimeoutError. Raises NotRunning if the coroutine was cancelled.
         """

@@ -46,7 +46,7 @@ class Link:
         self._slow_fired = None
 
     def slow_down(self, min_s: float, max_s: float, fired: Fired) -> None:
-        """Sets the range of the latency. Raises ValueError for a negative or reversed range."""
+        """Sets the range of the latency in seconds. Raises ValueError for a negative or reversed range."""
         if not 0 <= min_s <= max_s:
             raise ValueError(f"{self.name}: latency must be a range of 0 s or more, not {min_s} s to {max_s} s")
         self._set_latency(min_s, max_s)
@@ -74,7 +74,7 @@ class Link:
         self._hold(self.is_blocked, is_frozen)
 
     def held_back(self) -> None:
-        """Records that the link has held a delivery."""
+        """Records that the link has delayed a delivery."""
         if self.is_blocked and self._block_fired is not None:
             fired, self._block_fired = self._block_fired, None
             fired()

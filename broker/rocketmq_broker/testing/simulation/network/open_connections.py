@@ -53,7 +53,7 @@ class OpenConnections:
         return protocol
 
     def cut(self, a: str, b: str) -> int:
-        """Resets all connections between both processes immediately. Returns their number."""
+        """Resets all connections between the processes `a` and `b` immediately. Returns the number of connections."""
         client_ends: dict[SimulatedTransport, None] = {}
         for end in list(self._ends):
             if (end.process, end.peer.process) in ((a, b), (b, a)):
@@ -74,7 +74,7 @@ class OpenConnections:
                 end.incoming.go_on(0.0)
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> int:
-        """Ends the connections of a dead process. Returns their number."""
+        """Ends the connections of a dead process. Returns the number of connections."""
         ends = [end for end in self._ends if end.owner is endpoint]
         for end in ends:
             if is_power:

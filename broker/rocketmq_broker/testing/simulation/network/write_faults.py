@@ -1,4 +1,4 @@
-"""Applies the faults of writes on a link. Frames can be lost, cut or watched, and data can arrive in pieces.
+"""Applies faults to the writes on a link. Frames can be lost, cut or watched, and data can arrive in pieces.
 
 Frames are RocketMQ's: a length of 4 bytes, followed by as many bytes. They are parsed only while a fault needs them. Each write
 must begin with a frame, as the writes of `rocketmq_broker.remoting` do.

@@ -1,4 +1,4 @@
-"""Renders a simulated world as an HTML page: the first broken promise, the faults before it, and the related events."""
+"""Renders a simulated run as an HTML page: the first violated promise, the faults before the violation, and related events."""
 
 from rocketmq_broker.testing.simulation.page.from_history import reported_events
 from rocketmq_broker.testing.simulation.page.page import page_of

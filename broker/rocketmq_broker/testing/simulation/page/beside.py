@@ -69,5 +69,5 @@ def _end(world: WorldReport) -> str:
 
 
 def only_in(pairs: Iterable[Pair]) -> frozenset[ReportedEvent]:
-    """Returns the events that do not occur in the other world."""
+    """Returns the events that occur in only one of the two runs."""
     return frozenset(pair.here for pair in pairs if pair.here is not None and not pair.is_same)

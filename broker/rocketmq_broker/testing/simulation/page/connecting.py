@@ -1,4 +1,4 @@
-"""Finds the keys related to a broken promise: those of its order, of its transaction, and of the transaction's messages."""
+"""Finds the keys related to a violated promise: those of its order, of its transaction, and of the transaction's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders a world as lanes: one for each process, with time running downwards and an arrow for each message."""
+"""Renders a simulated run as lanes: one for each process, with time running downwards and an arrow for each message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, 
 def lanes_of(world: WorldReport, scene: Scene, anchors: Sequence[str], only_here: Collection[ReportedEvent]) -> str:
     """Returns the lanes as HTML. `anchors` are the ids of the rows.
 
-    Events in `only_here`, which do not occur in the other world, are marked.
+    Events in `only_here`, which do not occur in the compared run, are marked.
     """
     grid = grid_of(world.lanes, scene.happenings)
     heads = "".join(f'<b style="grid-column:{grid.head(lane)}">{escaped(lane)}</b>' for lane in grid.lanes)

@@ -1,4 +1,4 @@
-"""Formats strings, times and numbers for the HTML page of a world."""
+"""Formats strings, times and numbers for the HTML page of a simulated run."""
 
 from __future__ import annotations
 

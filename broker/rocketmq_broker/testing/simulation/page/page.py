@@ -21,11 +21,11 @@ _HERE: Final = Path(__file__).parent
 _MAX_PLAN_LENGTH: Final = 60_000
 _MAX_OTHERS: Final = 20
 BROKEN: Final = "broken"
-"""The HTML id of the first broken promise."""
+"""The HTML id of the first broken promise (violated rule)."""
 
 
 def page_of(world: WorldReport, beside: WorldReport | None = None) -> str:
-    """Returns the HTML page of a world. `beside` is the same world without its last fault.
+    """Returns the HTML page of a world. `beside` is the same run without its last fault.
 
     Equal arguments give equal pages. The size of the page is bounded, whatever the number of events.
     """

@@ -29,7 +29,7 @@ _MARGIN: Final = 12
 
 
 def picture_of(world: WorldReport) -> str:
-    """Returns an SVG file with the events related to the first broken promise, or all events of a short world without one."""
+    """Returns an SVG file with the events related to the first broken promise, or all events of a short run."""
     scene = scene_of(world, world.first_broken)
     drawing = _Drawing(grid_of(world.lanes, scene.happenings), _HEAD + _MARGIN)
     style = Path(__file__).with_name("picture.css").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Selects the events that a page shows: those related to the broken promise, with the waits and skipped events in between."""
+"""Selects the events that a page shows: those related to the violated promise, with the waits and skipped events in between."""
 
 from __future__ import annotations
 

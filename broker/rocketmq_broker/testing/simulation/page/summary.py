@@ -1,4 +1,4 @@
-"""Summarizes a world in two sentences: the promise that broke first, and the faults before it."""
+"""Summarizes a simulated run in two sentences: the promise that was violated first, and the faults before the violation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def faults_sentence(world: WorldReport, links: Mapping[ReportedEvent, str]) -> s
 
 
 def beside_sentence(here: WorldReport, beside: WorldReport) -> str:
-    """Returns a sentence in HTML about the same world without the last fault."""
+    """Returns a sentence in HTML about the run `beside`, which is the same simulated run without its last fault."""
     fault = last_fault(here, beside)
     name = f", “{_without_end(fault.text)}”" if fault is not None else ""
     broken = beside.first_broken

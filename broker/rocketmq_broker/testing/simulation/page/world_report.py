@@ -35,7 +35,7 @@ class ReportedEvent:
     at_ns: int
     """The nanoseconds since the world began."""
     process: str
-    """The lane; empty for an event of the whole world."""
+    """The name of the lane; empty for an event of the whole world."""
     kind: str
     """The kind of the event, usually a ReportedKind."""
     text: str
