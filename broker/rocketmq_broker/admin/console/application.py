@@ -44,7 +44,7 @@ class Extension:
     """The screens, forms and templates that another program adds to the console."""
 
     sections: Sequence[Section] = ()
-    """Navigation entries, shown before those of the console."""
+    """Additional navigation entries, shown before those of the console."""
     screens: Sequence[Screen] = ()
     """Additional screens. A screen at `/` becomes the home page, and moves the overview to `/overview`."""
     actions: Sequence[FormAction] = ()

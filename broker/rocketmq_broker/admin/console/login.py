@@ -28,7 +28,7 @@ _MAX_ADDRESSES: Final = 10_000
 
 @dataclass(slots=True)
 class _Guesses:
-    """Counts the wrong passwords that an address has sent since its last correct one."""
+    """The number of wrong passwords that an address has sent since its last correct password."""
 
     wrong: int = 0
     blocked_until_s: float = 0.0

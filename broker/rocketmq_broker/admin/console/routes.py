@@ -78,7 +78,7 @@ class ConsoleRoutes:
         self, request: Request, screen: Screen, visit: Visit, facts: Any, address: URL,
         *, status: int = 200, refusal: str = "", form: RefusedForm = NOT_REFUSED,
     ) -> Response:  # fmt: skip
-        """Renders the screen at `address`. If a form was rejected, it keeps its values and shows the refusal above it."""
+        """Renders the screen at `address`. A rejected form keeps its values, and the refusal is shown above it."""
         heading = screen.heading(visit) if screen.heading is not None else screen.title
         live = f"{live_path(screen)}?{address.query}" if screen.refresh_s is not None else None
         return self._pages.page(

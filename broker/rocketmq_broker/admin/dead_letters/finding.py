@@ -24,11 +24,11 @@ class DeadLetterGroup(msgspec.Struct, frozen=True, rename="camel"):
 
     consumer_group: str
     untreated: int | None
-    """The number of dead letters that were neither retried nor dismissed; None if the broker does not record this."""
+    """The number of dead letters that were neither retried nor dismissed; None if the broker does not record treatments."""
     total: int
     """The number of stored dead letters."""
     newest_ms: int | None
-    """The time at which the newest dead letter was stored."""
+    """The store time of the newest dead letter, in milliseconds since the epoch."""
 
 
 class FoundLetter(NamedTuple):

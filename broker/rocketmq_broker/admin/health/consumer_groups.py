@@ -1,4 +1,4 @@
-"""Examines the consumer groups of a broker that pop messages. Finds messages in hand and repeated deliveries."""
+"""Examines the consumer groups of a broker that pop messages. Finds unacknowledged messages and repeated deliveries."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _WHAT_TO_DO: Final = (
 
 
 async def examine_groups(subject: str, requests: BrokerRequests, now_ms: int) -> list[HealthFinding]:
-    """Returns a finding for each group with messages in hand or with repeated deliveries.
+    """Returns a finding for each group with unacknowledged messages or with repeated deliveries.
 
-    Messages in hand are normal: consumers are processing them. Apache's brokers do not report the number of deliveries.
+    Unacknowledged messages are normal during processing. Apache's brokers do not report the number of deliveries.
     """
     findings: list[HealthFinding] = []
     try:

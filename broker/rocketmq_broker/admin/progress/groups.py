@@ -1,6 +1,6 @@
-"""The lag and the messages in hand of a broker's consumer groups.
+"""The lag and the messages in hand (popped but not acknowledged) of a broker's consumer groups.
 
-The lag counts messages that have not been delivered to the group. Messages in hand were popped but not acknowledged.
+The lag is the number of messages that have not been delivered to the group.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
     in_hand: int
     """The number of popped messages without acknowledgement."""
     consumed_ms: int | None
-    """The store time of the last consumed message; None if there is none."""
+    """The store time of the last consumed message, in milliseconds since the epoch; None if there is none."""
     disagreement: str | None = None
     """A description of how the members' subscriptions differ; None if they are equal, and for Apache's brokers."""
 
@@ -52,14 +52,19 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     For a group that pulls from an Apache broker, the number of pulled messages whose offsets are not committed.
     """
     oldest_ms: int | None
-    """The store time of the oldest message in hand; None if there is none, and for Apache's brokers."""
+    """The store time of the oldest popped, unacknowledged message, in milliseconds since the epoch.
+
+    None if there is no such message, and for Apache's brokers.
+    """
     next_visible_ms: int | None
-    """The time at which the next message in hand is redelivered if it is not acknowledged; None in the same cases as `oldest_ms`.
+    """The time at which the next unacknowledged message is redelivered, in milliseconds since the epoch.
+
+    None in the same cases as `oldest_ms`.
     """
     attempts: int
-    """The maximum number of deliveries of a message that is in hand or about to be redelivered; at least 1."""
+    """The maximum number of deliveries of a message that is unacknowledged or about to be redelivered; at least 1."""
     consumed_ms: int | None
-    """The store time of the last consumed message."""
+    """The store time of the last consumed message, in milliseconds since the epoch."""
 
 
 async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:

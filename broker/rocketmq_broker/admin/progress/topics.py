@@ -22,7 +22,7 @@ class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
     messages: int
     """The number of messages in all queues, not counting expired ones."""
     newest_ms: int | None
-    """The store time of the last message; None if there are no messages."""
+    """The store time of the last message, in milliseconds since the epoch; None if there are no messages."""
 
 
 async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFigures]:

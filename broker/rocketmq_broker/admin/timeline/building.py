@@ -23,7 +23,7 @@ from rocketmq_broker.protocol.bodies import CheckBackInfo
 
 
 def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timeline:
-    """Returns the timeline of a transaction. `witnessed` are events of other programs, each with its time."""
+    """Returns the timeline of a transaction. `witnessed` are events that other programs recorded, with times."""
     half = evidence.halves[0]
     before, after = _split(witnessed, _first_step_after_the_producer(evidence))
     return Timeline(
@@ -92,7 +92,7 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
 
 
 def _explains(event: Event, producer: str) -> bool:
-    """Returns whether a witnessed event explains why no decision arrived.
+    """Returns whether an event of another program explains why no decision arrived.
 
     Such an event is an event of the producer itself, a message to the broker, or a lost answer to the producer.
     """
@@ -208,7 +208,7 @@ def _not_consumed(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterato
 
 
 def _works_on_it(group: str, after: Sequence[Event]) -> bool:
-    """Returns whether the group is the sender of a witnessed event."""
+    """Returns whether the group is the sender of one of the events, which other programs recorded."""
     return any(event.arrow is not None and event.arrow.sender == group for event in after)
 
 

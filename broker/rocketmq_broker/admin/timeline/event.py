@@ -28,7 +28,7 @@ class Event(msgspec.Struct, frozen=True, rename="camel"):
     """A step of a transaction, with its time and its source."""
 
     at_ms: int | None
-    """The time; None if it is not on record."""
+    """The time in milliseconds since the epoch; None if the time is not on record."""
     what: str
     on_record: str
     """The part of the system that recorded the event."""

@@ -24,7 +24,7 @@ class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
 
     count: int
     until_ms: int | None
-    """The time of the last folded event."""
+    """The time of the last folded event, in milliseconds since the epoch."""
     pace: str
     """The interval of the check-backs and the answer, for example `every 2 s, answered UNKNOWN`."""
 

@@ -27,7 +27,7 @@ class SearchHit(NamedTuple):
     """The address of the page that shows the hit."""
     at_ms: int | None
     why: str
-    """Why the hit matches the word."""
+    """The reason why the hit matches the word."""
 
 
 Finder = Callable[[str], Awaitable[list[SearchHit]]]
