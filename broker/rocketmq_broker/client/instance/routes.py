@@ -53,7 +53,7 @@ class Routes:
         self._is_refresh_due = False
         self._logged: set[str] = set()
         self.on_change: Callable[[], None] = lambda: None
-        """Called after a change of a topic's route."""
+        """A callback after a change of a topic's route."""
 
     @property
     def namesrv_addr(self) -> str:

@@ -43,7 +43,7 @@ _STORED: dict[int, SendStatus] = {
 
 
 class SendRequests:
-    """The requests of a producer. All raise BrokerUnreachable or RequestTimedOut; those with an answer raise BrokerError too."""
+    """The requests of a producer. Each may raise BrokerUnreachable or RequestTimedOut, and BrokerError if it has an answer."""
 
     def __init__(self, calls: BrokerCalls) -> None:
         """`calls` sends the requests."""
@@ -123,7 +123,7 @@ _FIRST_PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendSettings:
-    """How a producer sends messages."""
+    """The settings of a producer's sends."""
 
     timeout_ms: int = 3000
     """The timeout of a whole send in milliseconds: reading the route, all attempts, and the pauses between attempts."""
@@ -267,7 +267,7 @@ def _now_s() -> float:
 
 class _Deadline:
     def __init__(self, timeout_ms: int, *, shares: bool = False) -> None:
-        """With `shares`, an attempt may use only half of the remaining time. The next attempt gets the other half."""
+        """`shares` limits an attempt to half of the remaining time. The other half is left for the next attempt."""
         self._shares = shares
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + timeout_ms / 1000

@@ -9,9 +9,9 @@ from rocketmq_broker.message import MessageQueue
 
 
 class SendStatus(IntEnum):
-    """How safely a message was stored (RocketMQ's SendStatus).
+    """The durability of a stored message (RocketMQ's SendStatus).
 
-    All values but SEND_OK mean that the message is stored, but less safely than configured.
+    All values except SEND_OK mean that the message is stored, but less safely than configured.
     """
 
     SEND_OK = 0

@@ -25,7 +25,7 @@ class ProcessQueue:
     def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
         """Starts at `begin_offset`."""
         self.now_s = world.steady_s
-        """The clock for this queue's times. Any thread may call it."""
+        """A function that returns the steady clock's seconds. Any thread may call the function."""
         self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()
         self.queue = queue
         self.next_offset = begin_offset

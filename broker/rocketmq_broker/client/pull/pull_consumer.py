@@ -68,7 +68,7 @@ class PullConsumer(RunsWithin):
         pull_threshold_for_queue: int = 1000,
         **unknown: Never,
     ) -> None:
-        """`consume_from_where` applies to queues in which the group has no offset. Raises IllegalConfiguration.
+        """`consume_from_where` is the start position in queues in which the group has no offset. Raises IllegalConfiguration.
 
         `namesrv_addr`, `credentials`, `tls` and `rpc_hook` have the same meaning as for a Producer.
         """
@@ -148,7 +148,7 @@ class PullConsumer(RunsWithin):
         read_ahead.seek(queue, offset)
 
     async def poll(self, timeout_ms: int = 5000, *, max_messages: int = 32) -> list[MessageExt]:
-        """Returns the next messages, in order within each queue. Empty if none arrived within `timeout_ms`.
+        """Returns the next messages, in order within each queue. The list is empty if none arrived within `timeout_ms`.
 
         Raises IllegalConfiguration before the first `assign`.
         """

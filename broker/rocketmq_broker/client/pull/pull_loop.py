@@ -48,16 +48,16 @@ class PullEvents:
 
     on_messages: Callable[[ProcessQueue, list[MessageExt]], None]
     on_progress: Callable[[ProcessQueue], None]
-    """Called when the committable offset may have changed."""
+    """A callback for a possible change of the committable offset."""
     on_illegal_offset: Callable[[ProcessQueue, int], None]
-    """Called with the next valid offset if the broker does not have the requested one.
+    """A callback with the next valid offset, if the broker does not have the requested offset.
 
     The loop then ends. Restart it at the given offset.
     """
     on_subscription_unknown: Callable[[], None]
-    """Called when the broker may not have the group's subscription. Send the broker a heartbeat."""
+    """A callback if the broker may not have the group's subscription. The callback must send the broker a heartbeat."""
     on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
-    """Called after a pull with the topic, the number of messages and the duration in seconds."""
+    """A callback after a pull, with the topic, the number of messages and the duration in seconds."""
 
 
 class PullLoop:

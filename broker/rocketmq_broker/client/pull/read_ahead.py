@@ -44,7 +44,7 @@ class ReadAhead:
     def __init__(
         self, group: str, requests: QueueRequests, start_at: StartingOffset, settings: PullSettings, world: World
     ) -> None:
-        """`start_at` applies to queues in which the group has no offset."""
+        """`start_at` is the start position in queues in which the group has no offset."""
         self._group = group
         self._requests = requests
         self._store = BrokerOffsetStore(group, requests)

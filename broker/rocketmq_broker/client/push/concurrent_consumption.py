@@ -73,7 +73,7 @@ class ConcurrentConsumption:
         """Does nothing, because concurrent consumption does not lock queues."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Waits for running listeners, and then until their failed messages are returned."""
+        """Waits for running listeners, and afterwards until their failed messages are returned to the broker."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._threads.stop(timeout_s)
         try:

@@ -54,7 +54,7 @@ class ListenerRunner(ABC):
 
     @abstractmethod
     async def stop(self, timeout_s: float) -> None:
-        """Discards waiting jobs, and waits up to `timeout_s` for running ones."""
+        """Discards waiting jobs, and waits up to `timeout_s` for running jobs."""
 
     async def run(self, job: Job[T], context: contextvars.Context | None = None) -> T:
         """Runs the job, in `context` if given, and returns its result or raises its error."""

@@ -26,7 +26,7 @@ class MessageReturn:
     """Returns messages to the broker, which redelivers them to the group later or moves them to the dead letters."""
 
     def __init__(self, group: str, requests: GroupRequests, sender: MessageSender, max_reconsume_times: int) -> None:
-        """After `max_reconsume_times` redeliveries the broker moves a message to the dead letters."""
+        """`max_reconsume_times` is the number of redeliveries after which the broker moves a message to the dead letters."""
         self._group = group
         self._requests = requests
         self._sender = sender

@@ -30,7 +30,7 @@ class WaitingMessages:
             return self._calls() - before
 
     def take(self) -> list[MessageExt]:
-        """Returns the oldest messages for one of the calls that `add` requested. There is always at least one."""
+        """Returns the oldest messages for one of the calls that `add` requested. The list is never empty."""
         with self._lock:
             return [self._messages.popleft() for _ in range(min(self._batch_size, len(self._messages)))]
 

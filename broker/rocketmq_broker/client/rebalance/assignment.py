@@ -67,7 +67,7 @@ class Assignment:
         self._leaving: set[MessageQueue] = set()
         self._tasks = Tasks()
         self.on_moved: Callable[[], None] = lambda: None
-        """Called when a queue has been released so that it can be taken again at another offset."""
+        """A callback after the release of a queue that must be taken again at another offset."""
 
     @property
     def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
