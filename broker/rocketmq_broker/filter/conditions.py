@@ -66,7 +66,7 @@ class Or(Condition):
 
 @dataclass(frozen=True, slots=True)
 class And(Condition):
-    """A conjunction: false if any condition is false, else unknown if any is unknown. Evaluation stops at the first false one."""
+    """A conjunction: false if any condition is false, else unknown if any is unknown. A false condition ends the evaluation."""
 
     conditions: tuple[Condition, ...]
 
