@@ -54,7 +54,7 @@ def without_account(acl: PlainAcl, access_key: str, now_ms: int) -> PlainAcl:
 
 
 def with_white_addresses(acl: PlainAcl, addresses: tuple[str, ...], now_ms: int) -> PlainAcl:
-    """Returns the file with its trusted addresses replaced by these. Raises AccountMistake."""
+    """Returns the file with its trusted addresses replaced by `addresses`. Raises AccountMistake."""
     for address in addresses:
         parse_remote_addresses(address)
     return _next_version(acl, now_ms, global_white_addresses=addresses)
