@@ -113,6 +113,6 @@ def _subscriptions(entries: Iterable[api.SubscriptionEntry]) -> list[Subscriptio
 
 
 def expression_of(expression: api.FilterExpression) -> tuple[str, str]:
-    """Returns the expression and the expression type of a subscription, as the broker names them."""
+    """Returns a subscription's expression, and its type as named by the broker."""
     kind = EXPRESSION_SQL92 if expression.type == api.SQL else EXPRESSION_TAG
     return expression.expression or SUBSCRIBE_ALL, kind

@@ -207,7 +207,7 @@ class Http2Connection(asyncio.Protocol):
             self._transport.abort()
 
     def leave(self) -> None:
-        """Refuses new calls, and closes the connection after the last one."""
+        """Refuses new calls, and closes the connection after the last call has ended."""
         if self._is_leaving or self._transport is None:
             return
         self._is_leaving = True
