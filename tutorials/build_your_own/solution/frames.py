@@ -1,4 +1,4 @@
-"""Stage 1: the frames of requests and answers.
+"""Stage 1: the frames of requests and responses.
 
 LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header, a JSON object | body
 

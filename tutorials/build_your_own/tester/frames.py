@@ -50,7 +50,7 @@ class Frame:
     """A frame from the broker: a response or a request."""
 
     data: bytes
-    """The whole frame, including LENGTH."""
+    """The bytes of the complete frame, including LENGTH."""
     code: int
     opaque: int
     flag: int

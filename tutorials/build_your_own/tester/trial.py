@@ -1,4 +1,4 @@
-"""Gives a stage the broker, connections to it, its files, and a way to check claims."""
+"""Provides a stage with the broker, connections to it, its files, and functions to check claims."""
 
 from __future__ import annotations
 
