@@ -25,8 +25,7 @@ def findings(spark: SparkSession, orders_url: str, credits_url: str) -> DataFram
         .when(F.col("credits") > 1, "double credit")
         .when(F.expr("points <> total_cents DIV 100"), "wrong points")
     )
-    joined = order.join(credited, "order_id", "full_outer").withColumn("finding", finding)
-    return joined.where("finding IS NOT NULL").orderBy("order_id")
+    return order.join(credited, "order_id", "full_outer").withColumn("finding", finding).where("finding IS NOT NULL")
 
 
 if __name__ == "__main__":
