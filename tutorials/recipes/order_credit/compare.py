@@ -6,6 +6,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from sqlmodel import create_engine, text
 
+from rocketmq_broker.stop_signals import until_interrupted
+
 
 def rows(spark: SparkSession, url: str, query: str, schema: str) -> DataFrame:
     """Returns the result of a query. For large tables on PostgreSQL use `spark.read.jdbc` instead."""
@@ -14,8 +16,7 @@ def rows(spark: SparkSession, url: str, query: str, schema: str) -> DataFrame:
 
 
 def findings(spark: SparkSession, orders_url: str, credits_url: str) -> DataFrame:
-    """Returns a row for each order that lacks its credit, or whose credits are wrong."""
-    # Credits are read first: each of them has an order, which is committed before its credit.
+    """Returns a row for each order whose credit is missing or wrong. Reads credits first: an order is older than its credit."""
     credit = rows(spark, credits_url, "SELECT order_id, points FROM credit", "order_id string, points long")
     order = rows(spark, orders_url, 'SELECT order_id, total_cents FROM "order"', "order_id string, total_cents long")
     credited = credit.groupBy("order_id").agg(F.count("*").alias("credits"), F.sum("points").alias("points"))
@@ -29,5 +30,6 @@ def findings(spark: SparkSession, orders_url: str, credits_url: str) -> DataFram
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # no other machine can reach Spark
-    findings(SparkSession.builder.getOrCreate(), os.environ["DATABASE_URL"], os.environ["CREDITS_URL"]).show(truncate=False)
+    with until_interrupted():
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # no other machine can reach Spark
+        findings(SparkSession.builder.getOrCreate(), os.environ["DATABASE_URL"], os.environ["CREDITS_URL"]).show(truncate=False)

@@ -17,7 +17,6 @@ from tutorials.recipes.order_credit.orders import TOPIC
 
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
 celery = Celery("credits", broker=REDIS_URL, backend=REDIS_URL)
-celery.conf.task_acks_late = True
 
 
 class Base(SQLModel, registry=registry()):
