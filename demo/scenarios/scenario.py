@@ -53,7 +53,7 @@ class RunState(Enum):
 
 @dataclass(slots=True)
 class ScenarioRun:
-    """A run. Its thread writes it, and the screens read it."""
+    """A run of a scenario. The thread that plays the scenario writes the fields; the console's screens read them."""
 
     number: int
     scenario: Scenario

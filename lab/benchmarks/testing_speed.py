@@ -80,7 +80,7 @@ async def isolated_test() -> float:
 
 
 def synchronous_test() -> float:
-    """Does the same as `isolated_test` with the synchronous API."""
+    """Runs the test of `isolated_test` with the synchronous API, and returns its duration in seconds."""
     began_s = time.perf_counter()
     with SyncRocketMQ() as rocketmq:
         producer = rocketmq.transaction_producer("p", Undecided())

@@ -1,1 +1,4 @@
-"""Simulates broker, services, customers and faults in one process, as determined by a seed, and judges the result."""
+"""Simulates broker, services, customers and faults in one process, and judges the result.
+
+A world is one such simulation. Its seed determines everything that happens in it.
+"""

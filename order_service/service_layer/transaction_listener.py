@@ -73,7 +73,11 @@ class DatabaseTransactionListener:
             if state is TransactionState.PENDING:
                 state = self._store.expire_if_overdue(transaction_id, self._now_ms(), witness)
         except HistoryDoubted as error:
-            logger.error("check-back of transaction %s is answered UNKNOWN, this may be an old copy: %s", transaction_id, error)
+            logger.error(
+                "check-back of transaction %s is answered UNKNOWN: the order database may be an old copy: %s",
+                transaction_id,
+                error,
+            )
             return LocalTransactionState.UNKNOWN
         except DatabaseFailure as error:
             logger.warning("check-back of transaction %s is answered UNKNOWN: %s", transaction_id, error)

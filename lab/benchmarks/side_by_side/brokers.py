@@ -124,7 +124,7 @@ class OurBroker(BrokerUnderTest):
     """Our broker, started by `python -m rocketmq_broker` with its name server in the same process."""
 
     python_options: Sequence[str] = ()
-    """The arguments between `python` and `-m rocketmq_broker`."""
+    """The command-line options of `python`, before `-m rocketmq_broker`."""
     environment: Mapping[str, str] = {}
     """Environment variables that override this program's."""
 

@@ -43,13 +43,13 @@ class Kind(StrEnum):
     JAVA_TRANSACTIONS = "java transactions"
     """TRANSACTIONS by threads of Apache's Java client."""
     JAVA_CONSUMER = "java consumer"
-    """Eight threads of Apache's Java client send transactions, and its push consumer receives."""
+    """Transactions by eight threads of Apache's Java client, received by its push consumer."""
     GRPC_SENDS = "grpc-sends"
     """Plain messages by Apache's gRPC client for Go; with Apache's broker through its proxy in local mode."""
     GRPC_TRANSACTIONS = "grpc-transactions"
     """TRANSACTIONS by Apache's gRPC client for Go."""
     GRPC_RECEIVES = "grpc-receives"
-    """Apache's gRPC client for Go receives a backlog and acknowledges each message."""
+    """A backlog that Apache's gRPC client for Go receives and acknowledges message by message."""
 
 
 GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)

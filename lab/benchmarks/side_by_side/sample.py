@@ -21,7 +21,7 @@ class Others:
     load_after: float = 0.0
     """The load average when the run ended; includes broker and load driver."""
     processors: float = 0.0
-    """The average number of CPUs that they used."""
+    """The average number of CPUs that broker and load driver used."""
     programs: str = ""
     """The programs that used the most CPU time."""
 

@@ -17,10 +17,10 @@ from rocketmq_broker.testing.simulation.world import SimulatedWorld
 from rocketmq_broker.world import Chance
 
 PATIENCE_S: Final = 30.0
-"""The maximum time that a customer waits for an answer."""
+"""The maximum time in seconds that a customer waits for a response."""
 _MAX_WAY_S: Final = 0.02
 _PAUSES_S: Final = (1.0, 3.0, 10.0, 20.0, 30.0, 60.0)
-"""The pauses between a customer's tries."""
+"""The pauses in seconds between a customer's attempts."""
 _NOBODY: Final = ServiceAnswer(None, text="no order service listens", is_refused_connection=True)
 _LOST: Final = ServiceAnswer(None, text="no answer")
 

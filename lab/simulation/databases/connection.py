@@ -16,7 +16,7 @@ class StatementGate(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection's process is alive."""
+        """True if the connection's process is alive."""
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
         """Runs a statement with `work`."""

@@ -60,8 +60,8 @@ class SimulatedDatabase:
     ) -> None:
         """`name` is a key of MIGRATIONS_OF, unless `migrations` is given. `on_fault` is called at each effect of a fault.
 
-        `content` is a file with the initial rows; without it the database has no rows. A replica is read-only. Call `close`
-        when the database is no longer used.
+        `content` is a file with the initial rows; without it the database has no rows. `is_replica` makes the database
+        read-only. Call `close` when the database is no longer used.
         """
         self.name = name
         self.faults = DatabaseFaults(loop.time, chance, on_fault)

@@ -52,10 +52,10 @@ class DatabaseFile:
     on_commit: Callable[[], object]
     """Called after each database commit that changed rows."""
     is_replica: bool = False
-    """Whether the database is read-only."""
+    """True if the database is read-only."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
-        """Returns a random duration of a step, up to `longest_s` with the probability `likely`, otherwise 0."""
+        """Returns a random duration of a step in seconds: up to `longest_s` with the probability `likely`, otherwise 0."""
         return self.chance.random() * longest_s if self.chance.random() < likely else 0.0
 
 
@@ -63,7 +63,7 @@ class DatabaseGate:
     """The connections of one process to one database (`lab.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
-        """The caller must call `break_all` when the process dies."""
+        """Creates a gate without connections. Call `break_all` when the process dies."""
         self._file = file
         self._faults = file.faults
         self._process = process

@@ -22,7 +22,7 @@ class OrderRule:
     nth: int
     ends_s: float
     takes_nothing: bool = False
-    """Whether the rule accepts a row with the amount 0."""
+    """True if the rule accepts a row with the amount 0."""
     _order_id: str | None = None
     _seen: set[str] = field(default_factory=set)
 

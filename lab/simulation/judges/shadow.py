@@ -241,7 +241,7 @@ class Shadow:
         return None if fits else "it cannot be in this state"
 
     def _is_named(self, shadow: OrderShadow, order_id: str | None, customer: str) -> str | None:
-        """Applies the id of an existing order. Returns a problem if the order had another id."""
+        """Stores the id that a response gave for an existing order. Returns a problem if an earlier response gave another id."""
         if order_id is None:
             return None
         self._by_id[order_id] = shadow

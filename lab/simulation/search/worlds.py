@@ -65,7 +65,7 @@ _NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\b(?=[a-f-]*[0-9])[0-9a-f-]{8,}\b|\d+
 
 @dataclass(frozen=True, slots=True)
 class FoundBroken:
-    """A broken promise of a world."""
+    """A guarantee that did not hold in a simulated run."""
 
     promise: str
     text: str

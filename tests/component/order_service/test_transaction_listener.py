@@ -131,7 +131,7 @@ def test_check_back_in_an_old_copy_is_unknown_until_the_copy_holds_what_the_half
     answers = [listener.check_local_transaction(question) for _ in range(2)]
     assert answers == [UNKNOWN, UNKNOWN]
     assert sqlite_store.find_transaction("transaction-1") is None
-    assert "transaction-1 is answered UNKNOWN, this may be an old copy: this order database" in caplog.text
+    assert "transaction-1 is answered UNKNOWN: the order database may be an old copy: this order database" in caplog.text
     with sqlite_engine.begin() as connection:
         connection.execute(text("INSERT INTO epochs VALUES (:epoch_id, :started_at_ms, :renewed_at_ms)"), epochs[0]._asdict())
     sqlite_store.store_order(an_order(), "transaction-1")

@@ -41,7 +41,7 @@ _MOVED: Final = (
 _MAX_FILTERING_NS: Final = 10_000_000
 """The time limit, in nanoseconds, for the filter expression of one pop. Other clients have to wait during that time."""
 _MAX_QUEUES: Final = 1_000
-"""The maximum number of queues that one pop reads. It starts at a random queue."""
+"""The maximum number of queues that one pop reads, beginning with a random queue."""
 
 
 class NextMessages:

@@ -118,7 +118,7 @@ class SimulatedDisk:
         self._fault("the disk has its normal speed again")
 
     def fail_writes(self, count: int, fired: Fired = nothing) -> None:
-        """Makes the next `count` writes and truncations fail with EIO, some after a part of the data.
+        """Makes the next `count` writes and truncations fail with EIO. Some of the writes store a part of their data first.
 
         `fired` is called at each of them.
         """

@@ -1,4 +1,4 @@
-"""Computes the differences between two tables: those in the benchmark's books, and those found by our reconciliation."""
+"""Computes the differences between two tables: those in the benchmark's data, and those that our reconciliation finds."""
 
 from __future__ import annotations
 
