@@ -1,9 +1,7 @@
 """Which database may say ROLLBACK: one that holds what the half message names, and no other one or older copy."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.opening import open_database
 from tests.component.order_service.conftest import DEADLINE_MS, PLACED_AT_MS, a_cancellation, a_later_order, an_order
+from tests.e2e import backups
 
 COMMITTED, PENDING, ROLLED_BACK = TransactionState.COMMITTED, TransactionState.PENDING, TransactionState.ROLLED_BACK
 
@@ -77,8 +76,7 @@ def overdue(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> tuple[Sq
 def _copy_of(engine: Engine, number: int) -> str:
     if engine.dialect.name == "sqlite":
         path = f"{engine.url.database}.{number}"
-        with closing(sqlite3.connect(str(engine.url.database))) as source, closing(sqlite3.connect(path)) as target:
-            source.backup(target)
+        backups.copied(Path(str(engine.url.database)), Path(path))
         return f"sqlite:///{path}"
     engine.dispose()  # PostgreSQL copies only what nobody uses
     name = f"{engine.url.database}_{number}"

@@ -201,7 +201,9 @@ def test_a_decorator_subscribes_and_registers_its_function_for_one_topic_or_seve
 
     assert {topic: each.expression for topic, each in consumer._subscriptions.items()} == {"orders": "paid", "refunds": "*"}
     assert consumer._listener is credit
-    with pytest.raises(IllegalConfiguration, match="consumer g already has a listener, credit: decorate only one function"):
+    with pytest.raises(
+        IllegalConfiguration, match="consumer g already has a listener, credit: decorate the same function for each topic"
+    ):
 
         @consumer.consumes("gifts")
         def other(messages: Any, context: Any) -> Any: ...

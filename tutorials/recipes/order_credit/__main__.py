@@ -20,7 +20,7 @@ PROGRAMS = (
 with until_interrupted(), TemporaryDirectory() as folder, ExitStack() as running:
     os.environ.setdefault("DATABASE_URL", f"sqlite:///{folder}/orders.db")
     os.environ.setdefault("CREDITS_URL", f"sqlite:///{folder}/credits.db")
-    os.environ.setdefault("REDIS_URL", f"redis+socket://{Redis(f'{folder}/redis.db').socket_file}")
+    os.environ["REDIS_URL"] = os.environ.get("REDIS_URL") or f"redis+socket://{Redis(f'{folder}/redis.db').socket_file}"
     orders.Base.metadata.create_all(create_engine(os.environ["DATABASE_URL"]))
     credits.Base.metadata.create_all(credits.engine())
     programs = [running.enter_context(subprocess.Popen([sys.executable, "-m", *program])) for program in PROGRAMS]

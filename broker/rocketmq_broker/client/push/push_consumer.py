@@ -149,7 +149,7 @@ class PushConsumer(RunsWithin):
             if self._listener is not None and self._listener is not listener:
                 raise IllegalConfiguration(
                     f"consumer {self.group} already has a listener, {_name_of(self._listener)}: "
-                    "decorate only one function, or create a consumer with another group for each function"
+                    "decorate the same function for each topic, or create a consumer with another group for each function"
                 )
             self.register_message_listener(listener, orderly=orderly)
             self.subscribe(topic, expression)

@@ -40,7 +40,8 @@ class Segments:
             size = self._files.size(self.path(start)) or 0
             if size > self.segment_size or start % self.segment_size:
                 raise DamagedStore(
-                    f"{self.path(start)} does not have {self.segment_size} bytes: set the store's original file size"
+                    f"{self.path(start)} does not match the file size of {self.segment_size} bytes: "
+                    "set the store's original file size"
                 )
             if size < self.segment_size:
                 repaired.append(f"{self.path(start)} had {size} bytes and was given its full size of {self.segment_size}")

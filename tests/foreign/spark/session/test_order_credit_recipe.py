@@ -19,7 +19,7 @@ def stored(path: Path, base: type[SQLModel], rows: Iterator[SQLModel]) -> str:
     engine = create_engine(url)
     base.metadata.create_all(engine)
     with Session(engine) as session:
-        session.add_all(list(rows))
+        session.add_all(rows)
         session.commit()
     return url
 
