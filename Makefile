@@ -66,8 +66,9 @@ test: setup ## Run the tests that need no foreign program: no Java broker, no Do
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(OWN) --durations=25 --durations-min=5 $(TESTS)
 
 test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, Chromium, PostgreSQL, Spark by command, wheels (FOREIGN="docker package" for some)
-	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(FOREIGN:%=tests/foreign/%)
-	@$(if $(filter-out undefined file,$(origin FOREIGN)),,$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 $(TESTS))
+	@failed=0; $(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(FOREIGN:%=tests/foreign/%) || failed=$$?; \
+	  $(if $(filter-out undefined file,$(origin FOREIGN)),,$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 $(TESTS) || failed=$$?;) \
+	  exit $$failed
 
 test-lab: setup ## Run the tests of simulated worlds and planted bugs, and fuzz
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 tests/lab $(WORLDS)

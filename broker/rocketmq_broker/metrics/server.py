@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from collections import deque
+from socket import SHUT_RDWR, socket
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, start_http_server
@@ -15,9 +16,6 @@ MAX_CONNECTIONS: Final = 32
 
 A further connection closes the oldest one, because a scrape takes only milliseconds.
 """
-
-_SHUT_RDWR: Final = 2
-"""The value of socket.SHUT_RDWR, which ends reads and writes of the connection immediately."""
 
 
 class MetricsServer:
@@ -32,7 +30,9 @@ class MetricsServer:
         self._server, self._thread = start_http_server(port, host, registry)
         handler = self._server.RequestHandlerClass
         assert isinstance(handler, type)
-        self._server.RequestHandlerClass = type("TimedHandler", (_Bounded, handler), {"open": {}, "lock": threading.Lock()})
+        self._server.RequestHandlerClass = type("TimedHandler", (handler,), {"timeout": REQUEST_TIMEOUT_S})
+        self._open: deque[socket] = deque()
+        self._server.verify_request = self._make_room  # type: ignore[assignment, method-assign]
         self.host = host
         self.port = int(self._server.server_address[1])
 
@@ -42,34 +42,17 @@ class MetricsServer:
         self._thread.join()
         self._server.server_close()
 
-
-class _Bounded:
-    """A mixin for a request handler that limits the time between bytes and the number of connections."""
-
-    timeout = REQUEST_TIMEOUT_S
-    connection: Any
-    open: dict[int, Any]
-    """Maps the id of each handler to its connection, oldest first."""
-    lock: threading.Lock
-
-    def setup(self) -> None:
-        """Registers the connection. Closes the oldest connection if there are too many."""
-        super().setup()  # type: ignore[misc]
-        with self.lock:
-            self.open[id(self)] = self.connection
-            oldest = self.open.pop(next(iter(self.open))) if len(self.open) > MAX_CONNECTIONS else None
-        if oldest is not None:
-            _shut_down(oldest)
-
-    def finish(self) -> None:
-        """Removes the connection."""
-        with self.lock:
-            self.open.pop(id(self), None)
-        super().finish()  # type: ignore[misc]
+    def _make_room(self, connection: Any, _address: object) -> bool:
+        """Closes the oldest connection if there are too many. The accepting thread calls it before a request gets its thread."""
+        self._open = deque(earlier for earlier in self._open if earlier.fileno() >= 0)
+        self._open.append(connection)
+        if len(self._open) > MAX_CONNECTIONS:
+            _shut_down(self._open.popleft())
+        return True
 
 
-def _shut_down(connection: Any) -> None:
+def _shut_down(connection: socket) -> None:
     try:
-        connection.shutdown(_SHUT_RDWR)
+        connection.shutdown(SHUT_RDWR)
     except OSError:
         return  # it is already closed

@@ -43,13 +43,15 @@ def test_a_port_in_use_is_an_error_and_nothing_is_left_running() -> None:
 def test_connections_that_ask_nothing_make_room_for_scrapes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few enough to fit into the backlog of the listening socket: beyond it the kernel would try again after seconds."""
     monkeypatch.setattr(metrics_server, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(metrics_server, "REQUEST_TIMEOUT_S", 600)
     server = MetricsServer("127.0.0.1", 0, OneFigure())
     lying = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(4)]
     for one in lying:
         one.sendall(b"GET /met")
-    lying[0].settimeout(9)
-    assert lying[0].recv(1) == b"", "the oldest made room"
-    assert b"one_figure" in urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=9).read()
+        one.settimeout(120)
+    assert [one.recv(1) for one in lying[:2]] == [b"", b""], "the two oldest made room"
+    assert b"one_figure" in urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=120).read()
+    assert lying[2].recv(1) == b"", "the oldest made room for the scrape"
     for one in lying:
         one.close()
     server.stop()
