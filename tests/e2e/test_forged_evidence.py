@@ -139,7 +139,7 @@ async def test_a_record_forged_in_a_body_and_a_half_message_are_not_taken_for_me
     host, _, port = broker.address.rpartition(":")
     resume = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(host_bytes(host, int(port)), at))
     answer = await forger.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, resume)
-    assert (answer.code, "no queue has a message at" in (answer.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
+    assert (answer.code, "no consume queue contains a message at" in (answer.remark or "")) == (ResponseCode.SYSTEM_ERROR, True)
 
     back = ConsumerSendMsgBackRequestHeader(offset=half.commit_log_offset, group="thieves", delay_level=1)
     assert (await forger.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back)).code == ResponseCode.NO_PERMISSION

@@ -44,7 +44,7 @@ class StoreReader:
         record, checked = self._log.read(commit_log_offset)
         queue = self._queues.find(checked.topic, checked.queue_id)
         if queue is None or not self._shows(queue, checked.queue_offset, commit_log_offset):
-            raise RecordNotFound(f"no queue has a message at {commit_log_offset}")
+            raise RecordNotFound(f"no consume queue contains a message at commit log offset {commit_log_offset}")
         return record
 
     def _shows(self, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int) -> bool:

@@ -40,7 +40,7 @@ def test_a_record_inside_the_body_of_a_message_is_none(store: MessageStore, queu
     at = store.written_position + HEAD_LENGTH
     send(store, record_inside_a_body(at, queue_offset, topic))
     assert decode_record(store.read(at)).body == b"forged"
-    with pytest.raises(RecordNotFound, match="no queue has a message at"):
+    with pytest.raises(RecordNotFound, match="no consume queue contains a message at"):
         store.read_queued(at)
 
 

@@ -132,7 +132,7 @@ def test_a_message_whose_topic_was_deleted_is_not_treated(parking: Parking) -> N
     gone = offset(parking)
     delete_topic(parking.desk.store, b"%DLQ%credits")
 
-    assert "no queue has a message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(gone))
+    assert "no consume queue contains a message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(gone))
 
 
 def test_a_message_that_a_producer_sent_to_the_dead_letters_has_nowhere_to_go_back_to(parking: Parking) -> None:
