@@ -49,5 +49,5 @@ class Backlog:
         self.requests = [request for request in self.requests if request.topic != topic]
 
     def first_offset(self, end: int) -> int:
-        """Returns the commit log offset of the first record; `end` if there is none."""
+        """Returns the commit log offset of the first record, or `end` if there is none."""
         return self.requests[0].commit_log_offset if self.requests else end

@@ -40,7 +40,4 @@ class StoreLocked(StoreError):
 
 
 class DamagedStore(StoreError):
-    """Raised if the store cannot be opened safely, because recovery would have to guess and might lose messages.
-
-    An operator must examine the store.
-    """
+    """Raised if the store cannot be opened without the risk of losing messages. An operator must examine it."""

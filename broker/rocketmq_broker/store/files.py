@@ -21,16 +21,16 @@ class FileSystem(Protocol):
         """Closes the file without a sync."""
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """Returns the bytes from a position; fewer at the end of the file."""
+        """Returns `length` bytes from a position, or fewer at the end of the file."""
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes all bytes. After an error, some of them may be written. They are on disk only after `sync`."""
+        """Writes all bytes. They are on disk only after `sync`. If the call fails, some of them may have been written."""
 
     def truncate(self, file: int, length: int) -> None:
-        """Shortens or lengthens the file; the new part reads as zero and takes no space."""
+        """Sets the file's length in bytes. An added part reads as zeros and takes no disk space."""
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the position of the first byte at or after `position` that may be non-zero; None if there is none."""
+        """Returns the position of the first byte at or after `position` that may be non-zero, or None if there is none."""
 
     def sync(self, file: int) -> None:
         """Syncs the file's content and length. Both are on disk on return."""
@@ -51,7 +51,7 @@ class FileSystem(Protocol):
         """Removes a file."""
 
     def list(self, path: Path) -> list[str]:
-        """Returns the sorted names in a directory; an empty list if the directory does not exist."""
+        """Returns the sorted names in a directory, or an empty list if the directory does not exist."""
 
     def size(self, path: Path) -> int | None:
         """Returns a file's size in bytes, or None if the file does not exist."""
@@ -66,7 +66,7 @@ class FileSystem(Protocol):
         """Acquires the file's lock, which `close` releases. Returns False if another process holds it."""
 
     def is_still(self, file: int, path: Path) -> bool:
-        """Returns whether the path still refers to the open file or directory."""
+        """Returns whether the path still refers to this open file or directory, and not to one that replaced it."""
 
     def used_ratio(self, path: Path) -> float:
         """Returns the used share of the disk, 0 to 1."""
@@ -93,7 +93,7 @@ class OsFileSystem:
     """The operating system's file system."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """Opens a file for reading and writing. Without `create`, opens a file that is not writable for reading."""
+        """Opens a file for reading and writing. If the file is not writable and `create` is False, opens it for reading only."""
         try:
             return open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
         except OSError as error:
@@ -110,18 +110,18 @@ class OsFileSystem:
         return os.pread(file, length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes with pwrite until all bytes are written."""
+        """Writes all bytes with pwrite, in several calls if needed."""
         written = os.pwrite(file, data, position)
         while written < len(data):
             # When the disk fills up, the first write is short and the next one fails.
             written += os.pwrite(file, memoryview(data)[written:], position + written)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length. An added part is sparse and reads as zero."""
+        """Sets the file's length in bytes. An added part is sparse and reads as zeros."""
         os.ftruncate(file, length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the next position outside a hole of a sparse file (SEEK_DATA); None if there is none."""
+        """Returns the next position outside a hole of a sparse file (SEEK_DATA), or None if there is none."""
         try:
             return os.lseek(file, position, os.SEEK_DATA)
         except OSError as error:
@@ -163,14 +163,14 @@ class OsFileSystem:
         path.unlink()
 
     def list(self, path: Path) -> list[str]:
-        """Returns the sorted names; an empty list for a missing directory."""
+        """Returns the sorted names, or an empty list for a missing directory."""
         try:
             return sorted(os.listdir(path))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def size(self, path: Path) -> int | None:
-        """Returns the size in bytes; None for a missing file."""
+        """Returns the size in bytes, or None for a missing file."""
         try:
             return path.stat().st_size
         except FileNotFoundError:
@@ -215,7 +215,7 @@ class OpenFiles:
     """A cache of open files that closes the least recently used one when its limit is reached."""
 
     def __init__(self, files: FileSystem, limit: int) -> None:
-        """`limit` is the maximum number of open files."""
+        """Creates an empty cache that keeps at most `limit` files open."""
         self.files = files
         self._limit = limit
         self._open: OrderedDict[Path, int] = OrderedDict()
@@ -256,7 +256,7 @@ class OpenFiles:
 
 
 def create_file(files: FileSystem, path: Path, size: int) -> None:
-    """Creates a sparse, zeroed file of that size. The file and its name are on disk on return."""
+    """Creates a sparse file of `size` zero bytes. The file and its name are on disk on return."""
     file = files.open(path, create=True)
     try:
         files.truncate(file, size)
@@ -267,7 +267,7 @@ def create_file(files: FileSystem, path: Path, size: int) -> None:
 
 
 def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
-    """Creates a sparse, zeroed file of that size. The caller must sync the file and its directories."""
+    """Creates a sparse file of `size` zero bytes. The caller must sync the file and its directories."""
     files.make_directory(path.parent, is_durable=False)
     file = files.open(path, create=True)
     try:
@@ -293,7 +293,7 @@ def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | N
 
 
 def read_file(files: FileSystem, path: Path) -> bytes | None:
-    """Returns the whole content of a file; None if the file does not exist."""
+    """Returns the whole content of a file, or None if the file does not exist."""
     size = files.size(path)
     if size is None:
         return None

@@ -1,9 +1,9 @@
-"""The program of the flush process. It syncs the files named on its standard input, and answers on its standard output.
+"""The program of the flush process. It reads requests from its standard input, syncs the files named in them, and answers.
 
-    LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, 0 if all of them are on disk
+    LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, or 0 if all files are on disk
 
-It exits when its standard input is closed, and so never outlives its parent. It runs as a script and imports only modules
-that Python loads at startup. That halves its memory use, which would otherwise be 8 MiB.
+It writes its answers to the standard output, and exits when its standard input is closed, so it never outlives its parent.
+It runs as a script and imports only modules that Python loads at startup, which halves its memory use from 8 MiB to 4 MiB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT_OPEN = 4
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Syncs the files named in each request and answers it, until the input ends."""
+    """Reads requests until the input ends. Syncs the files of each request, and writes an answer."""
     kept_open: dict[bytes, int] = {}
     while len(head := requests.read(_NUMBER)) == _NUMBER:
         message = requests.read(int.from_bytes(head, "big"))
@@ -37,7 +37,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
     file = kept_open.pop(path, None)
     if file is not None and _is_deleted(file):
-        # A new file may have the same name.
+        # The path may refer to a new file now.
         os.close(file)
         file = None
     if file is None:
@@ -51,8 +51,8 @@ def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
 def _is_deleted(file: int) -> bool:
     """Returns whether the open file was deleted.
 
-    Reads /proc where it exists and avoids fstat: after each fstat the next write gives the file a new time, which Linux
-    syncs as well.
+    Reads /proc if it exists, because fstat makes the next sync slower: the next write sets a new modification time, which Linux
+    also syncs.
     """
     try:
         return os.readlink(f"/proc/self/fd/{file}").endswith(" (deleted)")

@@ -23,7 +23,7 @@ _EXIT_TIMEOUT_S = 5.0
 
 
 class FlushProcess:
-    """Starts the flush process and sends requests to it, one at a time. Not safe for use from several threads."""
+    """The flush process. It syncs files at the request of the broker, one request at a time. Not thread-safe."""
 
     def __init__(self) -> None:
         """Starts the helper. Raises OSError."""
@@ -45,19 +45,19 @@ class FlushProcess:
         return self._answers
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks the helper to sync these files. Raises OSError if the helper has exited."""
+        """Sends a request to sync these files. Raises OSError if the helper has exited."""
         message = b"\0".join(map(os.fsencode, paths))
         os.write(self._requests, _INT32.pack(len(message)) + message)
 
     def answer(self) -> int:
-        """Waits for the answer: 0, or the errno of a failed sync. Raises OSError if the helper has exited."""
+        """Waits for the helper's answer and returns it: 0, or the errno of a failed sync. Raises OSError if the helper exited."""
         data = os.read(self._answers, _INT32.size)
         if len(data) < _INT32.size:
             raise BrokenPipeError("the flush process has exited")
         return int(_INT32.unpack(data)[0])
 
     def close(self) -> None:
-        """Stops the helper and waits for it."""
+        """Stops the helper and waits until it exits."""
         for stream in self._streams:
             with contextlib.suppress(OSError):
                 stream.close()

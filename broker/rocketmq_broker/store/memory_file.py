@@ -31,7 +31,7 @@ class _Refused(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class SyncedPages:
-    """The content that a sync makes durable, as it was when the sync began."""
+    """The file content that a sync makes durable, as it was when the sync began."""
 
     number: int
     pages: dict[int, bytearray | None]
@@ -39,7 +39,7 @@ class SyncedPages:
 
 
 class MemoryFile:
-    """A file with pages written in memory on top of a file of the base file system. Other bytes up to `length` read as zero."""
+    """A file in memory. Written pages cover the content of a file in the base file system. All other bytes read as zeros."""
 
     __slots__ = (
         "_begun",
@@ -58,12 +58,12 @@ class MemoryFile:
     )
 
     def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
-        """Creates a file with the content of the base's file, or an empty file without a base."""
+        """Creates a file with the content of the base's file at `path`, or an empty file if `base` is None."""
         self.base = base
         self.path = path
         """The file's path in the base."""
         self.below = -1
-        """The descriptor of the base's file, while it is open."""
+        """The descriptor of the base's file while it is open."""
         self.users = 0
         self.length = length
         self.end = length
@@ -74,26 +74,26 @@ class MemoryFile:
         self._unsynced: dict[int, bytearray | None] = {}
         """The durable content of each page that has unsynced changes."""
         self._refused: set[int] = set()
-        """The unsynced pages that no sync writes, because the disk refused them once."""
+        """The unsynced pages that later syncs do not write, because the disk refused to write them once."""
         self._sizes_when_synced = (length, length, length)
         self._begun = self._ended = 0
 
     # use
 
     def open(self) -> None:
-        """Opens the base's file for the first user. Raises OSError."""
+        """Adds a user of the file. Opens the base's file for the first user. Raises OSError."""
         if self.base is not None and not self.users:
             self.below = self.base.open(self.path)
         self.users += 1
 
     def close(self) -> None:
-        """Closes the base's file after the last user."""
+        """Removes a user of the file. Closes the base's file after the last user."""
         self.users -= 1
         if self.base is not None and not self.users:
             self.base.close(self.below)
 
     def read(self, length: int, position: int) -> bytes:
-        """Returns the bytes at a position; fewer at the end of the file."""
+        """Returns the bytes at a position, or fewer at the end of the file."""
         end = min(position + length, self.length)
         if not self.pages:
             return self._shown(position, end, self.shown)
@@ -130,7 +130,7 @@ class MemoryFile:
         self.length, self.end, self.shown = length, min(self.end, length), min(self.shown, length)
 
     def next_data(self, position: int) -> int | None:
-        """Returns the first position at or after `position` in a written page or in the base's data; None if there is none."""
+        """Returns the first position at or after `position` in a written page or in the base's data, or None if there is none."""
         first = position // _PAGE
         number = min((number for number in self.pages if number >= first), default=None)
         found = [] if number is None else [max(position, number * _PAGE)]
@@ -151,7 +151,7 @@ class MemoryFile:
     # durability
 
     def sync(self) -> None:
-        """Makes the whole content durable, except pages that the disk refused and that count as clean."""
+        """Makes the whole content durable, except pages that the disk refused and the kernel treats as written."""
         self._begun += 1
         self._ended = self._begun
         self._unsynced = {number: page for number, page in self._unsynced.items() if number in self._refused}

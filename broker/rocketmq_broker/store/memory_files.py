@@ -1,7 +1,7 @@
 """A file system in memory, either empty or on top of another file system, which stays unchanged.
 
-An empty one acts as a disk that records syncs and can lose power. One on top of the real disk lets a caller open a store to
-see what recovery would do at the broker's next start.
+An empty one simulates a disk that records syncs and can lose power. With one on top of the real disk, a caller can open a
+store and see what recovery would do at the broker's next start.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from rocketmq_broker.store.memory_file import KEPT, SECTOR, MemoryFile, SyncedPa
 from rocketmq_broker.world import Chance
 
 _Entry: TypeAlias = "MemoryFile | Literal['folder'] | None"
-"""The target of a name; None if the name does not exist."""
+"""A file, a folder, or None if the name does not exist."""
 _MAX_CHANGES: Final = 64
-"""The maximum number of name changes that wait for a sync; the kernel makes older ones durable by itself."""
+"""The maximum number of name changes that wait for a sync. Older changes become durable without a sync, as in a kernel."""
 
 
 class MemoryFiles:
@@ -32,9 +32,9 @@ class MemoryFiles:
         self._base = base
         self._files: dict[Path, MemoryFile] = {}
         self._durable: dict[Path, _Entry] = {}
-        """Maps each durable name to its target."""
+        """Maps each durable name to its file or folder."""
         self._changes: list[dict[Path, _Entry]] = []
-        """The name changes that are not durable yet, in order. Each change is atomic."""
+        """The name changes that are not durable yet, in order. Each one becomes durable as a whole."""
         self._hidden: set[Path] = set()
         """Files of the base that have been deleted or renamed."""
         self._folders: dict[Path, set[str]] = {}
@@ -44,7 +44,7 @@ class MemoryFiles:
         self._next = 1
 
     def killed(self) -> MemoryFiles:
-        """Returns a copy with the state after the process is killed, which has all written data, synced or not, and no locks."""
+        """Returns a copy in the state after the process is killed: with all written data, synced or not, and without locks."""
         files = [*self._files.values(), *self._durable.values(), *(entry for each in self._changes for entry in each.values())]
         copies = {file: file.copy() for file in dict.fromkeys(files) if isinstance(file, MemoryFile)}
 
@@ -58,15 +58,15 @@ class MemoryFiles:
         return left
 
     def powered_off(self, chance: Chance | None = None) -> MemoryFiles:
-        """Returns a copy with the state after a power failure (see `lose_power`)."""
+        """Returns a copy in the state after a power failure (see `lose_power`)."""
         left = self.killed()
         left.lose_power(chance)
         return left
 
     def lose_power(self, chance: Chance | None = None, *, sector: int = SECTOR) -> None:
-        """Loses all changes that are not synced or, with `chance`, a random part of them.
+        """Simulates a power failure: drops all changes that are not synced or, with `chance`, a random part of them.
 
-        Takes time proportional to the unsynced data. Open files stay open.
+        Takes time proportional to the size of the unsynced data. Open files stay open.
         """
         lost: set[Path] = set()
         often = 0.0 if chance is None else chance.choice(KEPT)
@@ -98,7 +98,7 @@ class MemoryFiles:
 
     @property
     def paths(self) -> list[Path]:
-        """Returns all files that were opened or created here."""
+        """Returns the paths of all files that were opened or created here."""
         return sorted(self._files)
 
     # FileSystem
@@ -126,7 +126,7 @@ class MemoryFiles:
             opened.close()
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """Returns bytes at a position; fewer at the end of the file."""
+        """Returns bytes at a position, or fewer at the end of the file."""
         self.reads += 1
         return self._file(file).read(length, position)
 
@@ -140,7 +140,7 @@ class MemoryFiles:
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the first position at or after `position` in a written page or in the base's data; None if there is none."""
+        """Returns the first position at or after `position` in a written page or in the base's data, or None if there is none."""
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
@@ -189,7 +189,7 @@ class MemoryFiles:
         return sorted(self._folders.get(path, set()).union(name for name in below if path / name not in self._hidden))
 
     def size(self, path: Path) -> int | None:
-        """Returns the size in bytes; None for a missing file."""
+        """Returns the size in bytes, or None for a missing file."""
         file = self._files.get(path)
         if file is not None:
             return file.length
@@ -216,13 +216,13 @@ class MemoryFiles:
         return self._opened[file] in (path, self._files.get(path))
 
     def used_ratio(self, path: Path) -> float:
-        """Returns the base's used ratio; 0 without a base."""
+        """Returns the base's used ratio, or 0 without a base."""
         return 0.0 if self._base is None else self._base.used_ratio(path)
 
     # simulated disk behaviour, for tests
 
     def begin_sync(self, file: int) -> SyncedPages:
-        """Begins a sync that takes time. `end_sync` makes only data durable that was written before this call."""
+        """Begins a sync that takes time. `end_sync` makes durable only the data that was written before this call."""
         return self._file(file).begin_sync()
 
     def end_sync(self, file: int, synced: SyncedPages) -> None:

@@ -43,7 +43,7 @@ ArrivalListener = Callable[[bytes, int, int, int], None]
 
 
 class MessageStore(StoreReader):
-    """One open store. Topics are bytes, as in records. Not safe for use from several threads."""
+    """An open store. Topics are bytes, as in records. Not thread-safe."""
 
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
         """Creates the parts of a store. Use `open` to open a store."""
@@ -65,18 +65,17 @@ class MessageStore(StoreReader):
         self.writability = Writability()
         """Whether the store accepts messages, and the reason if it does not."""
         self.checkpoints = CheckpointRounds(log, queues, index, self._backlog, self._durable, self._open_files, self.writability)
-        """The checkpoints, so that the next start need not read the whole log."""
+        """Writes checkpoints, so that the next start need not read the whole log."""
         self.expiry = Expiry(log, queues, index, config, files, self.writability)
-        """The removal of expired segments, which frees disk space."""
+        """Removes expired segments to free disk space."""
         self.next_segment = SegmentAhead(log, config, files, self.writability)
-        """The preparation of the commit log's next segment."""
+        """Creates the commit log's next segment before it is needed."""
         self.recovery: RecoveryReport
 
     @classmethod
     def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
-        """Opens or creates the store under `config.root`. Recovers it after a crash, and reports that in `recovery`.
-
-        Raises StoreLocked if another broker has the store open, DamagedStore if recovery would have to guess, or OSError.
+        """Opens or creates the store under `config.root`, and recovers it after a crash. Sets `recovery` to a report.
+        Raises OSError, StoreLocked if another broker has the store open, or DamagedStore if recovery could lose messages.
         """
         store = cls(config, files or OsFileSystem())
         complaints = store.lock.acquire()  # first: another broker may still be writing the files that recovery reads and repairs
@@ -97,7 +96,7 @@ class MessageStore(StoreReader):
         return store
 
     def close(self) -> None:
-        """Flushes everything and marks the store as cleanly stopped. A second call does nothing.
+        """Flushes everything and marks the store as cleanly stopped. Does nothing if the store is already closed.
 
         If the flush fails, the store stays marked as crashed, and the next `open` recovers it.
         """
@@ -117,11 +116,11 @@ class MessageStore(StoreReader):
     def append(
         self, message: InnerMessage, store_timestamp: int, *, was_accepted: bool = False, may_use_reserve: bool = False
     ) -> Appended:
-        """Adds a message's record to the batch. The record is lost unless `write` follows.
+        """Adds a message's record to the batch. The record is lost unless `write` is called.
 
-        With `was_accepted` the message is only moved within the store, and may exceed a size limit that was lowered since it was
-        accepted. With `may_use_reserve` it may use the disk space reserved for ends of transactions and due delayed messages.
-        Raises IllegalMessage or StoreUnwritable.
+        `was_accepted` is True for a message that is only moved within the store. Such a message may exceed the size limit, which
+        may have been lowered since the message was sent. With `may_use_reserve`, the message may use the disk space that is
+        reserved for the ends of transactions and for due delayed messages. Raises IllegalMessage or StoreUnwritable.
         """
         writability = self.writability
         if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
@@ -154,10 +153,10 @@ class MessageStore(StoreReader):
         return Appended(commit_log_offset, queue_offset, end)
 
     def write(self) -> int:
-        """Writes the batch to the files, without a sync and without publishing it. Returns the position after the batch.
+        """Writes the batch to the files, without syncing or publishing it. Returns the position after the batch.
 
-        Raises StoreUnwritable if nothing of the batch was stored. The positions and queue offsets of the batch will then be
-        reused.
+        Raises StoreUnwritable if no part of the batch was stored. The next records reuse the positions and queue offsets of the
+        batch.
         """
         self.writability.refuse_if_given_up()
         try:
@@ -180,7 +179,7 @@ class MessageStore(StoreReader):
         for request in ready:
             if request.is_queued:
                 runs[request.topic, request.queue_id].append(request)
-        # Queues come before index and listener: the listener must be able to pull the new message.
+        # Queues come before index and listener, because the listener must be able to pull the new message.
         queues = {key: self._queues.put_run(key, run) for key, run in runs.items()}
         self.checkpoints.last_store_timestamp = ready[-1].store_timestamp
         self._index.add(ready)
@@ -213,9 +212,9 @@ class MessageStore(StoreReader):
         return self._log.flushed_position
 
     def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
-        """Returns the commit log files to sync for [from_position, to_position) to be durable.
+        """Returns the commit log files to sync so that the bytes from `from_position` up to `to_position` are durable.
 
-        After a failed flush it first writes the kept data again, because the kernel may have dropped it. Raises OSError.
+        After a failed flush, first writes the kept data again, because the kernel may have dropped it. Raises OSError.
         """
         if self.writability.is_failing:
             self._log.write_again()
@@ -235,7 +234,7 @@ class MessageStore(StoreReader):
         self._log.keeps_unflushed = True
 
     def note_flush_failed(self, reason: str) -> None:
-        """Refuses all messages until a flush succeeds, because acknowledged data is not on disk."""
+        """Refuses all messages until a flush succeeds, because acknowledged data is not on disk. `reason` is the error text."""
         unflushed = self._log.written_position - self._log.flushed_position
         self.writability.note_flush(
             f"{reason}; messages are refused until a flush succeeds, and {unflushed} bytes that were acknowledged are kept in "
@@ -243,9 +242,9 @@ class MessageStore(StoreReader):
         )
 
     def abandon_unflushed(self) -> None:
-        """Drops data that was written but could not be flushed. None of it may be published yet.
+        """Drops data that was written but could not be flushed. None of this data may be published yet.
 
-        If the files cannot be truncated either, the store refuses all writes until it is opened again. Reading still works.
+        If the files cannot be truncated either, the store refuses all writes until it is opened again. It can still be read.
         """
         position = self.flushed_position
         self._backlog.forget_after(position)
@@ -255,7 +254,7 @@ class MessageStore(StoreReader):
             self.refuse_writes(f"the disk failed, and the unflushed data cannot be removed: {_reason(error)}")
 
     def refuse_writes(self, reason: str) -> None:
-        """Refuses all writes until the store is opened again, which recovers it."""
+        """Refuses all writes until the store is opened again. Opening it recovers its data."""
         self.writability.break_for_good(reason)
 
     def give_up(self, reason: str) -> None:
@@ -293,10 +292,10 @@ class MessageStore(StoreReader):
         return self._backlog.next_offsets.get((topic, queue_id), 0)
 
     def forget_topic(self, topic: bytes) -> list[Path]:
-        """Drops a topic's queues; its records expire with the commit log (cleanUnusedTopic).
+        """Drops a topic's queues and returns the paths to delete, in this order. Raises StoreUnwritable.
 
-        Returns the paths to delete, in this order. No checkpoint may begin until all are deleted. After that, recovery may
-        restore the queues until `ROUNDS` checkpoints have ended. Raises StoreUnwritable.
+        The topic's records expire with the commit log (cleanUnusedTopic). No checkpoint may begin before all paths are deleted.
+        Until `ROUNDS` more checkpoints have ended, recovery may restore the queues.
         """
         self.writability.refuse_if_given_up()
         self._backlog.forget_topic(topic)

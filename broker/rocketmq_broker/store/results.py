@@ -41,7 +41,7 @@ class PulledMessages:
     max_offset: int
     records: list[bytes] = field(default_factory=list)
     cost_ns: int = 0
-    """The estimated time of the filter, in nanoseconds."""
+    """The estimated time that the filter took, in nanoseconds."""
 
 
 class QueriedMessages(NamedTuple):
@@ -56,10 +56,10 @@ class QueriedMessages(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Commit log segments that the store has dropped."""
+    """Commit log segments that the store no longer uses."""
 
     paths: list[Path] = field(default_factory=list)
-    """The files to delete, in this order. If one cannot be deleted, the later ones must stay."""
+    """The files to delete, in this order. If a file cannot be deleted, the files after it must stay."""
     unexpired: int = 0
     """The number of unexpired segments among them (cleanFileForciblyEnable)."""
     youngest_ms: int = 0

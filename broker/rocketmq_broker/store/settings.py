@@ -10,7 +10,7 @@ _DELAY_LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600
 
 
 class FlushDiskType(Enum):
-    """Determines when a message counts as stored: once it is on disk (SYNC_FLUSH), or once it is written (ASYNC_FLUSH)."""
+    """Defines when a message counts as stored: once it is on disk (SYNC_FLUSH), or once it is written (ASYNC_FLUSH)."""
 
     SYNC_FLUSH = "SYNC_FLUSH"
     ASYNC_FLUSH = "ASYNC_FLUSH"
@@ -18,12 +18,12 @@ class FlushDiskType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """The settings of a store. The defaults are RocketMQ's, except SYNC_FLUSH and `is_clean_forcible`."""
+    """The settings of a store. The defaults are RocketMQ's, except for `flush_disk_type` and `is_clean_forcible`."""
 
     root: Path
     """The root directory of the store (storePathRootDir)."""
     store_host: bytes
-    """The broker's encoded address: 8 bytes for IPv4, 20 for IPv6 (`rocketmq_broker.message.record.host_bytes`)."""
+    """The broker's address, encoded with `rocketmq_broker.message.record.host_bytes`: 8 bytes for IPv4, 20 for IPv6."""
     commit_log_path: Path | None = None
     """The directory of the commit log (storePathCommitLog). The default is `commitlog` under the root."""
     commit_log_segment_size: int = 1 << 30
@@ -46,9 +46,9 @@ class StoreConfig:
     is_clean_forcible: bool = False
     """Whether segments may be deleted before they expire (cleanFileForciblyEnable). RocketMQ's default is true."""
     disk_clean_ratio: float = 0.85
-    """The used ratio above which unexpired segments are deleted if `is_clean_forcible` is set (diskSpaceCleanForciblyRatio)."""
+    """The used ratio of the disk above which `is_clean_forcible` takes effect (diskSpaceCleanForciblyRatio)."""
     disk_full_ratio: float = 0.90
-    """The used ratio above which new messages are refused (diskSpaceWarningLevelRatio, see `store.writability`)."""
+    """The used ratio of the disk above which new messages are refused (diskSpaceWarningLevelRatio, see `store.writability`)."""
     max_message_size: int = 4 << 20
     """The maximum size of a message body in bytes (maxMessageSize)."""
     delay_levels_ms: tuple[int, ...] = tuple(seconds * 1000 for seconds in _DELAY_LEVELS_S)

@@ -23,23 +23,23 @@ _MAX_UNITS_EXAMINED: Final = 800
 
 
 class StoreReader:
-    """The reading half of `MessageStore`. It returns only intact records. Reads by queue or key return only published records."""
+    """The reading methods of `MessageStore`. They return only intact records and, by queue or key, only published ones."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
-        """Creates a reader of the given parts. `damaged_units` repairs units that a pull cannot read."""
+        """Creates a reader of these parts. `damaged_units` repairs the consume queue units that a pull finds damaged."""
         self._damaged_units = damaged_units
         self._log = log
         self._queues = queues
         self._index = index
 
     def read(self, commit_log_offset: int) -> bytes:
-        """Returns one record. Raises RecordNotFound if it is not written yet, RecordLost if it expired or is damaged."""
+        """Returns one record. Raises RecordNotFound if it is not written yet, and RecordLost if it has expired or is damaged."""
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:
-        """Returns the message at an offset from a client, if its consume queue contains the message. Raises the errors of `read`.
+        """Returns the message at an offset that a client sent. Raises the errors of `read`.
 
-        The check of the queue is needed because a client may forge a record inside a message's body.
+        Raises RecordNotFound if no consume queue contains the message. A client can forge a record inside a message's body.
         """
         record, checked = self._log.read(commit_log_offset)
         queue = self._queues.find(checked.topic, checked.queue_id)
@@ -54,7 +54,7 @@ class StoreReader:
         unit = queue.unit(queue_offset)
         if unit is not None and unit.commit_log_offset == commit_log_offset:
             return True
-        return find_message(self._log, queue, queue_offset) == commit_log_offset  # if its unit is damaged
+        return find_message(self._log, queue, queue_offset) == commit_log_offset  # if the queue's unit is damaged
 
     def pull(
         self,
@@ -68,8 +68,8 @@ class StoreReader:
     ) -> PulledMessages:
         """Returns the intact messages of a queue from an offset (DefaultMessageStore.getMessage).
 
-        `tags_codes` selects the messages with one of these tags codes, `record_filter` those that it matches. The first message
-        is returned even if it is larger than `max_bytes`.
+        `tags_codes` selects messages by tags code, and `record_filter` by properties. The first message is returned even if it is
+        larger than `max_bytes`.
         """
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.max_offset == 0:
@@ -85,7 +85,7 @@ class StoreReader:
         return pulled.messages
 
     def min_offset(self, topic: bytes, queue_id: int) -> int:
-        """Returns the first queue offset; 0 for a queue without messages."""
+        """Returns the first queue offset, or 0 for a queue without messages."""
         queue = self._queues.find(topic, queue_id)
         return queue.min_offset if queue else 0
 
@@ -95,13 +95,13 @@ class StoreReader:
         return queue.max_offset if queue else 0
 
     def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
-        """Returns the commit log offset of the message at a queue offset; None if there is none."""
+        """Returns the commit log offset of the message at a queue offset, or None if there is none."""
         queue = self._queues.find(topic, queue_id)
         unit = queue.unit(queue_offset) if queue else None
         return unit.commit_log_offset if unit else None
 
     def consume_queue_units(self, topic: bytes, queue_id: int, queue_offset: int, count: int) -> list[Unit] | None:
-        """Returns at most `count` units of a consume queue from an offset; None if the queue does not have that offset."""
+        """Returns at most `count` units of a consume queue from an offset, or None if the queue does not have that offset."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.unit(queue_offset) is None:
             return None
@@ -121,20 +121,20 @@ class StoreReader:
         return {unit.tags_code for unit in units}
 
     def end_of_topic(self, topic: bytes) -> int:
-        """Returns the commit log offset after the last message in the topic's queues; 0 if they are empty."""
+        """Returns the commit log offset after the last message in the topic's queues, or 0 if they are empty."""
         return max((queue.max_commit_log_offset for queue in self._queues if queue.topic == topic), default=0)
 
     def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
-        """Returns the message's store timestamp in milliseconds since the epoch; -1 if unknown (getMessageStoreTimeStamp)."""
+        """Returns the message's store timestamp in milliseconds since the epoch, or -1 if unknown (getMessageStoreTimeStamp)."""
         commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)
         return -1 if commit_log_offset is None else self._log.store_timestamp(commit_log_offset)
 
     def earliest_store_time(self) -> int:
-        """Returns the store timestamp of the oldest message; -1 if unknown."""
+        """Returns the store timestamp of the oldest message in milliseconds since the epoch, or -1 if unknown."""
         return self._log.store_timestamp(self._log.min_offset)
 
     def offset_by_time(self, topic: bytes, queue_id: int, timestamp_ms: int) -> int:
-        """Returns the queue offset of the message stored nearest to a time (getOffsetInQueueByTime)."""
+        """Returns the queue offset of the message whose store timestamp is nearest to a time (getOffsetInQueueByTime)."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.max_offset <= queue.min_offset:
             return 0
@@ -148,7 +148,7 @@ class StoreReader:
         return after if later == 0 or earlier > later else after - 1
 
     def first_after(self, topic: bytes, queue_id: int, commit_log_offset: int) -> int:
-        """Returns the queue offset of the first message after that commit log offset; `max_offset` if there is none."""
+        """Returns the queue offset of the first message after that commit log offset, or `max_offset` if there is none."""
         queue = self._queues.find(topic, queue_id)
         return queue.find_first(lambda unit: unit.commit_log_offset > commit_log_offset) if queue else 0
 
@@ -161,7 +161,7 @@ class StoreReader:
         end_ms: int = FOREVER_MS,
         max_bytes: int | None = None,
     ) -> QueriedMessages:
-        """Returns the newest messages with that key or unique id, stored between the times, oldest first.
+        """Returns the newest messages that have this key or unique id and were stored between the times, oldest first.
 
         Returns at most `max_bytes` bytes, but at least one message if there is any (DefaultMessageStore.queryMessage).
         """
@@ -192,9 +192,9 @@ class StoreReader:
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     def _read_with_key(self, commit_log_offset: int, topic: bytes, key: str) -> bytes | None:
-        """Returns the record; None if it is unreadable or has another topic or key.
+        """Returns the record, or None if it is unreadable or has another topic or key.
 
-        The check is needed as the index has only hashes.
+        The check is needed because the index contains only hashes.
         """
         try:
             record, checked = self._log.read(commit_log_offset)
@@ -213,7 +213,7 @@ class StoreReader:
         return self._log.written_position
 
     def queues(self) -> dict[bytes, list[int]]:
-        """Returns the topics that hold messages, and the ids of their queues."""
+        """Returns the ids of each topic's queues. Topics without queues are omitted."""
         return self._queues.names()
 
 

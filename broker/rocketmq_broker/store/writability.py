@@ -1,12 +1,12 @@
-"""Tracks whether the store accepts messages, and the reason if it does not. It depends on the used disk space as follows.
+"""Tracks whether the store accepts messages, and the reason if it does not. Acceptance depends on the used disk space:
 
     0 ------------------ 90 % ------------------- 98 % ---- 100 %
-    everything is stored | no new messages are    | nothing is
-                         | stored, only what ends | stored
-                         | what was accepted      |
+    all messages         | only ends of           | no messages
+                         | transactions and due   |
+                         | delayed messages       |
 
-The space between 90 and 98 % is reserved for the ends of transactions and the delivery of delayed messages, so that pending
-transactions can end while an operator frees disk space. 90 % is diskSpaceWarningLevelRatio.
+The space between 90 and 98 % lets pending transactions end and delayed messages be delivered while an operator frees disk
+space. The limit of 90 % is diskSpaceWarningLevelRatio.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Final
 from rocketmq_broker.store.errors import StoreUnwritable
 
 RESERVE_SHARE: Final = 0.8
-"""The share of the disk space above diskSpaceWarningLevelRatio that is reserved for accepted messages.
+"""The share of the disk space above diskSpaceWarningLevelRatio that is reserved for messages that were already accepted.
 
 Tables and checkpoints use the rest.
 """
 HYSTERESIS: Final = 0.01
-"""How far the used ratio must fall below a threshold before the store leaves the state above it."""
+"""The amount by which the used ratio must fall below a limit before the store accepts more messages again."""
 
 
 class Admission(IntEnum):
@@ -30,12 +30,12 @@ class Admission(IntEnum):
 
     EVERYTHING = 0
     ACCEPTED_ONLY = 1
-    """The ends of transactions, and delayed messages that are due; no new messages."""
+    """Only the ends of transactions, and delayed messages that are due."""
     NOTHING = 2
 
 
 def admission(used_ratio: float, warning_ratio: float, before: Admission) -> Admission:
-    """Returns the admission for a used ratio of the disk. `before` is the previous admission, for the hysteresis."""
+    """Returns which messages are accepted at a used ratio of the disk. `before` is the previous result, for the hysteresis."""
     last_ratio = warning_ratio + (1 - warning_ratio) * RESERVE_SHARE
     for found, ratio in ((Admission.NOTHING, last_ratio), (Admission.ACCEPTED_ONLY, warning_ratio)):
         if used_ratio > (ratio - HYSTERESIS if before >= found else ratio):
@@ -44,7 +44,7 @@ def admission(used_ratio: float, warning_ratio: float, before: Admission) -> Adm
 
 
 class Writability:
-    """Tracks whether messages are stored. They are refused if the disk is full, flushes fall behind, or the store is broken."""
+    """Tracks whether the store accepts messages. Refuses them if the disk is full, flushes are late, or the store is broken."""
 
     __slots__ = (
         "_admission",
@@ -60,13 +60,13 @@ class Writability:
 
     def __init__(self) -> None:
         self.refusal: str | None = None
-        """The reason why new messages are refused; None if there is none."""
+        """The reason why new messages are refused, or None if there is none."""
         self.is_everything_refused = False
         """Whether the ends of transactions are refused as well."""
         self.is_broken = False
         """Whether all writes are refused until the store is opened again."""
         self.is_given_up = False
-        """Whether the files must stay unchanged as well, because another broker may be using them."""
+        """Whether the files must stay unchanged, because another broker may be using them. All writes are refused as well."""
         self._admission = Admission.EVERYTHING
         self._full: str | None = None
         self._busy: str | None = None
@@ -83,12 +83,12 @@ class Writability:
         self._settle()
 
     def note_busy(self, reason: str | None) -> None:
-        """Refuses messages because flushes fall behind. If `reason` is None, ends that refusal."""
+        """Refuses messages because flushes fall behind, or accepts them again if `reason` is None."""
         self._busy = reason
         self._settle()
 
     def note_flush(self, failure: str | None) -> None:
-        """Refuses messages because acknowledged data could not be flushed. If `failure` is None, ends that refusal."""
+        """Refuses messages because acknowledged data could not be flushed, or accepts them again if `failure` is None."""
         self._failing = failure
         self._settle()
 
