@@ -1,1 +1,1 @@
-"""The index from keys to messages."""
+"""The index, which maps the keys of messages to their commit log offsets."""

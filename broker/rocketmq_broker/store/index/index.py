@@ -1,7 +1,7 @@
-"""The index that finds messages by their KEYS and UNIQ_KEY, stored in index files (RocketMQ's IndexService).
+"""The index, which finds messages by their KEYS and UNIQ_KEY in index files (RocketMQ's IndexService).
 
-The index need not survive a crash, because it can be rebuilt from the commit log. New messages wait in memory until there are
-enough of them for one write to the file.
+The index can be rebuilt from the commit log, so it need not survive a crash. New messages wait in memory until one write can
+store many of them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""The number of entries, or of messages without keys, that are added at once.
+"""The number of entries, or of messages without keys, after which one step of adding waiting records ends.
 
-The last message may exceed it, because all its keys are added.
+A step may add a few more entries, because it adds all keys of its last message.
 """
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
@@ -36,18 +36,18 @@ _MAX_INT: Final = 0x7FFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _CHANGING_LENGTH: Final = 8
-"""The number of characters at the end of a key that differ in each key.
+"""The number of characters at the end of a key that usually differ between two keys of one client.
 
 A unique id ends with half of a timestamp and a counter.
 """
 _MAX_REMEMBERED_LENGTH: Final = 512
 _MAX_REMEMBERED: Final = 512
-"""The limits of the hash code cache, which are the length of a string in bytes and the number of strings.
+"""The maximum number of entries in each cache of hash codes.
 
-They are needed because clients choose the strings.
+Strings longer than `_MAX_REMEMBERED_LENGTH` bytes are not cached. Both limits are needed because clients choose the strings.
 """
 _FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_MAX_REMEMBERED_LENGTH)]
-"""Maps the length of a key to the factor for the hash code of the string before the key, which is a power of 31."""
+"""The powers of 31, by key length. The hash code of the string before a key is multiplied by the power for the key's length."""
 _LAST_MS: Final = 253_402_214_400_000
 """A time on the last day of the year 9999, in milliseconds since the epoch."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
@@ -63,7 +63,7 @@ class Index:
     """The index files, oldest first, and the records that wait to be added to them."""
 
     STAGES: ClassVar[int] = 3
-    """The number of rounds of `write`, sync and `mark_synced` after which everything is on disk."""
+    """The number of rounds of `write`, a sync and `mark_synced` after which all entries added before are on disk."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
         """Creates an empty index. Call `load` to read the files."""
@@ -78,13 +78,12 @@ class Index:
         self.end_offset = -1
         """The commit log offset of the last record examined."""
         self.durable_offset = -1
-        """The commit log offset of the last examined record that needs no further write: its entries are on disk, or it has none.
-        """
+        """The commit log offset of the last examined record whose entries, if it has any, are on disk."""
         self._examining = -1
         self._examined: list[int] = []
 
     def load(self) -> None:
-        """Loads the files. Deletes all of them if one is damaged or has other settings; the index is then rebuilt."""
+        """Loads the files. Deletes all of them if one is damaged or has other settings, so that the index is rebuilt."""
         directory = self._config.index_directory
         for name in self._open.files.list(directory):
             if len(name) != _NAME_LENGTH or not name.isdigit():
@@ -92,7 +91,7 @@ class Index:
             index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
             self._index_files.append(index_file)
         while len(self._index_files) > 1 and self._index_files[-1].is_empty:
-            # After a crash the new file may exist although entries of the previous one are lost.
+            # After a crash, the newest file may exist although entries of the file before it are lost.
             self._index_files.pop().delete()
         if not all(each.is_usable() for each in self._index_files) or not all(each.is_full for each in self._index_files[:-1]):
             self.clear()
@@ -118,17 +117,17 @@ class Index:
         return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].is_empty)
 
     def continue_after(self, commit_log_offset: int) -> None:
-        """Treats records after this offset as new. The index may still have entries of later records that have been lost."""
+        """Makes the index add all records after this offset, even if it has entries of lost records at later offsets."""
         self.end_offset = commit_log_offset
 
     @property
     def durable_end_offset(self) -> int:
-        """Returns the commit log offset of the last record whose entries are on disk; -1 if there is none."""
+        """Returns the commit log offset of the last record whose entries are on disk, or -1 if there is none."""
         return self._durable_header.end_offset if self._index_files else -1
 
     @property
     def durable_end_timestamp(self) -> int:
-        """Returns the store timestamp of the last record whose entries are on disk; 0 if there is none."""
+        """Returns the store timestamp of the last record whose entries are on disk, or 0 if there is none."""
         return self._durable_header.end_timestamp if self._index_files else 0
 
     def add(self, requests: Sequence[DispatchRequest]) -> None:
@@ -145,13 +144,13 @@ class Index:
 
     @property
     def is_behind(self) -> bool:
-        """Returns whether too many records are waiting, and can be added now."""
+        """Returns whether too many records are waiting and the disk accepts writes."""
         return len(self._waiting) >= _BEHIND and not self._is_frozen and not self._is_refused
 
     def feed(self) -> None:
-        """Adds some waiting records.
+        """Adds some of the waiting records to the index file.
 
-        If the disk is full, the records keep waiting. Their number is bounded, because the log cannot grow either.
+        If the disk is full, the records stay in memory. Their number is bounded, because the log cannot grow either.
         """
         if self._is_frozen:
             return
@@ -163,8 +162,8 @@ class Index:
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
         """Yields the commit log offsets of messages that may have that key and were stored between the times, newest first.
 
-        The caller must compare the keys, because hashes collide. Yields None after a part of the search without a match, so that
-        the caller can do other work.
+        Hashes collide, so the caller must compare the keys. Also yields None from time to time during a long search, so that the
+        caller can do other work.
         """
         left = min(max_messages, MAX_FOUND)
         wanted = key.encode()
@@ -185,7 +184,7 @@ class Index:
                         return
 
     def begin_rounds(self) -> None:
-        """Drops a round interrupted between `write` and `mark_synced`, and adds all waiting records. Raises OSError."""
+        """Cancels a round that was interrupted between `write` and `mark_synced`. Adds all waiting records. Raises OSError."""
         self._is_frozen = False
         while self._waiting:
             self._apply()
@@ -213,13 +212,13 @@ class Index:
                 if index_file.is_settled and index_file is not self._index_files[-1]:
                     index_file.release_memory()
         self._is_frozen = False
-        # The entries of a record examined in one round are on disk after `STAGES` rounds.
+        # All entries of a record are on disk `STAGES` rounds after the round that examined it.
         self._examined = [*self._examined, self._examining][-self.STAGES :]
         if len(self._examined) == self.STAGES:
             self.durable_offset = self._examined[0]
 
     def distrust(self) -> None:
-        """Stops writing headers until the next start, because a sync has failed and entries may be lost."""
+        """Stops writing the headers of index files until the next start, because a sync has failed and entries may be lost."""
         self._is_distrusted = True
 
     def forget_before(self, commit_log_offset: int) -> list[Path]:
@@ -233,7 +232,7 @@ class Index:
 
     @property
     def _durable_header(self) -> IndexHeader:
-        """Returns the durable header of the last file with durable entries, not counting files after an incomplete one."""
+        """Returns the durable header of the last file with durable entries. Ignores the files after an incomplete file."""
         durable = self._index_files[0].synced_header
         for index_file in self._index_files:
             if index_file.synced_header.entry_count > 1:
@@ -243,7 +242,7 @@ class Index:
         return durable
 
     def _apply(self) -> None:
-        """Adds the oldest waiting records to the index file. Adds as many as a few milliseconds allow."""
+        """Adds the oldest waiting records to the index file, in one step of a few milliseconds."""
         hashes: list[int] = []
         records: list[DispatchRequest] = []
         examined = 0
@@ -257,7 +256,7 @@ class Index:
         put = 0
         while put < len(hashes):
             put += self._writable(records[put].store_timestamp).put(hashes, records, put)
-            # Only complete records count, because a record's keys may be split between two files.
+            # Counts a record only when all its entries are added, because they may be split between two files.
             self.end_offset = records[put].commit_log_offset - 1 if put < len(hashes) else records[-1].commit_log_offset
         if examined:
             last = self._waiting[examined - 1]
@@ -288,7 +287,7 @@ def _add_hashes(hashes: list[int], request: DispatchRequest) -> None:
     partial_hashes = _remembered_hashes.get(properties)
     if partial_hashes is None:
         partial_hashes = [_partial_hash(key) for key in _keys(properties)]
-        # A half message and its committed message have the same properties, and so have all op messages.
+        # Some records have the same properties: a half message and its committed message, and all op messages.
         if len(properties) <= _MAX_REMEMBERED_LENGTH:
             if len(_remembered_hashes) >= _MAX_REMEMBERED:
                 _remembered_hashes.clear()
@@ -308,7 +307,7 @@ def _keys(properties: bytes) -> list[bytes]:
 
 
 def _value(properties: bytes, name: bytes) -> bytes:
-    """Returns the encoded value of a property. It is called for every stored message, so it does not decode."""
+    """Returns the encoded value of a property. It does not decode the value, because it is called for every stored message."""
     start = 0
     if not properties.startswith(name):
         start = properties.find(_PAIR_END + name) + 1
@@ -326,7 +325,7 @@ def _key_hash(topic: bytes, key: bytes) -> int:
 
 
 def _absolute(code: int) -> int:
-    """Returns the absolute value of the last 32 bits (Java's Math.abs; 0 for Integer.MIN_VALUE, as in RocketMQ)."""
+    """Returns the absolute value of the last 32 bits, or 0 for Integer.MIN_VALUE, as in RocketMQ (Java's Math.abs)."""
     code &= _MASK
     return code if code <= _MAX_INT else -code & _MAX_INT
 
@@ -354,7 +353,7 @@ def _partial_hash(key: bytes) -> tuple[int, int]:
 def _hash_of_beginning(beginning: bytes) -> int:
     """Returns the hash code of a key's beginning.
 
-    It is cached, because most keys of a client differ only in their last characters.
+    The result is cached, because most keys of a client differ only in their last characters.
     """
     code = _hashes_of_beginnings.get(beginning)
     if code is None:
@@ -365,7 +364,7 @@ def _hash_of_beginning(beginning: bytes) -> int:
 
 
 def _continue_hash(before: int, text: bytes) -> int:
-    """Continues a hash code with an ASCII string."""
+    """Returns the hash code of a string that consists of a string with the hash code `before`, and the ASCII string `text`."""
     code: i64 = before
     for byte in text:
         code = (code * 31 + byte) & _MASK

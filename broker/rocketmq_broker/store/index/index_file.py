@@ -6,9 +6,9 @@
 
 Entry 0 is never used; INDEXCOUNT is the number of the next entry. The slots of the file being written are kept in memory.
 
-The file on disk is usable at every moment, because each part is written after the previous one was synced: entries, then
-the slots that point to them, then the header that counts them. After a crash, a slot that points past the header's count is
-reset to the newest of its entries that the header counts.
+The file on disk is usable at any time, because each part is written only after the previous part was synced: first entries,
+then the slots that point to them, then the header with their count. After a crash, a slot may point to an entry that the
+header does not count. `repair` makes it point to the newest older entry that the header counts.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class IndexFile:
         self.synced_header = self.header
         """The header for the entries on disk."""
         self.is_new = False
-        """Whether the file's name may not be durable yet."""
+        """Whether the file's name may not be on disk yet."""
         self._slot_table: memoryview[int] | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
@@ -98,7 +98,10 @@ class IndexFile:
         return index_file
 
     def is_usable(self) -> bool:
-        """Returns whether size and count match the settings. Restores the size if a crash interrupted the file's creation."""
+        """Returns True if the file has the size that the settings require, and no more entries than they allow.
+
+        Extends an empty file that a crash left too short.
+        """
         expected = HEADER_SIZE + self.slots * SLOT_SIZE + self.entries * ENTRY.size
         size = self._files.size(self.path) or 0
         if size < expected and self.is_empty:
@@ -118,16 +121,16 @@ class IndexFile:
 
     @property
     def is_settled(self) -> bool:
-        """Returns whether all entries, slots and the header are on disk."""
+        """Returns whether all entries and slots and the header are on disk."""
         return (
             not self._waiting_entries and not self._dirty_pages and self._slots_written is None and self._header_written is None
         )
 
     def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
-        """Adds entries for the key hashes from `start`, in memory, until the file is full.
+        """Adds entries for the key hashes from index `start`, in memory, until the file is full.
 
-        Returns the number of added entries (IndexFile.putKey). `records` has the record of each hash. The method is optimized for
-        speed: it makes one pass with minimal work for each entry.
+        Returns the number of added entries (IndexFile.putKey). `records` has the record of each hash. The method makes one pass
+        with little work for each entry, because it is called for every stored message.
         """
         end = min(start + self.entries - self.header.entry_count, len(hashes))
         if start >= end:
@@ -217,7 +220,7 @@ class IndexFile:
             self._slots_written = self.header
 
     def repair(self) -> int:
-        """Resets slots that point past the header's count to an older entry. Returns the number of corrected slots."""
+        """Makes slots that point past the header's count point to an older entry. Returns the number of corrected slots."""
         slots = self._loaded_slots()
         count = self.header.entry_count
         corrected = 0
@@ -233,7 +236,7 @@ class IndexFile:
         return corrected
 
     def release_memory(self) -> None:
-        """Frees the memory of the slots. Everything must be on disk."""
+        """Frees the memory of the slots. Call it only when all changes are on disk."""
         self._slot_table = None
 
     def delete(self) -> None:
@@ -261,7 +264,7 @@ class IndexFile:
         return number
 
     def _entries_before(self, number: int) -> tuple[int, bytes]:
-        """Returns the number of the first entry read, and a block of entries that ends with the given one.
+        """Reads a block of entries that ends with entry `number`. Returns the number of the block's first entry, and the block.
 
         One read covers several entries, because the entries of a slot may be close together.
         """
@@ -283,7 +286,7 @@ class IndexFile:
 
 
 def _empty_slots(slots: int) -> memoryview[int]:
-    """Returns empty slots. The kernel allocates and clears each page of their memory when the page is first written."""
+    """Returns empty slots. The kernel allocates each page of their memory only when the page is first written."""
     return memoryview(mmap.mmap(-1, slots * SLOT_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)).cast("i")
 
 
@@ -306,7 +309,7 @@ def _swapped(data: bytes) -> array[int]:
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields the first page and the end of each run of successive pages."""
+    """Yields the first page of each run of consecutive page numbers, and the page after its last one."""
     first = end = pages[0]
     for page in pages:
         if page != end:

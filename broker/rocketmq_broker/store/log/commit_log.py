@@ -37,7 +37,7 @@ _TIMES_AHEAD: Final = 4
 
 
 class CommitLog:
-    """The segments and the next batch."""
+    """The commit log: its segment files, and the batch of records that the next `write` stores."""
 
     def __init__(self, segments: Segments) -> None:
         """Creates a log without a position. Call `begin_at` before adding records."""
@@ -48,13 +48,13 @@ class CommitLog:
         self.flushed_position = 0
         """The offset up to which everything is on disk (RocketMQ's flushedWhere)."""
         self.end = 0
-        """The offset of the next record, after the batch."""
+        """The offset of the next record. It follows the batch."""
         self._segment_end = 0
         self._batch = BytesWriter()
-        """The batch's records for the last segment."""
+        """The records of the batch that belong to its last segment."""
         self._batch_position = 0
         self._closed: list[tuple[int, bytes]] = []
-        """The batch's positions and bytes for earlier segments."""
+        """The position and bytes of the batch in each earlier segment."""
         self._is_tail_dirty = False
         self.keeps_unflushed = False
         """Whether written data is kept in memory until `flushed` is called."""
@@ -77,7 +77,7 @@ class CommitLog:
         return size + BLANK_MIN_SIZE <= self.segments.segment_size
 
     def reserve(self, size: int) -> int:
-        """Returns the offset for the next record, of `size` bytes. Closes the segment if the record does not fit into it."""
+        """Returns the offset for the next record, of `size` bytes. Moves to the next segment if the record does not fit."""
         if self.end + size + BLANK_MIN_SIZE > self._segment_end:
             self._batch.write(encode_blank(self._segment_end - self.end))
             self._closed.append((self._batch_position, self._batch.getvalue()))
@@ -103,7 +103,7 @@ class CommitLog:
     def write(self) -> int:
         """Writes the batch, with one write for each segment. Returns the offset after the batch.
 
-        Raises OSError and keeps the batch.
+        Raises OSError. In that case the batch is kept.
         """
         if self._is_tail_dirty:
             self._clear_tail()
@@ -139,7 +139,7 @@ class CommitLog:
         self.begin_at(self.written_position)
 
     def drop_after(self, position: int) -> None:
-        """Drops all data from `position`, also in the files. Raises OSError if the files cannot be truncated."""
+        """Drops all data at and after `position`, also in the files. Raises OSError if the files cannot be truncated."""
         self.begin_at(position)
         self._ahead.forget()
         self._unflushed.clear()
@@ -167,14 +167,14 @@ class CommitLog:
         return data[: checked.size], checked
 
     def read_run(self, position: int, length: int) -> tuple[bytes, int]:
-        """Returns bytes that include the requested ones, and the position of the first byte. Does not verify them.
+        """Returns a block of bytes that includes the requested ones, and the block's position. Does not verify the bytes.
 
         Raises OSError.
         """
         return self._ahead.read(position, length, self.written_position)
 
     def store_timestamp(self, commit_log_offset: int) -> int:
-        """Returns the store timestamp of the record at that offset; -1 if there is none (CommitLog.pickupStoreTimestamp)."""
+        """Returns the store timestamp of the record at that offset, or -1 if there is none (CommitLog.pickupStoreTimestamp)."""
         if not self.min_offset <= commit_log_offset < self.written_position:
             return -1
         head = self.segments.read(commit_log_offset, 96)
@@ -191,7 +191,7 @@ class CommitLog:
         return len(head) == SIZE_AND_MAGIC.size and SIZE_AND_MAGIC.unpack(head)[1] == BLANK_MAGIC
 
     def _clear_tail(self) -> None:
-        # Recovery must not mistake the bytes of a refused record for a stored one.
+        # Recovery must not mistake the bytes of a record that was refused for a stored record.
         self.segments.truncate(self.written_position)
         self._is_tail_dirty = False
 
@@ -210,9 +210,9 @@ class LogBlock:
         self._begin = 0
 
     def read(self, position: int, length: int, written: int) -> tuple[bytes, int]:
-        """Returns bytes that include the requested ones, as far as the file has them, and the position of the first byte.
+        """Returns a block of bytes that includes the requested ones, as far as the file has them, and the block's position.
 
-        Bytes from position `written` are neither read ahead nor kept, because they may still change. Raises OSError.
+        Does not read ahead or keep bytes at or after the position `written`, because they may still change. Raises OSError.
         """
         segments, block, begin = self._segments, self._block, self._begin
         offset = position - begin
@@ -226,7 +226,7 @@ class LogBlock:
             ahead = 0
         data = b""
         if ahead > length:
-            # An unreadable sector in the read-ahead must not fail the requested read.
+            # An unreadable sector in the read-ahead must not fail the read of the requested bytes.
             with suppress(OSError):
                 data = segments.read(position, ahead)
         if len(data) < length:

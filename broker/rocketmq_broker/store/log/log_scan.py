@@ -1,7 +1,7 @@
 """A scan of the whole commit log that continues after damage.
 
 If no intact record begins at a position, the scan searches for the next one: a magic code followed by a matching position and
-checksum. If there is one, the bytes in between are damaged. If there is none, the log ends there. A client can put complete
+checksum. If it finds one, the bytes in between are damaged. Otherwise the log ends at the position. A client can put complete
 records into a message body. So a record inside the extent of a damaged record is accepted only with further evidence.
 """
 
@@ -38,7 +38,7 @@ class LogScan:
     """One pass over the log. `end` and `has_torn_tail` are final once `found` is exhausted."""
 
     def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
-        """`accepts` decides for each record after damage whether it belongs to the log or is a remnant of older data.
+        """`accepts` returns whether a record after damage belongs to the log. Otherwise the record is a remnant of older data.
 
         The last argument of `accepts` is True if the record lies inside the damaged one, so that it may be part of a client's
         message.
@@ -89,7 +89,7 @@ class LogScan:
             position += at
 
     def _record_at(self, position: int) -> CheckedRecord | None:
-        # A body may contain many record heads that claim millions of bytes. Reads no further if the head is inconsistent.
+        # A body may contain many record heads with sizes of millions of bytes. Reads no further if the head is inconsistent.
         head = self._segments.read(position, HEAD.size)
         if len(head) < HEAD.size:
             return None
@@ -99,7 +99,7 @@ class LogScan:
         return _whole_record(self._segments.read(position, size), 0, position)
 
     def _next_record(self, position: int) -> int | None:
-        """Returns the position of the first intact and accepted record after a position; None if there is none."""
+        """Returns the position of the first intact and accepted record after a position, or None if there is none."""
         own_end = self._claimed_end(position)
         search = position + 1
         while (data_at := self._next_data(search)) is not None:
@@ -118,7 +118,7 @@ class LogScan:
         return None
 
     def _claimed_end(self, position: int) -> int:
-        """Returns the end of the damaged record according to its size field; the position itself if its head is implausible."""
+        """Returns the end of the damaged record according to its size field, or `position` if its head is implausible."""
         head = self._segments.read(position, HEAD.size)
         size = SIZE_AND_MAGIC.unpack_from(head)[0] if len(head) == HEAD.size else 0
         end = position + size

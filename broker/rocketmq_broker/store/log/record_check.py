@@ -1,7 +1,7 @@
 """Verifies records, because the store returns only intact ones (CommitLog.checkMessageAndReturnSize).
 
-A record is intact if its size, magic code, position, the lengths of its parts and the body's checksum are consistent. In
-RocketMQ's format, damage outside the body that keeps them consistent cannot be detected.
+A record is intact if its size, magic code, position, the lengths of its parts and the body's checksum are consistent. Other
+damage outside the body cannot be detected in RocketMQ's format.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BORNTIMESTAMP follows and is skipped.
 """
 MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
-"""An upper bound for the size of a record in bytes. A record is never longer than a frame."""
+"""An upper bound for the size of a record in bytes, because no record is longer than a frame."""
 _MAGIC_BITS: Final = record.MESSAGE_MAGIC & 0xFFFFFFFF
 _ZEROS: Final = bytes(8)
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
@@ -90,10 +90,10 @@ def lacks_bytes(checked: CheckedRecord) -> bool:
 
 
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
-    """Returns the size of the record at `data[at]`; 0 unless it is complete, intact, and the message at that queue offset.
+    """Returns the size of the record at `data[at]` in bytes. Returns 0 if it is incomplete, damaged, or another message.
 
-    It is called for every pulled message and must be fast. Unlike `check_record`, it creates no object, and it reads two fields
-    at once if possible.
+    It is called for every pulled message and must be fast. Unlike `check_record`, it creates no object, and reads two fields at
+    once if possible.
     """
     if at + MIN_SIZE > len(data):
         return 0
@@ -119,7 +119,7 @@ def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queu
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:
-    """Returns whether at least two of size, magic code and position match, because one of them may be damaged."""
+    """Returns whether at least two of size, magic code and position match. One of them may be damaged."""
     if len(head) < HEAD.size:
         return False
     found_size, magic, _, _, _, _, physical_offset, _ = HEAD.unpack_from(head)

@@ -12,14 +12,14 @@ _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _MAX_DAY_MS = 26 * _HOUR_MS
 _BATCH = 10
-"""The maximum number of segments deleted at a time, as in RocketMQ, to keep each deletion short."""
+"""The maximum number of segments deleted at a time, as in RocketMQ. It keeps each deletion short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The segments to delete now, which are those that end at or before `end`.
+    """The segments to delete now: those that end at or before the commit log offset `end`.
 
-    `unexpired` is the number of those that have not expired yet.
+    `unexpired` is the number of these segments that have not expired yet.
     """
 
     end: int
@@ -60,14 +60,15 @@ def removable(
             end, unexpired, youngest_ms = following, unexpired + 1, max(youngest_ms, stored_ms)
         elif 0 <= stored_ms <= now_ms:
             break
-        # Otherwise the first record there is damaged, and the times of later segments decide.
+        # Otherwise the record there is damaged or has a time in the future, and the times of later segments decide.
     return Removal(end, unexpired, youngest_ms)
 
 
 def next_removal_ms(log: CommitLog, config: StoreConfig, now_ms: int, used_ratio: float) -> int | None:
-    """Returns the earliest time at which `removable` may choose a segment; None if no segment can be chosen.
+    """Returns the earliest time at which `removable` may choose a segment, in milliseconds since the epoch.
 
-    The time is valid while no message is stored and the disk usage does not change. Raises OSError.
+    Returns None if no segment can be chosen. The time is valid until a message is stored or the disk usage changes.
+    Raises OSError.
     """
     following = [start + log.segments.segment_size for start in log.segments.starts[:_BATCH]]
     following = [position for position in following if position <= _keep_from(log, None)]
@@ -81,7 +82,7 @@ def next_removal_ms(log: CommitLog, config: StoreConfig, now_ms: int, used_ratio
     while not _is_time_to_delete(config.delete_when, to_be_deleted_ms):
         to_be_deleted_ms += _MINUTE_MS - to_be_deleted_ms % _MINUTE_MS
         if to_be_deleted_ms > expired_ms + _MAX_DAY_MS:
-            return None  # deleteWhen names no hour
+            return None  # deleteWhen contains no hour
     return to_be_deleted_ms
 
 

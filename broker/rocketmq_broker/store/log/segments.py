@@ -17,7 +17,7 @@ _NAME_LENGTH = 20
 
 
 class Segments:
-    """The files of one directory, in order."""
+    """The segment files of one directory, in the order of their offsets."""
 
     def __init__(self, directory: Path, segment_size: int, open_files: OpenFiles) -> None:
         """Creates an empty sequence. `load` and `create` add files."""
@@ -57,7 +57,7 @@ class Segments:
 
     @property
     def min_offset(self) -> int:
-        """Returns the offset of the first byte; 0 without files."""
+        """Returns the offset of the first byte, or 0 without files."""
         return self.starts[0] if self.starts else 0
 
     @property
@@ -77,7 +77,7 @@ class Segments:
         return path
 
     def paths_between(self, from_position: int, to_position: int) -> list[Path]:
-        """Returns the files that contain any byte of [from_position, to_position)."""
+        """Returns the files that contain any byte from `from_position` up to, but not including, `to_position`."""
         first = self.start_of(from_position)
         return [self.path(start) for start in self.starts if first <= start < to_position]
 
@@ -105,7 +105,7 @@ class Segments:
             self.starts.append(start)
 
     def read(self, position: int, length: int) -> bytes:
-        """Returns bytes at a position, at most up to the end of its file. Returns no bytes if there is no file."""
+        """Returns bytes at a position, at most up to the end of its file. Returns no bytes if no file contains the position."""
         if not self.has(position):
             return b""
         at = position % self.segment_size
@@ -124,17 +124,17 @@ class Segments:
         return None if found is None or found >= self.segment_size else position - at + found
 
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
-        """Writes into one existing file."""
+        """Writes data at a position of one existing file. The data must not cross the file's end."""
         at = position % self.segment_size
         self._files.write(self._open.get(self.path(position - at)), data, at)
 
     def sync(self, from_position: int, to_position: int) -> None:
-        """Syncs these bytes. They are on disk on return."""
+        """Syncs the files that contain these bytes. The bytes are on disk on return."""
         for path in self.paths_between(from_position, to_position):
             self._files.sync(self._open.get(path))
 
     def truncate(self, position: int) -> None:
-        """Deletes the files after `position` and zeroes the rest of the file that contains it.
+        """Deletes all bytes from `position`: zeroes the rest of the file that contains it, and deletes later files.
 
         The change is durable on return.
         """
