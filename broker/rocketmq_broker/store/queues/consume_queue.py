@@ -3,7 +3,7 @@
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        one unit for each queue offset, 300,000 units in a file
 
 New units wait in memory until there are enough for a write, or until `write` is called. Reads include them. A queue whose first
-offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). A consume queue can be rebuilt from the commit log after a crash.
+offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). After a crash, a consume queue can be rebuilt from the commit log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsync
 UNIT: Final = struct.Struct(">qiq")
 SIZE_AT: Final = 8
 TAGS_CODE_AT: Final = 12
-"""The positions of the size and of the tags code in a unit."""
+"""The positions of a unit's size (`SIZE_AT`) and tags code in the unit."""
 BLANK_SIZE: Final = 0x7FFFFFFF
 """The size of a unit without a message."""
 
@@ -44,7 +44,7 @@ class Unit(NamedTuple):
 
 
 class ConsumeQueue:
-    """One queue of one topic. `rocketmq_broker.store.recovery` repairs it after a crash or damage."""
+    """One queue of one topic. After a crash or damage, `rocketmq_broker.store.recovery` repairs it."""
 
     def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
         """Creates an empty queue. Recovery sets its end."""
@@ -65,7 +65,7 @@ class ConsumeQueue:
         self.max_commit_log_offset = last.commit_log_offset + last.size if last and last.size != BLANK_SIZE else 0
 
     def put(self, queue_offset: int, commit_log_offset: int, size: int, tags_code: int) -> None:
-        """Adds the unit at the queue offset, unless it exists. Fills skipped offsets with blank units."""
+        """Adds the unit at the queue offset, unless it exists. Adds blank units for skipped offsets."""
         if queue_offset != self.max_offset:
             if queue_offset < self.max_offset:
                 return
@@ -97,7 +97,7 @@ class ConsumeQueue:
             self.max_commit_log_offset = unit.commit_log_offset + unit.size
 
     def write(self) -> None:
-        """Writes the units that wait in memory. Raises OSError. Units that cannot be written stay in memory."""
+        """Writes the units that wait in memory to the files. Units that cannot be written stay in memory. Raises OSError."""
         self.files.write()
 
     def take_unsynced(self) -> Unsynced:
@@ -105,11 +105,11 @@ class ConsumeQueue:
         return self.files.take_unsynced()
 
     def units(self, queue_offset: int, count: int) -> list[Unit]:
-        """Returns units from an offset; fewer at the end of a file or of the queue."""
+        """Returns at most `count` units from an offset, or fewer at the end of a file or of the queue."""
         return list(map(Unit._make, UNIT.iter_unpack(self.encoded_units(queue_offset, count))))
 
     def encoded_units(self, queue_offset: int, count: int) -> bytes:
-        """Returns the encoded units from an offset, so that a caller can read many without creating objects."""
+        """Returns at most `count` encoded units from an offset, so that a caller can read many units without creating objects."""
         return self.files.read(queue_offset, count)
 
     def unit(self, queue_offset: int) -> Unit | None:
@@ -131,10 +131,10 @@ class ConsumeQueue:
         )
 
     def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
-        """Returns the first offset with a unit that meets the condition; `max_offset` if there is none. Uses a binary search.
+        """Returns the first offset whose unit meets the condition, or `max_offset` if there is none. Uses a binary search.
 
-        All units after one that meets the condition must meet it too. A unit without a message is treated like the next unit with
-        a message. If there is no such unit, it is treated as meeting the condition.
+        All units after the first match must match too. A unit without a message is treated like the next unit with a message. If
+        there is no such unit, it counts as a match.
         """
         return self._first_where(self.min_offset, is_beyond)
 
@@ -169,7 +169,7 @@ class ConsumeQueue:
         self.max_offset = queue_offset
 
     def _first_that_is_not_blank(self) -> int:
-        """Returns the first offset whose unit is not blank. A queue may begin with blank units if its first messages expired."""
+        """Returns the first offset whose unit is not blank. Units at the start may be blank if their messages have expired."""
         offset = self.files.first_offset
         while units := self.units(offset, _BLOCK_UNITS):
             for unit in units:
@@ -190,9 +190,9 @@ class ConsumeQueue:
         return low
 
     def _next_message(self, first: int, end: int) -> tuple[int, Unit] | None:
-        """Returns the offset and the unit of the first message in the range; None if there is none.
+        """Returns the offset and the unit of the first message in the range, or None if there is none.
 
-        It skips units without a message, so that a damaged page cannot mislead a search.
+        Skips units without a message, so that a damaged page cannot mislead a binary search.
         """
         unit = self.unit(first)
         if unit is not None and unit.holds_message:

@@ -20,7 +20,7 @@ class ConsumeQueueTable:
     """The table of queues. A queue is created with its first message."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
-        """Creates an empty table. Call `load` to find the queues."""
+        """Creates an empty table. Call `load` to find the queues on disk."""
         self._directory = config.consume_queue_directory
         self._segment_size = config.consume_queue_units_per_file * UNIT_SIZE
         self._open = open_files
@@ -29,7 +29,7 @@ class ConsumeQueueTable:
         self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
         """The queues that may have units to write."""
         self.may_repair_on_disk = True
-        """Whether this broker may change the files."""
+        """Whether the table may write repaired units to the files."""
 
     def load(self) -> None:
         """Finds the queues on disk. Each is empty until it is recovered. Skips names that are not valid topics or queue ids."""
@@ -41,11 +41,11 @@ class ConsumeQueueTable:
                     self._create(topic.encode(), int(queue_id))
 
     def find(self, topic: bytes, queue_id: int) -> ConsumeQueue | None:
-        """Returns the queue; None if it does not exist."""
+        """Returns the queue, or None if it does not exist."""
         return self._table.get((topic, queue_id))
 
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
-        """Returns the queue, which is created if it does not exist. The topic's name must be valid."""
+        """Returns the queue. Creates it if it does not exist. The topic's name must be valid."""
         return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
 
     def put(self, request: DispatchRequest) -> ConsumeQueue:
@@ -99,7 +99,7 @@ class ConsumeQueueTable:
     def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
         """Drops the units of expired messages, one queue at each step.
 
-        Messages may be added between two steps. A topic must not be deleted in between.
+        Messages may be added between two steps, but no topic may be deleted.
         """
         for queue in self:
             before = queue.min_offset

@@ -30,12 +30,12 @@ class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
     store_timestamp: int
     properties: bytes
     is_queued: bool
-    """Whether a consume queue contains the record. False for prepared and rollback records."""
+    """Whether a consume queue contains the record. It is False for prepared and rollback records."""
     is_indexed: bool
 
 
 def is_queued(sys_flag: int) -> bool:
-    """Returns whether consume queues contain records with this sysFlag. They contain all but prepared and rollback records.
+    """Returns whether consume queues contain records with this sysFlag. Only prepared and rollback records are not queued.
 
     See CommitLogDispatcherBuildConsumeQueue.
     """
@@ -43,15 +43,15 @@ def is_queued(sys_flag: int) -> bool:
 
 
 def is_indexed(sys_flag: int) -> bool:
-    """Returns whether the index contains records with this sysFlag.
+    """Returns whether the index contains records with this sysFlag. Only rollback records are not indexed.
 
-    It contains all but rollback records (IndexService.buildIndex).
+    See IndexService.buildIndex.
     """
     return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
 
 
 VISIBILITY: Final = {kind: (is_queued(kind), is_indexed(kind)) for kind in range(sysflag.TRANSACTION_MASK + 1)}
-"""Maps the transaction bits of a sysFlag to the results of `is_queued` and `is_indexed`."""
+"""Maps the transaction bits of a sysFlag to a pair with the results of `is_queued` and `is_indexed`."""
 
 
 def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_levels_ms: Sequence[int]) -> int:

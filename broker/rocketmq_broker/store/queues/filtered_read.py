@@ -15,7 +15,7 @@ from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from rocketmq_broker.store.queues.unit_read import read_units
 
 READ_AT_ONCE: Final = 256 << 10
-"""The maximum size of one read in bytes. A longer record is read as a whole."""
+"""The maximum size of one read in bytes. A longer record is still read in one piece."""
 MAX_READ: Final = 4 << 20
 """The maximum number of bytes that one pull reads in search of matches."""
 MAX_COST_NS: Final = 10_000_000
@@ -48,7 +48,7 @@ def find_wanted(
 ) -> FilteredRecords:
     """Returns the records that match the filter. `offset` is the queue offset of the first unit.
 
-    Stops early after MAX_READ bytes or MAX_COST_NS, so that one pull cannot block the broker.
+    Stops early after MAX_READ bytes or MAX_COST_NS nanoseconds, so that one pull cannot block the broker.
     """
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
@@ -74,9 +74,9 @@ def find_wanted(
 
 
 def _parts(units: bytes) -> Iterator[tuple[int, int, list[int]]]:
-    """Splits the units into reads.
+    """Divides the units into reads of at most READ_AT_ONCE bytes.
 
-    For each read, yields the place after its last unit, its total size, and the places of its units.
+    For each read, yields the index after its last unit, its size in bytes, and the indexes of its units.
     """
     part: list[int] = []
     size = 0

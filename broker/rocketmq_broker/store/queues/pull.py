@@ -14,15 +14,15 @@ from rocketmq_broker.store.queues.unit_read import read_units
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
 
 _UNITS_SEARCHED = 800
-"""The number of units that one pull examines for matching tags: RocketMQ's 16,000 bytes."""
+"""The number of units that one pull examines for matching tags. 800 units are RocketMQ's 16,000 bytes."""
 
 
 class Pulled(NamedTuple):
-    """The result of reading a queue once."""
+    """The result of one read of a queue."""
 
     messages: PulledMessages
     damaged_at: int | None = None
-    """The queue offset of the damaged unit at which reading stopped; None if there was none."""
+    """The queue offset of the damaged unit at which reading stopped, or None if there was none."""
 
 
 def pull_messages(
@@ -34,7 +34,7 @@ def pull_messages(
     tags_codes: frozenset[int] | None,
     record_filter: RecordFilter | None,
 ) -> Pulled:
-    """Returns the messages for `MessageStore.pull`. Stops before the first damaged unit."""
+    """Returns the messages for `StoreReader.pull`. Stops before the first damaged unit."""
     if refusal := _offset_outside(queue, offset):
         return _nothing(queue, *refusal)
     is_searched = tags_codes is not None or record_filter is not None
@@ -80,9 +80,9 @@ def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus,
 
 
 def _choose(units: bytes, max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None) -> tuple[list[int], int]:
-    """Returns the places of the units to read, and the number of examined units.
+    """Returns the indexes of the units to read, and the number of examined units.
 
-    Includes damaged units regardless of their tags code, because clients check the tags of the messages they receive.
+    Includes damaged units regardless of their tags code, because clients check the tags of the messages that they receive.
     """
     wanted: list[int] = []
     total = 0

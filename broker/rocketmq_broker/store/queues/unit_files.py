@@ -1,4 +1,4 @@
-"""Stores the units of one consume queue in files. The newest units wait in memory until there are enough for a write."""
+"""Stores the units of one consume queue in files. New units wait in memory until there are enough for a write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UnitFiles:
 
     @property
     def first_offset(self) -> int:
-        """Returns the offset of the first unit in the files or, without files, in memory."""
+        """Returns the offset of the first unit in the files, or in memory if there are no files."""
         return self.segments.min_offset // UNIT_SIZE if self.segments.starts else self._written_offset
 
     @property
@@ -45,7 +45,7 @@ class UnitFiles:
         return self._written_offset + len(self._tail) // UNIT_SIZE
 
     def end_at(self, queue_offset: int) -> None:
-        """Sets the end. The files must contain all units before that offset; units in memory are dropped."""
+        """Sets the end and drops the units in memory. The files must contain all units before that offset."""
         self._tail.clear()
         self._written_offset = queue_offset
 
@@ -54,11 +54,11 @@ class UnitFiles:
         self._tail += units
         if len(self._tail) >= _TAIL_LIMIT and self.segments.has(self._written_offset * UNIT_SIZE):
             with suppress(OSError):
-                # If the disk is full the units wait in memory. Their number is bounded, as the commit log cannot grow either.
+                # If the disk is full, the units stay in memory. Their number is bounded, as the commit log cannot grow either.
                 self.write()
 
     def write(self) -> None:
-        """Writes the units in memory to the files. Raises OSError. Units that cannot be written stay in memory."""
+        """Writes the units in memory to the files. Units that cannot be written stay in memory. Raises OSError."""
         while self._tail:
             position = self._written_offset * UNIT_SIZE
             if not self.segments.has(position):
@@ -89,7 +89,7 @@ class UnitFiles:
         self._refused[queue_offset] = unit
 
     def read(self, queue_offset: int, count: int) -> bytes:
-        """Returns at most `count` units from an offset; fewer at the end of a file or of the queue."""
+        """Returns at most `count` units from an offset, or fewer at the end of a file or of the queue."""
         found = self._stored(queue_offset, count)
         if not self._refused:
             return found
@@ -106,7 +106,7 @@ class UnitFiles:
             return Unsynced([], [])
         paths = self.segments.paths_between(self._unsynced_from * UNIT_SIZE, self._written_offset * UNIT_SIZE)
         directory = self.segments.directory
-        # Each name in consumequeue/topic/0 may be new.
+        # The names of the folders `consumequeue`, TOPIC and QUEUE ID may all be new.
         directories = [directory, *directory.parents[:3]] if self._has_new_file else []
         self._unsynced_from = None
         self._has_new_file = False

@@ -12,9 +12,9 @@ from rocketmq_broker.store.queues.consume_queue import SIZE_AT, ConsumeQueue
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
 MAX_PASSED_OVER: Final = 8 << 10
-"""The maximum gap between two wanted records in one read. Reading a short gap takes less time than a second read."""
+"""The maximum gap in bytes between two wanted records in one read. Reading a short gap takes less time than a second read."""
 MAX_RUN_LENGTH: Final = 512 << 10
-"""The maximum size of one read in bytes. A longer record is read as a whole."""
+"""The maximum size of one read in bytes. A longer record is still read in one piece."""
 
 
 class UnitsRead(NamedTuple):
@@ -23,15 +23,15 @@ class UnitsRead(NamedTuple):
     records: list[bytes]
     """The intact records."""
     stopped_at: int | None
-    """The place of the unit at which the next pull begins; None if all were read."""
+    """The index of the unit at which the next pull begins, or None if all records were read."""
     is_damaged: bool
-    """Whether the unit at `stopped_at` does not point to its message."""
+    """Whether reading stopped because the unit at `stopped_at` does not point to its message."""
 
 
 def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, wanted: list[int], max_bytes: int) -> UnitsRead:
     """Reads the records of the wanted units. Stops before the first unit that does not point to its message.
 
-    The first of `units` has the queue offset `offset`. `wanted` has the places of the wanted ones, ascending.
+    `offset` is the queue offset of the first unit in `units`. `wanted` has the indexes of the wanted units, ascending.
     """
     records: list[bytes] = []
     total = 0
@@ -56,9 +56,9 @@ def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, w
 
 
 def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tuple[int, int]:
-    """Returns the length of one read, and the number of the first wanted unit after it.
+    """Returns the length of one read in bytes, and the position in `wanted` of the first unit after this read.
 
-    The read begins with the record of the wanted unit `number`, and includes the following wanted records that are close to it in
+    The read begins with the record of the unit at `wanted[number]`. It includes the next wanted records that are close to it in
     the same segment. Records of other queues lie in between, because the queues of a topic alternate in the log.
     """
     begin: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
@@ -72,7 +72,7 @@ def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tup
     while behind < len(wanted):
         at = wanted[behind] * UNIT_SIZE
         passed_over = read_i64_be(units, at) - begin - length
-        # A damaged unit may point anywhere, and must not shorten the read of the units before it.
+        # A damaged unit may point anywhere. It must not shorten the read of the units before it.
         end = _end_of(units, wanted[behind]) - begin
         if not 0 <= passed_over <= MAX_PASSED_OVER or end > most:
             break
