@@ -22,14 +22,14 @@ class TableVersion:
     """The time of the last change, in milliseconds since the epoch."""
     counter: int = 0
     others: tuple[tuple[str, Any], ...] = ()
-    """Members of newer versions of RocketMQ, such as `("stateVersion", 0)`. They are kept unchanged."""
+    """Members that newer versions of RocketMQ write, such as `("stateVersion", 0)`. They are kept unchanged."""
 
     def next(self, now_ms: int) -> TableVersion:
         """Returns the version after one more change."""
         return TableVersion(now_ms, self.counter + 1, self.others)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the version for a config file."""
+        """Returns the version as JSON for a config file."""
         return dict(sorted([("counter", self.counter), ("timestamp", self.timestamp), *self.others]))
 
     @classmethod
@@ -47,12 +47,12 @@ class ConfigFile:
     """
 
     def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
-        """Does not read the file yet.
+        """Creates a config file without reading it.
 
-        `members` are the members that the caller reads and writes; None if the file has no others.
+        `members` are the members that the caller reads and writes, or None if the file has no others.
         """
         self.others: dict[str, Any] = {}
-        """The members that the caller does not use, unchanged."""
+        """The members of the file that the caller does not use. They are kept unchanged."""
         self.complaint: str | None = None
         """A warning if the file was unreadable and was replaced with its backup; otherwise None."""
         self._path = path
@@ -62,10 +62,10 @@ class ConfigFile:
         self._written: tuple[dict[str, Any], int] | None = None
 
     def read(self, parse: Callable[[dict[str, Any]], T]) -> T:
-        """Returns the parsed content of the file, or of the backup if the file is missing or damaged.
+        """Returns the file's content, as parsed by `parse`. Reads the backup if the file is missing or damaged.
 
-        Returns `parse({})` if neither exists. Content for which `parse` raises an error counts as damaged. Raises DamagedStore if
-        a file exists but neither can be read.
+        Returns `parse({})` if neither exists. Content counts as damaged if `parse` raises an error. Raises DamagedStore if a file
+        exists but neither can be read.
         """
         self.complaint = None
         try:
@@ -92,12 +92,11 @@ class ConfigFile:
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the file with the new content, and the backup with the old content. The change is durable on return.
 
-        Raises OSError.
-
-        Unchanged content is not written again, unless the file was removed or has another length. Do not modify `value` later.
+        Does not write unchanged content again, unless the file was removed or has another length. The caller must not modify
+        `value` later. Raises OSError.
         """
         if self._written is not None and self._written == (value, self._files.size(self._path)):
-            return  # most tables are persisted every few seconds but rarely change
+            return  # Most tables are persisted every few seconds but rarely change.
         self._written = None
         content = fastjson.encode(dict(sorted({**self.others, **value}.items())))
         self.write_encoded(content)

@@ -20,7 +20,7 @@ _DATA_VERSION: Final = "dataVersion"
 class ConfigTable(Generic[C]):
     """A table of named settings. `persist` writes changes to the file.
 
-    Unknown members, such as settings of a newer RocketMQ, are kept with their topic or group.
+    Unknown members of the file, such as settings of a newer RocketMQ, are kept.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ConfigTable(Generic[C]):
 
     @property
     def complaint(self) -> str | None:
-        """Returns a warning about the loaded file; None if there is none."""
+        """Returns a warning about the loaded file, or None if there is none."""
         return self._file.complaint
 
     def persist(self) -> None:
@@ -64,7 +64,7 @@ class ConfigTable(Generic[C]):
     def _encoded(self, name: str, config: C) -> str:
         """Returns the settings as JSON.
 
-        The result is cached, because encoding 20,000 topics for each new one would block the broker for 0.2 s.
+        The result is cached. Otherwise each new topic would block the broker for 0.2 s to encode up to 20,000 topics.
         """
         known = self._texts.get(name)
         if known is None or known[0] is not config:
@@ -73,7 +73,7 @@ class ConfigTable(Generic[C]):
         return known[1]
 
     def get(self, name: str) -> C | None:
-        """Returns the settings with that name; None if there is none."""
+        """Returns the settings with that name, or None if there is none."""
         return self._table.get(name)
 
     def put(self, config: C, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""The offset of each group in each queue, in consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
+"""The table of the consumer offsets of each group in each queue, in consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ConsumerOffsets:
 
     @property
     def complaint(self) -> str | None:
-        """Returns a warning about the loaded file; None if there is none."""
+        """Returns a warning about the loaded file, or None if there is none."""
         return self._file.complaint
 
     @property
@@ -51,8 +51,8 @@ class ConsumerOffsets:
     def writer(self) -> Generator[None, None, Callable[[], None]]:
         """Copies the table in steps, and returns a function that writes the copy to the file. The function raises OSError.
 
-        The function may run on any thread, but not twice at a time. An offset committed between two steps is written by this or
-        the next function.
+        The function may run on any thread, but not twice at the same time. The table may change between two steps. This copy may
+        lack such a change, but the next copy contains it.
         """
         self._is_changed = False
         table: dict[str, dict[int, int]] = {}
@@ -85,7 +85,7 @@ class ConsumerOffsets:
                 self._add(group, 1)
 
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Returns the group's offset in the queue; None if there is none."""
+        """Returns the group's offset in the queue, or None if there is none."""
         return self._table.get(topic + _SEPARATOR + group, {}).get(queue_id)
 
     def of_topic(self, group: str, topic: str) -> dict[int, int]:
@@ -133,8 +133,8 @@ class ConsumerOffsets:
             self._remove(group, topic)
 
     def entries(self) -> Iterator[tuple[str, dict[int, int]]]:
-        """Yields each topic@group with its offsets, which must not be modified. The table may change between two steps."""
-        # Lists only the names: creating 200,000 pairs at once would make the garbage collector scan them all.
+        """Yields each topic@group with its offsets, which the caller must not modify. The table may change between two steps."""
+        # Copies only the names. The garbage collector would scan all of 200,000 pairs created at once.
         return ((name, self._table[name]) for name in list(self._table) if name in self._table)
 
     def as_json(self) -> dict[str, dict[int, int]]:

@@ -10,7 +10,7 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 
 
 class DelayOffsets:
-    """The next offset of each delay level. The first level is 1. `persist` writes changes to the file."""
+    """The next offset to deliver of each delay level, where the first level is 1. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Creates an empty table. Call `load` to read the file."""
@@ -23,7 +23,7 @@ class DelayOffsets:
 
     @property
     def complaint(self) -> str | None:
-        """Returns a warning about the loaded file; None if there is none."""
+        """Returns a warning about the loaded file, or None if there is none."""
         return self._file.complaint
 
     def persist(self) -> None:
@@ -31,7 +31,7 @@ class DelayOffsets:
         self._file.write({"offsetTable": dict(sorted(self._table.items()))})
 
     def get(self, level: int) -> int | None:
-        """Returns the next offset to deliver at that level; None if its delivery never began."""
+        """Returns the next offset to deliver at that level, or None if the level has no offset yet."""
         return self._table.get(level)
 
     def put(self, level: int, offset: int) -> None:

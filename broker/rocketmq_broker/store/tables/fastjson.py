@@ -1,4 +1,4 @@
-"""Encodes and decodes config files in fastjson's JSON format, which has tabs for indentation and unquoted numbers as keys.
+"""Encodes and decodes config files in fastjson's JSON format, which indents with tabs and does not quote numbers as keys.
 
 {
     "offsetTable":{
@@ -51,5 +51,5 @@ def member(key: Any, value: Any, depth: int) -> str:
 
 
 def joined(members: list[str], depth: int) -> str:
-    """Encodes an object from its encoded members, so that a caller need not encode unchanged members again."""
+    """Encodes an object from its encoded members. A caller can cache the encoded members that do not change."""
     return "{" + ",".join(members) + "\n" + "\t" * depth + "}" if members else "{}"

@@ -1,4 +1,4 @@
-"""The consumer groups and their permissions, in subscriptionGroup.json (RocketMQ's SubscriptionGroupManager)."""
+"""The table of consumer groups and their permissions, in subscriptionGroup.json (RocketMQ's SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
 
 
 def _group(name: str, value: dict[str, Any]) -> SubscriptionGroupConfig:
-    """Parses a group. A missing member gets its default."""
+    """Parses a group. Missing members get their defaults."""
     return msgspec.convert({**value, "groupName": value.get("groupName") or name}, SubscriptionGroupConfig, strict=False)

@@ -1,4 +1,4 @@
-"""The topics with their numbers of queues and permissions, in topics.json (RocketMQ's TopicConfigManager)."""
+"""The table of topics with their numbers of queues and permissions, in topics.json (RocketMQ's TopicConfigManager)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
         )
 
     def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
-        """Adds the topics that have queues but no settings, after the loss of the file. Returns their names.
+        """Adds settings for topics that have queues but no settings, because the file was lost. Returns the topics' names.
 
         `queues` has the queue ids of each topic.
         """
@@ -40,7 +40,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
 
 
 def _topic(name: str, value: dict[str, Any]) -> TopicConfig:
-    """Parses a topic. A missing member gets its default."""
+    """Parses a topic. Missing members get their defaults."""
     named = {**value, "topicName": value.get("topicName") or name}
     if attributes := named.pop("attributes", None):
         named["attributes"] = {str(key): str(text) for key, text in sorted(attributes.items())}

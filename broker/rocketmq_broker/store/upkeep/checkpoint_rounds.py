@@ -1,10 +1,10 @@
 """Checkpoints, which make consume queues and index durable so that the next recovery has little to do.
 
-A round has these steps, in this order: `begin`, all of `write_queues`, a sync of its result, `write_index`, a sync of its
-result, and `finish`. Only the syncs block on the disk.
+A round has these steps, in this order: `begin`, all steps of `write_queues`, a sync of the yielded paths, `write_index`, a sync
+of the returned paths, and `finish`. Only the syncs block on the disk.
 
-After a failed sync the kernel may drop the written data and report success for the next sync. So no state is saved after a
-failed sync: the next start continues from the last saved state, and completes queues and index from the commit log.
+After a failed sync, the kernel may drop the written data and report success for the next sync. Therefore no state is saved
+after a failed sync. The next start continues from the last saved state, and completes queues and index from the commit log.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rocketmq_broker.store.recovery.durable_state import DurableMark, DurableSta
 from rocketmq_broker.store.writability import Writability
 
 ROUNDS: Final = Index.STAGES
-"""The number of rounds after which the next recovery need not read anything that was published before them."""
+"""The number of rounds after which the next recovery need not read records that were published before these rounds."""
 
 
 class CheckpointRounds:
-    """Runs successive checkpoint rounds. Each round completes the previous one if that was interrupted."""
+    """Runs checkpoint rounds, one after the other. If a round is interrupted, the next one completes its work."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class CheckpointRounds:
         self.last_store_timestamp = 0
         """The store timestamp of the last visible message."""
         self.believed_ms: Callable[[], int | None] = lambda: None
-        """Returns the trusted current time for the expiry of data.
+        """Returns the trusted current time for the expiry of data, in milliseconds since the epoch, or None if unknown.
 
-        It is saved, so that a restart does not trust a clock that has jumped.
+        The time is saved, so that after a restart the broker does not trust a system clock that has jumped.
         """
 
     def distrust(self) -> None:
@@ -66,7 +66,7 @@ class CheckpointRounds:
         self._index.distrust()
 
     def begin(self) -> DurableMark:
-        """Begins a round. Returns the state that `finish` saves for the next recovery. Raises StoreUnwritable."""
+        """Begins a round. Returns the state of the store, which `finish` saves for the next recovery. Raises StoreUnwritable."""
         self._writability.refuse_if_given_up()
         self._latest_mark = DurableMark(
             position=min(self._backlog.first_offset(self._log.flushed_position), self._log.flushed_position),
@@ -79,8 +79,8 @@ class CheckpointRounds:
     def write_queues(self) -> Iterator[Unsynced]:
         """Writes waiting consume queue units to the files, one queue at each step. The store may be used between two steps.
 
-        Yields the paths to sync, first files and then the directories that have new names. The paths of earlier, unfinished
-        rounds are yielded again. Raises OSError or StoreUnwritable.
+        Yields the files to sync, and the directories with new names to sync after them. Includes the paths of earlier rounds that
+        were not finished. Raises OSError or StoreUnwritable.
         """
         for unsynced in self._queues.write():
             self._writability.refuse_if_given_up()
@@ -89,7 +89,7 @@ class CheckpointRounds:
             yield unsynced
 
     def unsynced_queues(self) -> Unsynced:
-        """Returns all paths from `write_queues` that no finished round has covered yet."""
+        """Returns all paths from `write_queues` that no finished round has synced yet."""
         return Unsynced(list(self._unsynced), list(self._unsynced_directories))
 
     def write_index(self) -> Unsynced:
@@ -101,8 +101,8 @@ class CheckpointRounds:
         """Ends a round after the syncs. `queues` has the synced paths of the consume queues. Raises OSError.
 
         Returns a function that saves the position where the next recovery begins, or None if there is nothing to save. The
-        function writes two files, may run on any thread, and raises OSError. A mark that is not the latest one is not saved,
-        because a topic may have been deleted since.
+        function writes two files, may run on any thread, and raises OSError. Nothing is saved if `mark` is not from the latest
+        round, because a topic may have been deleted since.
         """
         if mark is not self._latest_mark or self._writability.is_given_up:
             return None
@@ -139,7 +139,7 @@ class CheckpointRounds:
     def _sync(self, unsynced: Unsynced) -> None:
         files = self._open_files.files
         for path in unsynced.files:
-            if files.size(path) is not None:  # otherwise its topic was deleted, or it expired
+            if files.size(path) is not None:  # Otherwise the queue's topic was deleted, or the file expired.
                 file = self._open_files.get(path)
                 try:
                     files.sync(file)

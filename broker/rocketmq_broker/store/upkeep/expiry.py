@@ -34,10 +34,10 @@ class Expiry:
         self._writability = writability
 
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
-        """Drops expired commit log segments, and updates whether messages are accepted, depending on the used disk space.
+        """Drops expired commit log segments. Accepts or refuses messages depending on the used disk space. Raises OSError.
 
-        Call it every few seconds. The segment that contains `needed_from` and later ones are kept. Call `trim` afterwards, then
-        delete all returned files. Raises OSError.
+        Call it every few seconds. Keeps the segment that contains `needed_from`, and later ones. After it, call `trim`, and then
+        delete all returned files.
         """
         self._writability.refuse_if_given_up()
         ratio = self.check_disk()
@@ -45,11 +45,14 @@ class Expiry:
         return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
 
     def next_due_ms(self, now_ms: int) -> int | None:
-        """Returns the time when `expire` may drop a segment if nothing is stored until then; None if never. Raises OSError."""
+        """Returns the time at which `expire` may next drop a segment, in milliseconds since the epoch.
+
+        Returns None if it can drop no segment. The time is valid until a message is stored. Raises OSError.
+        """
         return next_removal_ms(self._log, self._config, now_ms, self.disk_used_ratio())
 
     def trim(self) -> Iterator[Trimmed]:
-        """Drops the entries of expired messages from consume queues and index, one queue or the index at each step."""
+        """Drops the entries of expired messages, one consume queue or the index at each step. Yields what was dropped."""
         yield from self._queues.trim(self._log.min_offset)
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
 

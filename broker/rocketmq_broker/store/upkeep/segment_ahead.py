@@ -22,13 +22,13 @@ class SegmentAhead:
 
     @property
     def prepare_from(self) -> int:
-        """Returns the commit log position at which the next segment should be created: three quarters of the last one."""
+        """Returns the commit log position at which the next segment should be created: at three quarters of the last one."""
         return self._log.segments.end - self._config.commit_log_segment_size // 4
 
     def to_prepare(self) -> tuple[int, Callable[[], None]] | None:
-        """Returns the next segment's start and a function that creates it; None if it is too early.
+        """Returns the next segment's start and a function that creates the segment, or None if it is too early.
 
-        The function may run on any thread, and raises OSError. Call `adopt` afterwards. The first segment is due immediately.
+        The function may run on any thread, and raises OSError. Call `adopt` after it. The first segment is due immediately.
         """
         segments, position = self._log.segments, self._log.written_position
         if self._writability.is_given_up or (segments.starts and position < self.prepare_from):
