@@ -103,4 +103,7 @@ def read_mark(data: bytes) -> Mark:
             by=host_text(record.born_host),
         )
     except (ValueError, TypeError) as error:
-        raise NotAMark(f"not a mark: the record at commit log offset {record.commit_log_offset}: {error}") from None
+        offset = record.commit_log_offset
+        raise NotAMark(
+            f"the record at commit log offset {offset} is not a valid operator mark of a parked message: {error}"
+        ) from None
