@@ -1,7 +1,7 @@
 """Repairs damaged consume queue units that a pull finds. Searches the commit log for their messages and rewrites the units.
 
-A message follows the one at the previous queue offset in the commit log. One search repairs all damaged units that it
-finds, so that the next pull reads them normally.
+The messages of a queue are in the commit log in the order of their queue offsets, so the search begins after the nearest earlier
+message. One search repairs all damaged units whose messages it finds, so that the next pull reads them normally.
 """
 
 from __future__ import annotations
@@ -17,24 +17,27 @@ from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.queues.dispatch import is_queued, unit_tags_code
 
 _BYTES_SEARCHED: Final = 4 << 20
-"""The number of bytes of the commit log to search. Most messages of a queue are close together."""
+"""The maximum number of bytes of the commit log to search. Most messages of a queue are close together."""
 _UNITS_SEARCHED: Final = 256
-"""The number of units to examine before the damaged one. Those in the same page may be damaged as well."""
+"""The maximum number of units before the damaged one to examine. Units in the same page may be damaged as well."""
 
 
 class Search:
-    """A search in the commit log for messages of a queue, bounded for one pull."""
+    """A search in the commit log for messages of a queue. One pull uses one search, which reads a limited number of bytes."""
 
     def __init__(self) -> None:
         self._bytes_left = _BYTES_SEARCHED
 
     @property
     def is_over(self) -> bool:
-        """Returns whether the limit on reading is reached."""
+        """Returns whether the maximum number of bytes has been read."""
         return self._bytes_left <= 0
 
     def messages_of(self, log: CommitLog, queue: ConsumeQueue, begin: int | None) -> Iterator[tuple[int, CheckedRecord]]:
-        """Yields the queue's messages from position `begin`, or from the first record, until damage or the end of the search."""
+        """Yields the queue's messages from position `begin`, or from the log's start if it is None.
+
+        Ends at a damaged record, or at the limit of the search.
+        """
         position = log.min_offset if begin is None else begin
         while not self.is_over:
             if log.is_blank(position):
@@ -59,12 +62,9 @@ class DamagedUnits:
         self._delay_levels_ms = delay_levels_ms
 
     def repair(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
-        """Repairs the unit at that queue offset, which does not point to its record.
-
-        Returns the offset at which the pull continues.
-
-        That is the same offset if the message was found and its unit repaired, or a later one if the message is lost, expired or
-        too far away.
+        """Repairs the unit at that queue offset, which does not point to its message. Returns the offset to continue the pull at.
+        The pull continues at the same offset if the message was found and its unit repaired. It continues at a later offset if
+        the message is lost, has expired, or is too far away.
         """
         if (after_lost := _end_of_lost(queue, queue_offset)) > queue_offset:
             return after_lost
@@ -79,12 +79,15 @@ class DamagedUnits:
             right = Unit(position, record.size, tags_code)
             is_repaired = is_repaired or record.queue_offset == queue_offset
             if queue.unit(record.queue_offset) == right:
-                break  # this unit is intact: the damage ends before it
+                break  # This unit is intact, so the damage ends before it.
             self._queues.repair(queue, record.queue_offset, right)
         return queue_offset if is_repaired else queue_offset + 1
 
     def _end_of_expired(self, queue: ConsumeQueue, queue_offset: int) -> int:
-        """Returns the offset of the first unexpired message if this one has expired; otherwise this offset."""
+        """Returns the offset of the first unexpired message if the message at `queue_offset` has expired.
+
+        Otherwise returns `queue_offset`.
+        """
         unit = queue.unit(queue_offset)
         if unit is None or not unit.holds_message or unit.commit_log_offset >= self._log.min_offset:
             return queue_offset
@@ -93,7 +96,7 @@ class DamagedUnits:
 
 
 def find_message(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the commit log offset of the message at a queue offset, even without an intact unit; None if it is not found."""
+    """Returns the commit log offset of the message at a queue offset, or None if it is not found. The unit may be damaged."""
     if _end_at(log, queue, queue_offset) is not None and (unit := queue.unit(queue_offset)) is not None:
         return unit.commit_log_offset
     for position, record in Search().messages_of(log, queue, _end_before(log, queue, queue_offset)):
@@ -103,7 +106,7 @@ def find_message(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int 
 
 
 def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the end of the nearest earlier message with an intact unit; None if there is none nearby."""
+    """Returns the commit log offset after the nearest earlier message with an intact unit, or None if there is none nearby."""
     for offset in range(queue_offset - 1, max(queue_offset - 1 - _UNITS_SEARCHED, -1), -1):
         if (end := _end_at(log, queue, offset)) is not None:
             return end
@@ -111,7 +114,7 @@ def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int |
 
 
 def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the end of the message at that queue offset; None if its unit is damaged."""
+    """Returns the commit log offset after the message at that queue offset, or None if its unit is damaged."""
     unit = queue.unit(queue_offset)
     if unit is None:
         return None

@@ -1,4 +1,4 @@
-"""The small files at the root of a store, which are the abort file, the checkpoint, and the progress of dispatching.
+"""The small files at the root of a store: the abort file, the checkpoint, and the progress of dispatching.
 
     checkpoint (RocketMQ's StoreCheckpoint), 4096 bytes:
     PHYSICMSGTIMESTAMP 8 | LOGICSMSGTIMESTAMP 8 | INDEXMSGTIMESTAMP 8 | zeros
@@ -6,10 +6,12 @@
 The timestamps are the store timestamps of the last durable records in the commit log, the consume queues and the index.
 `abort` exists while a broker runs, and after a crash.
 
-`progress.json` is not RocketMQ's. It has the commit log offset before which everything is dispatched and on disk, so that
-recovery need not read whole segments; the length of each queue, so that a lost queue is detected; and the trusted current time
-for the expiry of data, which a wrong system clock does not change. Checkpoint and progress are written after the sync of their
-data, so that an old state of them is safe.
+RocketMQ has no `progress.json`. The file contains
+- the commit log offset before which everything is dispatched and on disk, so that recovery need not read whole segments,
+- the length of each queue, so that the loss of a queue is detected,
+- the trusted current time for the expiry of data, which does not change if the system clock is wrong.
+
+Checkpoint and progress are written after the sync of their data. So it is safe if a crash leaves an old state of these files.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ class DurableMark:
     """A state of the store that is durable once all earlier writes are synced."""
 
     position: int
-    """The offset before which every record is in the commit log and dispatched."""
+    """The commit log offset before which every record is dispatched to its consume queue and the index."""
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
     believed_ms: int | None = None
-    """The trusted current time for the expiry of data, in milliseconds since the epoch; None if unknown."""
+    """The trusted current time for the expiry of data, in milliseconds since the epoch, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +59,21 @@ class Progress(msgspec.Struct, frozen=True):
     """The content of progress.json."""
 
     position: int
-    """The offset before which every record is in the commit log and the consume queues."""
+    """The commit log offset before which every record is in the commit log and the consume queues."""
     index_offset: int
-    """The offset of the last record up to which the index is complete."""
+    """The commit log offset of the last record up to which the index is complete."""
     index_end_offset: int
     """The ENDPHYOFFSET of the last index file at that time."""
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """The max offset of each queue, keyed by topic and queue id."""
     believed_ms: int | None = None
-    """The trusted current time for the expiry of data when the progress was saved; None if unknown.
+    """The trusted current time for the expiry of data when the progress was saved, in milliseconds since the epoch, or None.
 
     After a jump of the system clock, it may differ from the store timestamps of messages.
     """
 
     def max_offset(self, topic: bytes, queue_id: int) -> int | None:
-        """Returns the max offset of that queue; None if it did not exist."""
+        """Returns the max offset of that queue, or None if the queue did not exist."""
         return self.queues.get(topic.decode(), {}).get(queue_id)
 
 
@@ -88,7 +90,7 @@ class DurableState:
         return self.files.size(self._abort) is None
 
     def mark_running(self) -> None:
-        """Marks the store as crashed until `mark_stopped`. The change is durable on return."""
+        """Marks the store as crashed until `mark_stopped` is called. The change is durable on return."""
         if self.files.size(self._abort) is None:
             create_file(self.files, self._abort, 0)
 
@@ -98,7 +100,7 @@ class DurableState:
         self.files.sync_directory(self.root)
 
     def checkpoint(self) -> Checkpoint:
-        """Returns the checkpoint; zeros if there is none."""
+        """Returns the checkpoint. Its timestamps are 0 if the file does not exist."""
         content = read_file(self.files, self.root / "checkpoint") or b""
         return Checkpoint(*_CHECKPOINT.unpack_from(content)) if len(content) >= _CHECKPOINT.size else Checkpoint()
 
@@ -132,7 +134,7 @@ class DurableState:
             self.files.close(file)
 
     def _save_progress(self, progress: Progress) -> None:
-        # No sync is needed: if the file is torn or old, recovery only reads more.
+        # No sync is needed, because with a torn or old file recovery only reads more.
         path = self.root / "progress.json"
         part = path.with_name("progress.json.tmp")
         file = self.files.open(part, create=True)

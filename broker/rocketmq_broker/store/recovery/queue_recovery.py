@@ -1,4 +1,4 @@
-"""Recovers a consume queue after a crash or damage. Finds its end, drops wrong units, and marks lost messages."""
+"""Recovers a consume queue after a crash or damage: finds its end, drops wrong units, and marks lost messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class RecoveredQueue(NamedTuple):
 def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQueue:
     """Loads a queue's files and finds its last unit. Raises DamagedStore or OSError.
 
-    `synced_offset` is a max offset that was durable. The search begins there or, if it is None, in the last files.
+    `synced_offset` is the queue's max offset when it was last known to be durable. The search begins there or, if it is None, in
+    the last files.
     """
     segments = queue.files.segments
     repaired = segments.load(may_lack_files=True)
@@ -42,7 +43,7 @@ def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQu
 
 
 def fill_gap(queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, size: int) -> int:
-    """Adds units that point to a damaged stretch of the log, up to `queue_offset`. Returns their number."""
+    """Adds units for lost messages, up to `queue_offset`. They point to a damaged stretch of the log. Returns their number."""
     lost = range(queue.max_offset, queue_offset)
     for offset in lost:
         queue.put(offset, commit_log_offset, size, 0)
@@ -50,12 +51,12 @@ def fill_gap(queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, siz
 
 
 def cut_after(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """Drops the last units that point past the end of the commit log. Returns their number."""
+    """Drops the units at the queue's end that point past the end of the commit log. Returns their number."""
     return cut_at(queue, queue.max_offset - _count_beyond(queue, commit_log_end))
 
 
 def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Drops the units from an offset. Returns their number. The change is durable on return."""
+    """Drops the units at and after an offset, and returns their number. The change is durable on return."""
     dropped = queue.max_offset - queue_offset
     if dropped > 0:
         queue.write()
@@ -65,7 +66,7 @@ def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
 
 
 def _count_beyond(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """Counts the last units that point past `commit_log_end`.
+    """Counts the units at the queue's end that point past `commit_log_end`.
 
     Counts backwards, because a damaged unit could mislead a binary search.
     """
@@ -99,7 +100,7 @@ def _cut_at_gap(queue: ConsumeQueue) -> list[str]:
 
 
 def _find_end(queue: ConsumeQueue, first: int) -> int:
-    """Returns the queue offset of the first place without a unit, starting at the file position `first`."""
+    """Returns the first queue offset without a unit. Begins at the file position `first`, which is in bytes."""
     position = first
     while queue.files.segments.has(position):
         content = queue.files.segments.read(position, _SEARCH_BLOCK)

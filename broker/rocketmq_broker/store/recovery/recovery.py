@@ -1,4 +1,4 @@
-"""Recovers a store when it is opened. The recovery never guesses, and reports all its actions.
+"""Recovers a store when it is opened, and reports all changes. Raises an error if the state of the store is ambiguous.
 
 A torn tail of the commit log is cut off and zeroed. Damage in the middle loses only the records that it covers. Consume queues
 and index are completed from the log, or rebuilt if they are missing. RocketMQ's recoverNormally and recoverAbnormally stop at
@@ -24,7 +24,7 @@ from rocketmq_broker.store.recovery.requeue import LacksOlderMessages, Requeue
 from rocketmq_broker.store.settings import StoreConfig
 
 _SEGMENTS_AFTER_STOP = 3
-"""The number of last segments read after a clean stop without `progress.json` (CommitLog.recoverNormally)."""
+"""The number of segments to read, from the last one, after a clean stop without `progress.json` (CommitLog.recoverNormally)."""
 _INDEX_BATCH = 1000
 
 
@@ -63,7 +63,7 @@ def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begin
         report.actions += recovered.repaired
         has_cut = has_cut or recovered.was_cut
         if progress is not None and synced_offset is None and queue.is_empty:
-            # The queue was created after the progress was saved, so the scan from there finds all its messages.
+            # The queue was created after the progress was saved. The scan from there finds all its messages.
             continue
         if queue.is_empty or queue.min_offset > log_begins == 0:
             # A queue's folder always contains files, and the first file exists until a message expires.
@@ -91,7 +91,7 @@ def _start_empty(log: CommitLog, queues: ConsumeQueueTable, index: Index, report
 
 
 class _Recovery:
-    """One recovery of a store that has a commit log."""
+    """The recovery of a store that has a commit log."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class _Recovery:
         self._confirmed = 0
 
     def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
-        """Scans the log, completes queues and index, and cuts off a torn tail."""
+        """Scans the log, completes consume queues and index, and cuts off a torn tail."""
         log, report = self._log, self._report
         log.written_position = log.segments.end
         start = self._scan_start(progress, checkpoint)
@@ -155,7 +155,7 @@ class _Recovery:
                 return start
         start = self._start_without_progress(checkpoint)
         if self._config.is_index_enabled and self._index.end_offset < start:
-            # The index may be behind the checkpoint, which counts whole index files.
+            # The index may have fewer entries than the checkpoint indicates, because the checkpoint counts whole index files.
             start = max(self._index.end_offset, first)
             start = start if self._log.store_timestamp(start) >= 0 else self._log.segments.start_of(start)
         return start
@@ -221,9 +221,9 @@ class _Recovery:
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord, is_within_damage: bool) -> bool:
         """Returns whether a record found after damage belongs to the log.
 
-        A record inside a damaged one may be part of a client's message, so it is accepted only if a consume queue points to it.
-        Other records may be remnants of a tail that RocketMQ cut off without clearing it: they are older than records before
-        them, or their queue offset is taken.
+        A record inside a damaged one may be part of a client's message, so a consume queue must also point to it. Another
+        record may be a remnant of a tail that RocketMQ cut off without clearing it. Such a remnant is older than the records
+        before it, or its queue already has a message at its queue offset.
         """
         if is_within_damage:
             return self._is_pointed_to(commit_log_offset, record)
@@ -269,7 +269,7 @@ class _Recovery:
         return True
 
     def _cut_queues(self) -> bool:
-        """Drops wrong units at the ends of queues. Returns whether the log still has a message of a dropped unit."""
+        """Drops wrong units at the ends of queues. Returns whether the log still contains the message of a dropped unit."""
         cut = [queue for queue in self._queues if self._cut_queue(queue)]
         return any(find_message(self._log, queue, queue.max_offset) is not None for queue in cut)
 
@@ -288,7 +288,7 @@ class _Recovery:
         elif self._report.was_stopped_cleanly and progress is not None and progress.position == scan.end:
             return
         segments = self._log.segments
-        # A killed broker may have left unsynced data in several segments. It must be durable before readers see it.
+        # A killed broker may have left unsynced data in several segments. Readers must not see it before it is durable.
         segments.sync(self._report.scanned_from, segments.start_of(scan.end))
         if segments.has(scan.end):
             segments.truncate(scan.end)

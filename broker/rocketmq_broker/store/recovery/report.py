@@ -1,4 +1,4 @@
-"""The report on opening a store."""
+"""The report of a store's recovery."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class RecoveryReport:
     units_added: int = 0
     """The number of rebuilt consume queue units."""
     damaged: list[tuple[int, int]] = field(default_factory=list)
-    """The offset and the length of each damaged stretch of the log."""
+    """The commit log offset and the length in bytes of each damaged stretch of the log."""
     last_store_timestamp: int = 0
     believed_ms: int | None = None
-    """The trusted current time for the expiry of data at the last checkpoint; None if unknown."""
+    """The trusted current time for the expiry of data at the last checkpoint, in milliseconds since the epoch, or None."""
     actions: list[str] = field(default_factory=list)
-    """A description of each action."""
+    """A description of each action, for the operator."""

@@ -1,6 +1,6 @@
 """Rebuilds consume queues from recovered records. Each record is added at the queue offset that it contains.
 
-No checksum covers a record's queue offset. So an offset that does not continue its queue is accepted only if the queue's next
+A record's queue offset has no checksum. So an offset that does not continue its queue is accepted only if the queue's next
 record continues it. Otherwise one flipped bit could lose all later messages of a queue.
 """
 
@@ -19,7 +19,7 @@ _UNITS_READ_AHEAD = 512
 
 
 class LacksOlderMessages(Exception):
-    """Raised if a queue lacks messages that are before the position where the scan began."""
+    """Raised if a queue lacks messages whose records are before the position where the scan began."""
 
 
 class Requeue:
@@ -54,7 +54,7 @@ class Requeue:
             self._doubtful[key] = request
 
     def finish(self) -> None:
-        """Accepts or rejects the remaining doubtful records, which have no successor. Raises LacksOlderMessages."""
+        """Accepts or rejects the last record of each queue if its queue offset is unconfirmed. Raises LacksOlderMessages."""
         while self._doubtful:
             _, request = self._doubtful.popitem()
             queue = self._queues.find(request.topic, request.queue_id)
@@ -90,14 +90,14 @@ class Requeue:
             self._doubtful[(request.topic, request.queue_id)] = request
 
     def _may_be_record(self, unit: Unit) -> bool:
-        """Returns whether an intact, damaged or expired record may begin where the unit points."""
+        """Returns whether an intact, damaged or expired record may begin at the position to which the unit points."""
         segments, offset = self._log.segments, unit.commit_log_offset
         if unit.size == BLANK_SIZE or 0 <= offset < segments.min_offset:
             return True
         return resembles_record(segments.read(offset, HEAD.size), unit.size, offset)
 
     def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
-        """Returns the unit at that offset. Reads in blocks, because a queue's records are scanned in order."""
+        """Returns the unit at that offset. Reads units in blocks, because a queue's records are scanned in order."""
         key = (queue.topic, queue.queue_id)
         first, units = self._known.get(key, (0, []))
         if not first <= queue_offset < first + len(units):

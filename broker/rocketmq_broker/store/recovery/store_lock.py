@@ -1,8 +1,8 @@
-"""The locks that keep a second broker out of a store.
+"""The locks that prevent a second broker from opening a store.
 
-The first is RocketMQ's, on the file `lock` at the root. The second is on the folder of the commit log: two roots may share it,
-and it protects the store even if the file `lock` is removed. The folder itself is locked, because RocketMQ would take a lock
-file in it for a segment.
+RocketMQ's lock is on the file `lock` at the root. This broker also locks the folder of the commit log, because two roots may
+share it. The second lock protects the store even if the file `lock` is removed. It is on the folder itself, because RocketMQ
+would treat a lock file in the folder as a segment.
 
 Both are advisory locks of this machine's kernel. They exclude brokers in other containers that mount the same folder. They do
 not exclude a broker on another machine if the file system has no shared locks, such as NFS mounted with `nolock`.
@@ -31,7 +31,7 @@ class StoreLock:
     def acquire(self) -> list[str]:
         """Acquires both locks. Returns a warning if the folder cannot be locked.
 
-        Raises StoreLocked or OSError, and then holds no lock.
+        Raises StoreLocked or OSError. In that case no lock is held.
         """
         complaints = []
         try:
@@ -52,9 +52,9 @@ class StoreLock:
         return complaints
 
     def what_is_wrong(self) -> str | None:
-        """Returns the reason why the locks no longer protect the store; None if they still do.
+        """Returns the reason why the locks no longer protect the store, or None if they still do.
 
-        They do not if a locked file was removed or replaced.
+        The locks no longer protect the store if a locked file was removed or replaced.
         """
         for path, file in self._held.items():
             if not self._files.is_still(file, path):
