@@ -1,1 +1,1 @@
-"""The broker's request processors, one for each family of request codes, and the parts that they share."""
+"""Handles the broker's requests: one processor for each family of request codes, and the code that the processors share."""

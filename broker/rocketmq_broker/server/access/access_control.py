@@ -19,10 +19,10 @@ from rocketmq_broker.server.access.refusal_log import RefusalLog
 
 LOOK_EVERY_S: Final = 1.0
 _NAME_OF_THE_ERROR: Final = "org.apache.rocketmq.acl.common.AclException"
-"""Apache's brokers begin the remark with this class name, and tools search for it."""
+"""The class name at the start of each error text. Apache's brokers send the same name, and tools search for it."""
 
 Edit = Callable[[dict[str, PlainAcl]], tuple[str, PlainAcl]]
-"""A function that takes the content of each file, keyed by path, and returns the path of the file to replace and its new content.
+"""A function that takes the content of each file, keyed by path. Returns the path of the file to replace, and its new content.
 
 Raises AccountMistake.
 """
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class AccessControl:
     """Checks requests against the accounts.
 
-    If a changed file has a mistake, it is rejected and the previous accounts stay in force.
+    A changed file that contains a mistake is rejected, and the previous accounts stay in force.
     """
 
     def __init__(self, files: AccountFiles, topic_at: TopicAt) -> None:
@@ -61,7 +61,10 @@ class AccessControl:
         return self._files
 
     def check(self, connection: Connection, command: RemotingCommand) -> None:
-        """Raises RequestRefused with Apache's error text if access is denied, ProtocolError if the request is malformed."""
+        """Checks a request.
+
+        Raises RequestRefused with Apache's error text if access is denied, and ProtocolError if the request is malformed.
+        """
         try:
             access_key = self._rules.check(command, connection.peer_ip, self._topic_at)
         except AccessDenied as error:
@@ -99,7 +102,7 @@ class AccessControl:
         self._members.pop(connection, None)
 
     async def follow(self) -> None:
-        """Checks the files every second, and reloads them when they have changed. Runs until it is cancelled."""
+        """Reloads the account files when they have changed. Checks them every second, until it is cancelled."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             async with self._changing:
@@ -109,7 +112,7 @@ class AccessControl:
     async def change(self, edit: Edit) -> None:
         """Replaces one account file. Returns when the change is on disk and in force.
 
-        If it raises AccountMistake or OSError, nothing has changed.
+        Raises AccountMistake or OSError; the accounts have not changed in that case.
         """
         async with self._changing:
             await self._look()

@@ -22,7 +22,7 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class AccountFiles:
-    """Reads and replaces the files. Every method raises OSError."""
+    """Reads and replaces the account files. Every method raises OSError."""
 
     default_file: Path
     """The file to which new accounts are added."""
@@ -35,7 +35,7 @@ class AccountFiles:
         return sorted({*(path for path in found if path.is_file()), *([self.default_file] if self.default_file.exists() else [])})
 
     def stamp(self) -> Stamp:
-        """Returns a stamp that differs after any change of the files. Does not read their content."""
+        """Returns a stamp that differs after any change of the files. Does not read the content of the files."""
         stats = [(path, path.stat()) for path in self.paths()]
         return tuple((str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino) for path, stat in stats)
 
@@ -46,7 +46,10 @@ class AccountFiles:
         return {str(path): _parsed(path) for path in paths}
 
     def write(self, path: str, acl: PlainAcl) -> None:
-        """Replaces the file atomically, and syncs it to disk. Keeps its permissions; a new file is readable only by its owner."""
+        """Replaces the file atomically, and syncs it to disk.
+
+        Keeps the permissions of an existing file. A new file is readable only by its owner.
+        """
         from rocketmq_broker.acl.plain_acl_text import plain_acl_text
 
         target = Path(path).resolve()

@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 class NoAclProcessor:
-    """Refuses account requests while access control is disabled. Apache's broker does not respond to them at all."""
+    """Refuses account requests while access control is disabled. Apache's broker sends no response to such requests."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -120,7 +120,7 @@ class AclProcessor:
         self._change(connection, command, edit)
 
     def get_versions(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the version of each account file: how often requests changed it, and when it last changed."""
+        """Responds with the version of each account file: the number of changes by requests, and the time of the last change."""
         versions = {path: _version(acl) for path, acl in self._access.content.items()}
         header = GetBrokerAclConfigResponseHeader(
             version=versions.get(str(self._access.files.default_file), DataVersion()).encode().decode(),

@@ -1,4 +1,7 @@
-"""Logs refused requests. Logs the first of each kind, and then only counts, so that many attempts do not fill the disk."""
+"""Logs refused requests.
+
+Logs only the first request of each kind and counts the others, so that many attempts do not fill the disk.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class RefusalLog:
             self._others += 1
 
     def summarize(self) -> None:
-        """Logs the number of repetitions once a minute, and then resets it. Call it every second."""
+        """Logs the number of repetitions once a minute, and resets it. Call this method every second."""
         self._looks += 1
         if self._looks < _LOOKS_BETWEEN_SUMMARIES:
             return

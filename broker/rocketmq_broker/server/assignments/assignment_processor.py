@@ -1,6 +1,7 @@
 """Divides the queues of a topic among the consumers of a group (RocketMQ's QueryAssignmentProcessor).
 
-Consumers with clientRebalance=false request their queues from the broker. The response also says whether they pull or pop.
+Consumers with clientRebalance=false request their queues from the broker. The response also contains the request mode: pull or
+pop.
 """
 
 from __future__ import annotations
@@ -48,11 +49,11 @@ class AssignmentProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of a consumer's query, and of an operator's request to set a mode."""
+        """The handlers of a consumer's request for its queues, and of an operator's request to set a request mode."""
         return {RequestCode.QUERY_ASSIGNMENT: self.query, RequestCode.SET_MESSAGE_REQUEST_MODE: self.set_mode}
 
     def query(self, connection: Connection, command: RemotingCommand) -> None:
-        """Responds with the consumer's queues, or with null if the consumer must keep its current ones."""
+        """Responds with the consumer's queues, or with null if the consumer must keep its current queues."""
         wanted = QueryAssignmentRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
         if self._in_progress.is_full_for(connection, MAX_ASKED_AT_ONCE):
@@ -62,7 +63,7 @@ class AssignmentProcessor:
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))
 
     def set_mode(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sets whether a group pulls or pops the messages of a topic."""
+        """Sets whether a group pulls or pops the messages of a topic. This is the group's request mode."""
         self._modes.set(SetMessageRequestModeRequestBody.decode(command.body))
         return encode_response(command, ResponseCode.SUCCESS)
 
@@ -99,8 +100,8 @@ def _share_of_pops(
 ) -> list[MessageQueue]:
     """Returns the queues from which a consumer pops (allocate4Pop).
 
-    These are the queues assigned to it and to the next `shared_with` members. If `shared_with` is not positive or includes all
-    others, returns all queues, as queue id -1 of each broker.
+    These are the queues assigned to this consumer and to the next `shared_with` members. If `shared_with` is not positive or
+    covers all other members, returns all queues, as queue id -1 of each broker.
     """
     if not 0 < shared_with < len(members) - 1:
         return [MessageQueue(topic, broker, -1) for topic, broker in dict.fromkeys((it.topic, it.broker_name) for it in queues)]

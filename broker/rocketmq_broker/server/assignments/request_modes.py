@@ -16,14 +16,14 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 FILE_NAME: Final = "messageRequestMode.json"
 _MEMBER: Final = "messageRequestModeMap"
 MAX_MODES: Final = 10_000
-"""The maximum number of modes. Each group has one in each topic, and each change rewrites the whole file."""
+"""The maximum number of stored modes, one for each group and topic. Each change rewrites the whole file."""
 
 
 class RequestModes:
     """The request modes that operators have set. The default is pull, as in RocketMQ."""
 
     def __init__(self, file: ConfigFile, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
-        """Reads the file. Raises DamagedStore."""
+        """Reads the stored modes. Raises DamagedStore."""
         self._file = file
         self._topics = topic_table
         self._groups = subscription_groups
@@ -35,7 +35,7 @@ class RequestModes:
         return known or SetMessageRequestModeRequestBody(topic, group)
 
     def set(self, mode: SetMessageRequestModeRequestBody) -> None:
-        """Sets a mode and writes it to disk. Raises RequestRefused, OSError."""
+        """Sets a mode and writes it to disk. Raises RequestRefused or OSError."""
         if mode.topic.startswith(topics.RETRY_PREFIX):
             raise RequestRefused(ResponseCode.NO_PERMISSION, "retry topic is not allowed to set mode")
         self._topics.existing(mode.topic)

@@ -37,7 +37,10 @@ def build_clients(
     notifies_consumers: bool,
     is_property_filter_enabled: bool,
 ) -> Clients:
-    """Builds the parts, and registers their handlers. `notifies_consumers` is RocketMQ's notifyConsumerIdsChangedEnable."""
+    """Builds the parts, and registers their handlers.
+
+    `notifies_consumers` is RocketMQ's setting notifyConsumerIdsChangedEnable.
+    """
     producer_groups, notices = ProducerGroups(), ConsumerNotices()
     consumer_groups = ConsumerGroups(notices.group_changed if notifies_consumers else lambda group, connections: None)
     filters = MessageFilters(is_property_filter_enabled=is_property_filter_enabled)

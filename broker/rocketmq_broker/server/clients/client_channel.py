@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rocketmq_broker.remoting.connections.connection import Connection
 
 CHANNEL_EXPIRES_MS = 120_000
-"""A channel without a heartbeat for this long is closed. Clients send a heartbeat every 30 s."""
+"""The time, in milliseconds, after which a channel without a heartbeat is closed. Clients send a heartbeat every 30 s."""
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class ClientChannel:
     language: str
     version: int
     last_heartbeat_ms: int
-    """In milliseconds of a monotonic clock, which changes of the system time do not affect."""
+    """The time of the last heartbeat, in milliseconds of a monotonic clock. Changes of the system time do not affect it."""
 
     def is_expired(self, now_ms: int) -> bool:
         """Returns True if the client has stopped sending heartbeats."""

@@ -29,7 +29,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 MAX_HEARTBEAT_LENGTH: Final = 1024 * 1024
 """The maximum length of a heartbeat in bytes: enough for 200 consumer groups with 30 subscriptions each.
 
-Decoding it takes about 10 ms.
+The broker decodes a heartbeat of this length in about 10 ms.
 """
 MAX_GROUPS_OF_A_CONNECTION: Final = 15_000
 """The maximum number of groups of one connection.
@@ -37,9 +37,9 @@ MAX_GROUPS_OF_A_CONNECTION: Final = 15_000
 A client has a few groups, a proxy a few hundred. Removing the maximum number takes about 20 ms when the connection closes.
 """
 MAX_MEMBERSHIPS: Final = 200_000
-"""The maximum number of memberships of all connections together.
+"""The maximum number of memberships of all connections together. A membership is one connection in one group.
 
-The broker checks each of them for expired heartbeats every 10 s.
+The broker checks each membership for an expired heartbeat every 10 s.
 """
 
 
@@ -82,7 +82,7 @@ class ClientProcessor:
     def heartbeat(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """Registers a client in its groups. Creates the retry topic of each consumer group.
 
-        An illegal group name is reported in the response, and does not affect the client's other groups.
+        If a group name is illegal, the response reports it, and the client's other groups are registered.
         """
         refuse_long_heartbeat(len(command.body))
         data = HeartbeatData.decode(command.body)
@@ -136,13 +136,13 @@ class ClientProcessor:
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with SUCCESS if the broker supports a consumer's filter.
 
-        Consumers with an SQL92 filter send this request when they start.
+        Consumers with an SQL92 filter send this request at their start.
         """
         self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the client ids of a group's members, so that all members divide the queues in the same way."""
+        """Responds with the client ids of a group's members. Each member uses this list to divide the queues in the same way."""
         header = command.decode_header(GetConsumerListByGroupRequestHeader)
         group = self._consumers.find(header.consumer_group)
         if group is None:
@@ -158,7 +158,7 @@ class ClientProcessor:
 
 
 def refuse_long_heartbeat(length: int) -> None:
-    """Raises RequestRefused if the heartbeat is longer than the limit."""
+    """Raises RequestRefused if the heartbeat is longer than MAX_HEARTBEAT_LENGTH."""
     if length > MAX_HEARTBEAT_LENGTH:
         remark = f"heartbeat too long: {length} bytes, limit {MAX_HEARTBEAT_LENGTH}; use several clients for so many groups"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

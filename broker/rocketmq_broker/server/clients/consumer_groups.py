@@ -33,7 +33,7 @@ ConsumersChanged = Callable[[str, list[Connection]], None]
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A consumer group with its settings, its members, and its subscriptions, which are keyed by topic."""
+    """A consumer group with its settings, its members, and its subscriptions, keyed by topic."""
 
     name: str
     consume_type: ConsumeType | None
@@ -47,7 +47,7 @@ class ConsumerGroup:
     Members without subscriptions are omitted: they may assign queues themselves.
     """
     _members_of: Counter[str] = field(default_factory=Counter)
-    """Maps each string of `_texts` to the number of members that have it."""
+    """The number of members that have the same string in `_texts`, keyed by that string."""
     _reported: str | None = None
 
     def client_ids(self) -> list[str]:
@@ -78,7 +78,10 @@ class ConsumerGroup:
         return self.channels[connection].client_id[:_MAX_TEXT_LENGTH]
 
     def note(self, connection: Connection, subscriptions: Iterable[SubscriptionData]) -> None:
-        """Records a member's subscriptions. Logs a warning when the members begin to differ, or differ in another way."""
+        """Records a member's subscriptions.
+
+        Logs a warning when the subscriptions of the members start to differ, or differ in a new way.
+        """
         self._set_text(connection, _text(subscriptions, topics.retry_topic(self.name)))
         found = self.disagreement()
         if found is not None and found != self._reported:
@@ -106,7 +109,7 @@ class ConsumerGroup:
     def subscribe(self, subscriptions: Iterable[SubscriptionData]) -> bool:
         """Replaces the group's subscriptions with those of a member. Returns True if topics were added or removed.
 
-        If both have a subscription to a topic, the one with the higher version is kept.
+        If the group and the member both subscribe to a topic, the subscription with the higher version is kept.
         """
         received = {subscription.topic: subscription for subscription in subscriptions}
         changed = received.keys() != self.subscriptions.keys()
@@ -202,7 +205,7 @@ class ConsumerGroups:
         return list(self._groups.values())
 
     def topics_changed(self, topics: Set[str]) -> None:
-        """Notifies the groups that subscribe to one of these topics, so that waiting clients look up the new route at once."""
+        """Notifies the groups that subscribe to one of these topics. Waiting clients look up the new route immediately."""
         for group in self._groups.values():
             if not topics.isdisjoint(group.subscriptions):
                 self._on_change(group.name, list(group.channels))

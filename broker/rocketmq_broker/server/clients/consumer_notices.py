@@ -12,19 +12,19 @@ from rocketmq_broker.remoting.connections.connection import Connection
 REST_S: Final = 0.1
 """The pause between two rounds of notices, in seconds. Each notice covers all changes made during the pause."""
 MAX_AT_ONCE: Final = 500
-"""The maximum number of notices in one round, which takes about 10 ms. A group of 1000 members is notified in two rounds."""
+"""The maximum number of notices in one round. A round of this size takes about 10 ms."""
 
 
 class ConsumerNotices:
     """Sends NOTIFY_CONSUMER_IDS_CHANGED, so that the members of a group rebalance.
 
-    Each member gets one notice for all changes that happen while the notice is pending. Otherwise 1000 consumers that reconnect
-    after a restart would cause a million notices.
+    Each member receives one notice for all changes that happen while the notice is pending. Without this, 1000 consumers that
+    reconnect after a restart would cause a million notices.
     """
 
     def __init__(self) -> None:
         self.alarm = Alarm()
-        """Set when a notice is pending."""
+        """Wakes the task that calls `send_pending` when a notice is pending."""
         self._due: dict[tuple[str, Connection], None] = {}
 
     def group_changed(self, group: str, connections: list[Connection]) -> None:
@@ -33,7 +33,7 @@ class ConsumerNotices:
         self.alarm.ring()
 
     def send_pending(self) -> float | None:
-        """Sends the oldest notices. Returns 0 if more are pending, else None."""
+        """Sends the oldest notices. Returns 0 if more are pending, or else None."""
         for group, connection in list(self._due)[:MAX_AT_ONCE]:
             del self._due[group, connection]
             if connection.is_writable:

@@ -18,7 +18,7 @@ from rocketmq_broker.server.topics.names import refuse_as_consumer
 MAX_BODY_LENGTH: Final = 2 * 1024 * 1024
 """The maximum length of a request body in bytes: enough for three topics with the maximum number of queues.
 
-Decoding it takes about 25 ms.
+The broker decodes a body of this length in about 25 ms.
 """
 QUEUES_AT_ONCE: Final = 1000
 
@@ -36,7 +36,7 @@ class LockProcessor:
         return {RequestCode.LOCK_BATCH_MQ: self.lock, RequestCode.UNLOCK_BATCH_MQ: self.unlock}
 
     def lock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Locks queues for a consumer. Responds with those of the requested queues that the consumer now holds."""
+        """Locks queues for a consumer. Responds with the requested queues whose locks the consumer now holds."""
         _refuse_long(command)
         wanted = LockBatchRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)

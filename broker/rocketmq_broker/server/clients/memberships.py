@@ -1,4 +1,4 @@
-"""Tracks the groups of each connection, so that a closed connection is removed without a search of all groups."""
+"""Tracks the groups of each connection, so that the broker can remove a closed connection without searching all groups."""
 
 from __future__ import annotations
 

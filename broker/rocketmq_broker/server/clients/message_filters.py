@@ -15,12 +15,12 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 MAX_EXPRESSION_LENGTH: Final = 64 * 1024
 """The maximum length of a tag expression in characters: enough for a thousand long tags.
 
-Parsing it takes about 10 ms, which is repeated for each pull that contains its own subscription.
+Parsing an expression of this length takes about 10 ms, for each pull that contains its own subscription.
 """
 
 
 def parse_tags(expression: str | None) -> frozenset[int] | None:
-    """Returns the hash codes of the tags in the expression, or None for all messages. Raises RequestRefused."""
+    """Returns the hash codes of the tags in the expression, or None if it matches all messages. Raises RequestRefused."""
     if not expression or expression == SUBSCRIBE_ALL:
         return None
     if len(expression) > MAX_EXPRESSION_LENGTH:
@@ -34,22 +34,22 @@ def parse_tags(expression: str | None) -> frozenset[int] | None:
 
 
 def wanted_codes(subscription: SubscriptionData) -> frozenset[int] | None:
-    """Returns the hash codes of the tags in a heartbeat's subscription, or None for all messages."""
+    """Returns the hash codes of the tags in a heartbeat's subscription, or None if it matches all messages."""
     if subscription.sub_string == SUBSCRIBE_ALL or not subscription.code_set:
         return None
     return frozenset(subscription.code_set)
 
 
 EXPRESSIONS_KEPT: Final = 1024
-"""The number of compiled or illegal expressions in the cache. RocketMQ caches 100."""
+"""The maximum number of expressions in the cache, compiled or illegal. RocketMQ caches 100."""
 
 LENGTH_OF_A_TAG: Final = 20
 
 
 class MessageFilter(NamedTuple):
-    """Matches messages that have one of the tags codes, or that the SQL92 expression accepts.
+    """Matches messages with one of the tags codes (hash codes of tags), or messages that the SQL92 expression accepts.
 
-    Matches all messages if both are None.
+    Matches all messages if both attributes are None.
     """
 
     tags_codes: frozenset[int] | None
@@ -67,7 +67,10 @@ class MessageFilters:
     """Creates filters from subscriptions. Caches compiled expressions."""
 
     def __init__(self, *, is_property_filter_enabled: bool) -> None:
-        """`is_property_filter_enabled` is RocketMQ's enablePropertyFilter, which allows SQL92 expressions."""
+        """Creates an empty cache.
+
+        `is_property_filter_enabled` is RocketMQ's setting enablePropertyFilter, which allows SQL92 expressions.
+        """
         self._is_property_filter_enabled = is_property_filter_enabled
         self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
 
@@ -76,7 +79,7 @@ class MessageFilters:
         return self.of_expression(header.expression_type, header.subscription)
 
     def of_expression(self, kind: str | None, expression: str | None) -> MessageFilter:
-        """Returns the filter of an expression of type TAG or SQL92; None means TAG. Raises RequestRefused."""
+        """Returns the filter of an expression of type TAG or SQL92. The type None means TAG. Raises RequestRefused."""
         if _is_by_tag(kind):
             return MessageFilter(parse_tags(expression))
         remark = "parse the consumer's subscription failed: "
@@ -112,9 +115,9 @@ def _is_by_tag(expression_type: str | None) -> bool:
 
 
 def _compiled(expression: str) -> SqlFilter | str:
-    """Returns the filter, or the error text if the expression is illegal.
+    """Returns the compiled filter, or the error text if the expression is illegal.
 
-    Errors are cached too, because clients repeat illegal expressions.
+    Error texts are cached too, because clients repeat illegal expressions.
     """
     try:
         return compile_sql(expression)

@@ -59,7 +59,7 @@ class ProducerGroups:
         return list(self._groups.get(group, ()))
 
     def connection_of(self, client_id: str) -> Connection | None:
-        """Returns the newest connection of a client that is a producer, or None if it is offline."""
+        """Returns the newest connection of a producer with this client id, or None if no such producer is online."""
         return self._connections.get(client_id)
 
     def channels(self, group: str) -> list[ClientChannel] | None:

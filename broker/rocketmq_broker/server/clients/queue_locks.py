@@ -1,4 +1,4 @@
-"""Locks queues for orderly consumption. Each lock is held by one consumer of a group (RocketMQ's RebalanceLockManager)."""
+"""Locks queues for orderly consumption. One consumer of a group holds each lock (RocketMQ's RebalanceLockManager)."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from rocketmq_broker.server.shares import is_full
 
 LOCK_EXPIRES_MS = 60_000
 MAX_LOCKS: Final = 200_000
-"""The maximum number of queues, counted for each group, that are consumed in order at the same time."""
+"""The maximum number of queue locks of all groups together."""
 MAX_OF_A_GROUP: Final = 50_000
 
 Queue = TypeVar("Queue", bound=Hashable)

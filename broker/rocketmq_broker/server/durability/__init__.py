@@ -1,1 +1,1 @@
-"""Flushes messages to the disk, and sends the responses that depend on it."""
+"""Flushes messages to the disk, and sends responses once the messages are durable."""

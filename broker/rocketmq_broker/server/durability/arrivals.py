@@ -13,10 +13,10 @@ Counter: TypeAlias = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """Calls each listener with topic, queue id and max offset. An exception of one listener does not affect the others."""
+    """Calls each listener with topic, queue id and max offset. An exception in one listener does not affect the others."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` is called with the same arguments and the number of bytes."""
+        """`counter` is called with the arguments of a listener, and with the number of bytes."""
         self._listeners = listeners
         self._counter = counter
 

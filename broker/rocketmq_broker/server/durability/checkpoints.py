@@ -21,7 +21,7 @@ _SLICE_S: Final = 0.01
 
 
 class Checkpoints:
-    """Syncs the files on another thread while holding `file_lock`."""
+    """Syncs the consume queues and the index to disk on another thread, while holding `file_lock`."""
 
     def __init__(self, store: MessageStore, file_lock: asyncio.Lock, interval_s: float) -> None:
         self._store = store

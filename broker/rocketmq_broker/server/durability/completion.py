@@ -31,9 +31,9 @@ class FrameSink(Protocol):
 
 
 _Answer: TypeAlias = tuple[int, FrameSink, SerializeType, int, CommandHeader | None, bytes]
-"""A pending response: commit log offset, connection, serialize type and opaque of the request, then header and body.
+"""A pending response: commit log offset, connection, serialize type and opaque of the request, header and body.
 
-It does not contain the request, because that would keep the body of each message in memory until the message is durable.
+It does not contain the request, which would keep the body of each message in memory until the message is durable.
 """
 
 
@@ -48,7 +48,7 @@ class WaitingAnswers:
         self._futures: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def __bool__(self) -> bool:
-        """Returns True if any response or future is pending."""
+        """Returns True if a response or a future is pending."""
         return bool(self._answers or self._futures)
 
     def add(self, position: int, sink: FrameSink, request: Answerable, header: CommandHeader | None, body: bytes) -> None:
@@ -110,14 +110,17 @@ class CommitListener(Protocol):
     """A listener for records of the commit log that become durable or are lost, such as `PendingTransactions`."""
 
     def confirm(self, position: int) -> None:
-        """Called when all records before `position` are as durable as promised. They become visible afterwards."""
+        """Called when all records before `position` are as durable as flushDiskType requires.
+
+        Consumers can read them afterwards.
+        """
 
     def take_back(self, position: int) -> None:
         """Called when all records at or after `position`, a commit log offset, are lost."""
 
 
 class Completion:
-    """Ends each write in one of three ways: completed, lost, or timed out. Not thread-safe: use it on the event loop's thread."""
+    """Ends each write as completed, lost or timed out. Not thread-safe: use it on the event loop's thread."""
 
     def __init__(
         self,
@@ -138,16 +141,16 @@ class Completion:
         self._is_under_way = False
         self._loop: asyncio.AbstractEventLoop
         self.visible_to = store.written_position
-        """Consumers can read everything before this commit log offset."""
+        """The commit log offset before which consumers can read all messages."""
 
     def start(self) -> None:
-        """Stores the running event loop, because getting it calls getpid each time on CPython 3.11."""
+        """Stores the running event loop. On CPython 3.11 each call of `asyncio.get_running_loop` would call getpid."""
         self._loop = asyncio.get_running_loop()
 
     def written(self, position: int, requests: int, began_s: float) -> None:
         """Records that requests were written up to `position`.
 
-        `began_s` is the event loop's time at which the first one was appended.
+        `began_s` is the event loop's time when the first of these requests was appended.
         """
         self._batches.add(position, requests, began_s)
 
@@ -183,9 +186,11 @@ class Completion:
                 return
 
     def _index_keeps_up(self, loop: asyncio.AbstractEventLoop, until_s: float) -> bool:
-        """Adds entries to the index until it has caught up.
+        """Adds entries to the index until it contains all messages.
 
-        Returns False if it has not by `until_s`. No response may be sent before its messages are in the index.
+        Returns False if the event loop's time reaches `until_s` first.
+
+        No response may be sent before its messages are in the index.
         """
         while self._store.is_index_behind:
             if loop.time() >= until_s:
@@ -226,7 +231,7 @@ class _Batch(NamedTuple):
     end_position: int
     requests: int
     began_s: float
-    """The event loop's time at which the first request of the batch was appended."""
+    """The event loop's time when the first request of the batch was appended."""
 
 
 class WrittenBatches:
@@ -242,9 +247,9 @@ class WrittenBatches:
         self._batches.append(_Batch(end_position, requests, began_s))
 
     def end_of_first(self, requests: int, otherwise: int) -> int:
-        """Returns the commit log offset after the first batches that contain `requests` requests.
+        """Returns the commit log offset after the first batches that together contain at least `requests` requests.
 
-        Returns `otherwise` if there are fewer.
+        Returns `otherwise` if there are fewer requests.
         """
         for batch in self._batches:
             requests -= batch.requests
@@ -253,7 +258,7 @@ class WrittenBatches:
         return otherwise
 
     def completed(self, position: int, now_s: float) -> None:
-        """Removes the batches before `position`, which are visible now, and observes their durations."""
+        """Removes the batches before `position`, which consumers can now read. Observes the durations of these batches."""
         while self._batches and self._batches[0].end_position <= position:
             batch = self._batches.popleft()
             self._put_times.observe(now_s - batch.began_s, batch.requests)
@@ -264,7 +269,7 @@ class WrittenBatches:
             self._batches.pop()
 
     def overdue(self, began_before_s: float) -> tuple[int, float | None]:
-        """Returns the end of the last batch that began by `began_before_s`, or -1 if there is none.
+        """Returns the end offset of the last batch that began by `began_before_s`, or -1 if there is none.
 
         Also returns the start time of the next batch, or None if there is none.
         """

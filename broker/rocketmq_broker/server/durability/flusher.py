@@ -1,4 +1,4 @@
-"""Runs the flush process, and restarts it when it ends."""
+"""Runs the process that syncs files to disk, and restarts it when it ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None],
 class Flusher:
     """Runs one flush at a time.
 
-    If the process ends, its request is sent to the next process, because syncing twice is harmless.
+    If the process ends during a flush, the request is sent to the next process. Syncing a file twice is harmless.
     """
 
     def __init__(

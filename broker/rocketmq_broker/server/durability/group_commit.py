@@ -26,14 +26,17 @@ from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 logger = logging.getLogger(__name__)
 
 MAX_UNFLUSHED_BYTES: Final = 128 << 20
-"""While more bytes than this are unflushed, messages are refused.
+"""The maximum number of unflushed bytes. New messages are refused while more bytes are unflushed.
 
 The limit is 2 s of writes at 64 MB/s; producers wait 3 s by default.
 """
 FLUSHED_AT_BYTES: Final = 16 << 20
-"""With ASYNC_FLUSH, this many unflushed bytes trigger a flush before the interval ends, because they also take memory."""
+"""The number of unflushed bytes that triggers an early flush with ASYNC_FLUSH. It limits the memory that these bytes take."""
 MAX_UNPUBLISHED: Final = 100_000
-"""While more messages than this are not visible to consumers, new messages are refused. Each of them takes memory."""
+"""The maximum number of messages that consumers cannot read yet. New messages are refused while there are more.
+
+Each of these messages takes memory.
+"""
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
@@ -68,7 +71,7 @@ class GroupCommit:
         self._requests = 0
         self._requests_began_s = 0.0
         self.put_times = PutTimes()
-        """The durations from append to durability."""
+        """Measures the durations from append to durability."""
         self._completion = Completion(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
@@ -79,13 +82,13 @@ class GroupCommit:
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
         self.file_lock = asyncio.Lock()
-        """Held while another thread uses the store's files, and while files that it may use are moved."""
+        """The lock of the store's files. It is held while another thread uses the files, and while files in use are moved."""
         self.checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
         self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
         """The number of flushes started."""
         self.flush_times_s = Histogram(_FLUSH_TIMES_S)
-        """The durations of successful flushes."""
+        """The durations of successful flushes, in seconds."""
 
     async def start(self) -> None:
         """Starts the flush process and the background tasks. Raises OSError."""
@@ -114,7 +117,10 @@ class GroupCommit:
                 self._completion.complete(self._store.flushed_position)
 
     def give_up(self, reason: str) -> None:
-        """Stops all writes to the store's files, and fails the pending requests: another broker may be using the files."""
+        """Stops all writes to the store's files, and fails the pending requests.
+
+        Call it if another broker may be using the files.
+        """
         self._store.give_up(reason)
         self._flushing_to = None
         self._completion.lose_after(-1, StoreUnwritable(reason))
@@ -136,7 +142,9 @@ class GroupCommit:
         self._waiting.add(position, connection, request, header, body)
 
     def wait(self, position: int) -> asyncio.Future[None]:
-        """Returns a future for the durability and visibility of everything before `position`. Call it right after appending.
+        """Returns a future that completes when everything before `position` is durable and visible.
+
+        Call this method right after appending.
 
         The future raises StoreUnwritable if the records are lost, or if the flush times out.
         """
@@ -234,9 +242,9 @@ class GroupCommit:
         self._note_backlog()
 
     def _note_backlog(self) -> None:
-        """Refuses messages while too many are unflushed.
+        """Refuses new messages while too many messages are unflushed.
 
-        This limits the memory that they take, and the messages lost in a crash.
+        This limits the memory that messages take, and the number of messages lost in a crash.
         """
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
@@ -251,8 +259,8 @@ class GroupCommit:
 class NextSegment:
     """Creates the commit log's next segment in advance (RocketMQ's AllocateMappedFileService).
 
-    A new segment and its directory entry must be synced before its messages are acknowledged. That takes two syncs. If the next
-    segment is not ready in time, the log creates it when it is needed, or reports why it cannot.
+    A new segment and its directory entry must be synced before its messages are acknowledged, which takes two syncs. If the next
+    segment is not ready in time, the log creates it when needed, or reports the error.
     """
 
     def __init__(self, store: MessageStore, tasks: Tasks) -> None:

@@ -1,4 +1,4 @@
-"""Measures how long it takes to store messages, per minute (RocketMQ's StoreStatsService)."""
+"""Measures the time to store messages, in classes of durations, for each minute (RocketMQ's StoreStatsService)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Final
 
 _MAX_MS: Final = 60_000
-"""Longer durations are counted as this one, to limit the memory that the counts take."""
+"""The maximum duration that is counted, in milliseconds. Longer durations are counted as this one, to save memory."""
 _CLASSES: Final = (
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s",
     "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~",
@@ -46,7 +46,7 @@ class PutTimes:
         return "".join(f"[{name}]:{count} " for name, count in zip(_CLASSES, sums, strict=True))
 
     def percentile_ms(self, share: float) -> float:
-        """Returns the time, in milliseconds, within which the given share of the last full minute's messages was stored.
+        """Returns the time, in milliseconds, within which the broker stored the given share of the last full minute's messages.
 
         `share` is between 0 and 1. Returns 0 if there were no messages.
         """

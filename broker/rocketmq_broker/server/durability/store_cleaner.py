@@ -23,20 +23,20 @@ logger = logging.getLogger(__name__)
 _HOUR_MS: Final = 3_600_000
 _SLICE_S: Final = 0.01
 _NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
-"""A half message is kept for its transaction for up to this multiple of fileReservedTime.
+"""The maximum time, in multiples of fileReservedTime, for which the half message of a pending transaction is kept.
 
-The transaction is already discarded after one fileReservedTime.
+The broker discards the transaction itself after one fileReservedTime.
 """
 
 NeededFrom = Callable[[int], int | None]
-"""A function that takes a time and returns the first commit log offset that later transactions need.
+"""A function that takes a time, and returns the first commit log offset that transactions begun after that time need.
 
 The time is in milliseconds since the epoch. Returns None if no transaction began after it.
 """
 
 
 class StoreCleaner:
-    """Checks the disk every few seconds. Holds `file_lock` while it works on the store's files."""
+    """Deletes expired files every few seconds. Holds `file_lock` while it works on the store's files."""
 
     def __init__(
         self, store: MessageStore, file_lock: asyncio.Lock, *, needed_from: NeededFrom, clock: Callable[[], int]
@@ -88,7 +88,10 @@ class StoreCleaner:
         return expired
 
     async def _trim(self) -> int:
-        """Trims each queue, with pauses so that thousands of queues do not block the event loop. Returns the messages removed."""
+        """Trims each queue, and returns the number of removed messages.
+
+        Pauses regularly, so that thousands of queues do not block the event loop.
+        """
         messages = 0
         now_s = asyncio.get_running_loop().time
         slice_end_s = now_s() + _SLICE_S
@@ -126,7 +129,7 @@ class StoreCleaner:
 
 
 def _delete(files: FileSystem, paths: list[Path]) -> None:
-    """Deletes files in order. Stops at the first failure: a gap in the commit log would look like damage."""
+    """Deletes files in order. Stops at the first failure, because a gap in the commit log would look like damage."""
     while paths:
         with suppress(FileNotFoundError):
             files.unlink(paths[0])
