@@ -1,1 +1,1 @@
-"""Transactional messages: states and transitions, decisions, check-backs and recovery. Pure code without I/O or a clock."""
+"""Transactional messages: their states, decisions, check-backs and recovery. The package does no I/O and reads no clock."""

@@ -1,4 +1,4 @@
-"""Copies of half messages: several half messages of one transaction, and how to tell them from those of other transactions.
+"""Copies of half messages: how to recognize that several half messages belong to one transaction.
 
 - RocketMQ rewrites a pending half message at each check, and counts the checks in TRANSACTION_CHECK_TIMES. It may stop before
   it writes the op message for the previous copy.
@@ -7,9 +7,9 @@
   transaction.
 - A resumed message has TRANSACTION_CHECK_TIMES=0. It starts a new transaction, although its identity is the same in RocketMQ.
 
-All copies of a transaction have the same identity. A producer cannot forge it, because it contains the born host that the
-broker saw. The newest copy is the valid one. A decision about any copy applies to the transaction, and so does RocketMQ's op
-message for an older copy.
+All copies of a transaction have the same identity. A producer cannot forge the identity, because it contains the born host,
+which the broker sets. The newest copy is the valid one. A decision about any copy applies to the transaction. RocketMQ's op
+message for an older copy also applies to the transaction.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def identity_of(half: HalfMessage) -> Identity:
 
 
 def first_offsets(half: HalfMessage) -> RecordOffsets | None:
-    """Returns the offsets of the first half message if this broker put this copy back; otherwise None."""
+    """Returns the offsets of the first half message if this broker put the half message back; otherwise None."""
     queue_offset = _first_queue_offset(half) if half.prepared_transaction_offset else None
     if queue_offset is None:
         return None
@@ -46,15 +46,15 @@ def first_offsets(half: HalfMessage) -> RecordOffsets | None:
 
 
 def is_copy(half: HalfMessage) -> bool:
-    """Returns True if the half message was checked or put back.
+    """Returns True if the half message is a copy that was written at a check or when it was put back.
 
-    In that case, its transaction began before its store timestamp.
+    The transaction of a copy began before the copy's store timestamp.
     """
     return bool(half.check_times) or _first_queue_offset(half) is not None
 
 
 def _first_queue_offset(half: HalfMessage) -> int | None:
-    """Returns TRAN_PREPARED_QUEUE_OFFSET, which RocketMQ also sets in copies written within the immunity time."""
+    """Returns TRAN_PREPARED_QUEUE_OFFSET, or None. RocketMQ also sets it in copies that it writes within the immunity time."""
     return half.number(props.TRANSACTION_PREPARED_QUEUE_OFFSET)
 
 
@@ -69,7 +69,7 @@ class Copy:
         self.first = first_offsets(half)
         """The offsets of the first half message if this broker put the copy back; otherwise None."""
         self.begins = not is_copy(half) and not half.prepared_transaction_offset
-        """True if the half message starts a transaction and is not a copy of the previous one."""
+        """True if the half message starts a transaction. False if it is a copy of an earlier half message."""
         self.is_closed = is_closed
 
 
@@ -93,7 +93,7 @@ def are_decided(copies: list[Copy]) -> bool:
 
 
 class Copies:
-    """Finds the pending transaction of a copy that an earlier run of a broker wrote."""
+    """Finds the pending transaction of a copy that a broker wrote before its last start."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction]) -> None:
         """`pending` has the pending transactions, keyed by the commit log offset of their first half message."""
@@ -106,7 +106,7 @@ class Copies:
         self._by_offset[copy.commit_log_offset] = (transaction, copy.queue_offset)
 
     def add_unread(self, transaction: PendingTransaction, identity: Identity) -> None:
-        """Records that the transaction has older copies that recovery has not read."""
+        """Records that the transaction also has older copies, which recovery has not read."""
         self._by_identity[identity] = transaction
 
     def find(self, commit_log_offset: int) -> tuple[PendingTransaction, int] | None:

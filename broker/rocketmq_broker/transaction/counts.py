@@ -16,9 +16,9 @@ class TransactionCounts:
     checks_sent: int = 0
     checks_without_producer: int = 0
     checks_held_back: int = 0
-    """Checks that were delayed because no producer of the group could take them (decision.py, GroupState)."""
+    """The number of checks that were delayed because no producer of the group could take them (decision.py, GroupState)."""
     checks_given_back: int = 0
-    """Checks that disconnected producers left unanswered. They do not count towards a transaction's limit."""
+    """The number of checks that disconnected producers left unanswered. They do not count towards a transaction's limit."""
     discards: int = 0
     skips: int = 0
     moves: int = 0
@@ -27,5 +27,5 @@ class TransactionCounts:
     rollbacks_by_hand: int = 0
     bad_records: int = 0
     take_backs: int = 0
-    """Batches of transitions that were undone, because they had not been written to disk."""
+    """The number of batches of transitions that were undone because their records were not written to disk."""
     refusals: Counter[Refusal] = field(default_factory=Counter)

@@ -1,6 +1,6 @@
 """Decides what to do when a producer ends a transaction, and when a transaction's check is due. The caller executes the decision.
 
-The first decision about a transaction counts, and later ones are refused with a reason. RocketMQ's EndTransactionProcessor
+Only the first decision about a transaction counts. Later ones are refused with a reason. RocketMQ's EndTransactionProcessor
 executes every decision.
 """
 
@@ -18,15 +18,15 @@ from rocketmq_broker.transaction.states import State
 
 
 class EndAction(Enum):
-    """What to do about an END_TRANSACTION request."""
+    """The action for an END_TRANSACTION request."""
 
     COMMIT = "commit"
     ROLLBACK = "rollback"
     KEEP = "keep"
-    """The producer has not decided yet."""
+    """The producer has not decided yet, so the transaction stays pending."""
     REFUSE = "refuse"
     LOOK_UP = "look up"
-    """The table has no transaction with that offset. Read the record there and call `decide_late_end`."""
+    """The table has no transaction with that offset. The caller must read the record there and call `decide_late_end`."""
 
 
 class Refusal(Enum):
@@ -54,7 +54,7 @@ class EndRequest(NamedTuple):
 
 
 class EndDecision(NamedTuple):
-    """The decision about an EndRequest. COMMIT and ROLLBACK have a `transaction`; REFUSE has a `refusal` and a `remark`."""
+    """The decision about an EndRequest. COMMIT and ROLLBACK have a `transaction`. REFUSE has a `refusal` and a `remark`."""
 
     action: EndAction
     transaction: PendingTransaction | None = None
@@ -134,37 +134,37 @@ def _refuse(refusal: Refusal, remark: str) -> EndDecision:
 
 
 class CheckAction(Enum):
-    """What to do about a transaction that is due."""
+    """The action for a transaction whose check is due."""
 
     NO_PRODUCER = "no producer"
-    """No producer of the group is online. The check is not counted."""
+    """Send no check, because no producer of the group is online. The check is not counted."""
     CHECK_BACK = "check back"
     HOLD = "hold"
-    """No producer of the group can take another check now. The check is not counted."""
+    """Wait, because no producer of the group can take another check now. The check is not counted."""
     DISCARD = "discard"
-    """The maximum number of checks is reached."""
+    """Discard the transaction, because the maximum number of checks is reached."""
     SKIP = "skip"
-    """The transaction is too old. It is discarded before the maximum number of checks is reached."""
+    """Discard the transaction because of its age, although the maximum number of checks is not reached."""
 
 
 class GroupState(NamedTuple):
-    """Describes whether the producer group of a transaction can take a check now."""
+    """The state of a transaction's producer group, which decides whether the group can take a check now."""
 
     is_online: bool
-    """True if the group has a member."""
+    """True if the group has a connected producer."""
     can_be_asked: bool
-    """True if a member reads its messages, has no unanswered check of the transaction, and is below the limit of checks."""
+    """True if a producer reads its messages, has no unanswered check of the transaction, and is below the limit of checks."""
     owes_answer: bool
-    """True if a member has an unanswered check of the transaction that is not overdue."""
+    """True if a producer has an unanswered check of the transaction that is not overdue."""
 
 
 def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, group: GroupState) -> CheckAction:
-    """Decides what to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
+    """Returns the action for a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
-    A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval.
-    Unlike in RocketMQ, a check is counted only if a producer could get it. Before a transaction is discarded for its age,
-    its group is checked once if it is online; RocketMQ omits this check. `now_ms` must be a reliable time (ExpiryClock),
-    because a discard cannot be undone.
+    A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval. Unlike in
+    RocketMQ, a check is counted only if a producer could get it. A transaction is not discarded for its age before its group, if
+    online, was checked once. RocketMQ omits this check. `now_ms` must be a reliable time (ExpiryClock), because a discard cannot
+    be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online
@@ -179,7 +179,7 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
 
 
 def must_be_put_back(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
-    """Returns the oldest transaction if its half message is too far behind the end of the half queue; otherwise None.
+    """Returns the oldest transaction if its half message is too far from the end of the half queue; otherwise None.
 
     The allowed distance grows with the number of pending transactions, so that at most one of five half messages is a copy.
     """

@@ -1,4 +1,4 @@
-"""The due times of pending transactions, in a heap. Finding due transactions does not scan all pending ones."""
+"""The due times of pending transactions, in a heap, so that due transactions are found without a scan of all pending ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _AFTER_ALL_MS: Final = 1 << 62
 
 
 class DueTimes:
-    """The due times of the pending transactions. The heap may contain stale times, which are skipped."""
+    """The due times of the pending transactions. The heap may contain outdated times, which are skipped."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
-        """`pending` has the transactions, keyed by commit log offset. The caller may change it at any time."""
+        """`pending` has the transactions, keyed by commit log offset. The caller may change this mapping at any time."""
         self._pending = pending
         self._check_interval_ms = check_interval_ms
         self._heap: list[tuple[int, int]] = []
@@ -25,15 +25,15 @@ class DueTimes:
         self._on_due_sooner: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
-        """Returns the number of times in the heap, including stale ones."""
+        """Returns the number of times in the heap, including outdated ones."""
         return len(self._heap)
 
     def next_ms(self) -> int | None:
-        """Returns the time at which the next transaction is due, or an earlier time; None if no transaction is pending."""
+        """Returns the time in milliseconds of the next due transaction, or an earlier time. Returns None if none is pending."""
         return self._heap[0][0] if self._heap else None
 
     def watch(self, until_ms: int | None, on_due_sooner: Callable[[], None]) -> None:
-        """Calls `on_due_sooner` once when a transaction becomes due before `until_ms`. None means no limit."""
+        """Calls `on_due_sooner` once when a transaction is added that is due before `until_ms`, or at any time if it is None."""
         self._watched_until_ms = until_ms if until_ms is not None else _AFTER_ALL_MS
         self._on_due_sooner = on_due_sooner
 
@@ -58,12 +58,12 @@ class DueTimes:
         return taken
 
     def reschedule(self, transaction: PendingTransaction, due_ms: int) -> None:
-        """Sets the due time of the transaction."""
+        """Sets the transaction's due time, in milliseconds."""
         transaction.due_ms = due_ms
         self.add(transaction)
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Rebuilds the heap after a step of the clock. The due times of the transactions must already be adjusted."""
+        """Rebuilds the heap after a step of the system clock. The due times of the transactions must already be adjusted."""
         self._watched_until_ms += step_ms
         self._drop_stale()
 

@@ -1,4 +1,4 @@
-"""Exceptions about transactional messages."""
+"""The errors of the transaction package."""
 
 from rocketmq_broker.message.errors import IllegalMessage
 
@@ -8,40 +8,40 @@ class TransactionError(Exception):
 
 
 class NotAHalfMessage(TransactionError):
-    """The record is not a half message, or has no valid destination."""
+    """Raised if a record is not a half message, or has no valid destination."""
 
 
 class DelayedTransaction(TransactionError, IllegalMessage):
-    """The message is both delayed and transactional."""
+    """Raised if a message is both delayed and transactional."""
 
 
 class NotADestination(TransactionError, IllegalMessage):
-    """The topic does not accept transactional messages: it is a system, retry or dead-letter topic."""
+    """Raised if a topic does not accept transactional messages, because it is a system, retry or dead-letter topic."""
 
 
 class HalfMessageUnreadable(TransactionError):
-    """The half message of a pending transaction cannot be read."""
+    """Raised if the half message of a pending transaction cannot be read."""
 
 
 class NotWrittenYet(HalfMessageUnreadable):
-    """The half message is not yet written to the files. Try again in a moment."""
+    """Raised if the half message is not yet written to the files. The caller can try again a moment later."""
 
 
 class HalfMessageLost(HalfMessageUnreadable):
-    """The half message is damaged and can never be read again."""
+    """Raised if the half message is damaged and can never be read again."""
 
 
 class HalfMessageExpired(HalfMessageLost):
-    """The half message was deleted with its commit log file."""
+    """Raised if the half message was deleted with its commit log file."""
 
 
 class NotAnOpMessage(TransactionError):
-    """The record in the op topic does not refer to a half message."""
+    """Raised if a record in the op topic does not refer to a half message."""
 
 
 class NotResumable(TransactionError):
-    """The message cannot be resumed: it was not discarded, or was already resumed or delivered."""
+    """Raised if a message cannot be resumed, because it was not discarded, or was already resumed or delivered."""
 
 
 class AlreadyResumed(NotResumable):
-    """The discarded message was already resumed or delivered, so no operator has to handle it."""
+    """Raised if a discarded message was already resumed or delivered, so that no operator has to handle it."""

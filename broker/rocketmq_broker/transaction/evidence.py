@@ -1,14 +1,14 @@
 """Finds transactions that are decided although their op message is missing, because their committed or discarded message exists.
 
-A broker may stop between a committed message and its op message. After the restart, the message must not be delivered
-again. But wrong evidence would close an undecided transaction, so only fields that no client can set are evidence:
+A broker may stop between a committed message and its op message. After the restart, the message must not be delivered again.
+But wrong evidence would close an undecided transaction, so only fields that no client can set count as evidence:
 
 - A committed message has the offset of its half message in preparedTransactionOffset, which no request can set.
 - A discarded message is in TRANS_CHECK_MAX_TIME_TOPIC, to which no client can send. This broker also sets
-  preparedTransactionOffset in it; RocketMQ does not.
-- Both have the born host of the half message, which is the address that the broker saw.
+  preparedTransactionOffset in it. RocketMQ does not.
+- Both have the born host of the half message, which the broker sets.
 
-Values that clients choose, such as ids, groups and times, are not sufficient evidence.
+Values that clients choose, such as ids, groups and times, do not count as evidence.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ class Evidence:
         else:
             candidates = self._by_identity.get(identity_of(message), [])
         for recovered in candidates:
-            # A half message after the discarded message was resumed from it.
+            # A half message that is stored after the discarded message was resumed from it.
             if recovered.transaction.stored_at < message.commit_log_offset and _may_be_of(message, recovered):
                 return recovered
         return None
 
     def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
-        """Returns the transaction of a copy that is older than those that recovery has read, or None."""
+        """Returns the transaction of a copy that recovery has not read, or None. Recovery does not read the oldest copies."""
         half = self._half_at(commit_log_offset)
         if half is None or half.topic != HALF_TOPIC:
             return None

@@ -65,7 +65,7 @@ class Transition(NamedTuple):
     """The states before and after an operation, and the records that it appends."""
 
     before: State | None
-    """The required state; None for a message without a transaction."""
+    """The required state, or None for a message without a transaction."""
     after: State
     appends: tuple[Written, ...]
 

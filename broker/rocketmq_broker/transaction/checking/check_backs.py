@@ -1,7 +1,7 @@
-"""The history of check-backs with the producers' answers, for the timelines of transactions.
+"""The history of check-backs and of the producers' answers, for the timelines of transactions.
 
-The broker keeps the latest check-backs in memory. No decision depends on them. As in RocketMQ, the commit log contains only
-their number, because storing each check-back would take two more records.
+The broker keeps the latest check-backs in memory. No decision depends on them. The commit log contains only their number, as in
+RocketMQ, because storing each check-back would take two more records.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_CHECK_BACKS: Final = 10_000
-"""Maximum number of check-backs kept for all transactions (about 4 MB). Recording one takes 3 µs."""
+"""The maximum number of check-backs kept for all transactions (about 4 MB). Recording one takes 3 µs."""
 MAX_FAILURE_LENGTH: Final = 300
-"""Maximum number of characters of an error text that are kept. All error texts together take at most about 4 MB more."""
+"""The maximum number of characters kept of an error text. All error texts together take at most about 4 MB more."""
 
 
 @dataclass(slots=True)
@@ -24,23 +24,26 @@ class CheckBack:
     producer: str
     """The producer's address."""
     answer: int | None = None
-    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). None until the producer answers."""
+    """The producer's answer: TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). None until it arrives."""
     answered_ms: int | None = None
     failure: str | None = None
-    """The text of the listener's exception that the client sent with UNKNOWN, or None."""
+    """The text of the listener's exception, which the client sends with the answer UNKNOWN, or None."""
 
 
 class CheckBacks:
-    """The latest check-backs. A transaction is identified by the commit log offset of its first half message."""
+    """The history of the latest check-backs. A transaction is identified by the commit log offset of its first half message."""
 
     def __init__(self, max_count: int = MAX_CHECK_BACKS) -> None:
-        """Keeps at most `max_count` check-backs. Drops those of the least recently checked transactions first."""
+        """Creates an empty history of at most `max_count` check-backs.
+
+        Drops the check-backs of the least recently checked transactions first.
+        """
         self._max_count = max_count
         self._count = 0
         self._by_transaction: OrderedDict[int, list[CheckBack]] = OrderedDict()
 
     def asked(self, commit_log_offset: int, producer: str, now_ms: int) -> None:
-        """Records a check-back to a producer."""
+        """Records that a check-back was sent to a producer."""
         self._by_transaction.setdefault(commit_log_offset, []).append(CheckBack(now_ms, producer))
         self._by_transaction.move_to_end(commit_log_offset)
         self._count += 1

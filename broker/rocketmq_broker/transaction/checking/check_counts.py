@@ -1,4 +1,4 @@
-"""The file with the number of checks of each pending transaction. RocketMQ rewrites half messages instead.
+"""The file with the number of checks of each pending transaction. RocketMQ has no such file and rewrites half messages instead.
 
     {"checks": {"COMMIT LOG OFFSET": CHECKS, ...}}
 

@@ -9,9 +9,9 @@ from rocketmq_broker.transaction.transitions import with_check_times
 
 
 def check_message(half: HalfMessage, transaction: PendingTransaction, number: int) -> bytes:
-    """Returns the record for check number `number`, starting at 1.
+    """Returns the record for the check with this number, starting at 1.
 
-    The producer's decision must contain the offsets of this record. Raises NotAHalfMessage if the half message has no valid
+    The producer sends the offsets of this record back with its decision. Raises NotAHalfMessage if the half message has no valid
     destination.
     """
     topic, queue_id = half.destination()

@@ -1,4 +1,4 @@
-"""The settings that determine when and how often the broker sends check-backs (RocketMQ's BrokerConfig)."""
+"""The settings for when and how often the broker sends check-backs (RocketMQ's BrokerConfig)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,26 @@ class CheckPolicy:
     """The settings of check-backs, with RocketMQ's defaults."""
 
     transaction_timeout_ms: int = 6_000
-    """transactionTimeOut: the age of a transaction at its first check."""
+    """The age of a transaction at its first check, in milliseconds (transactionTimeOut)."""
     check_interval_ms: int = 60_000
-    """transactionCheckInterval: the time between two checks, and between the last check and the discard."""
+    """The time between two checks, and between the last check and the discard, in milliseconds (transactionCheckInterval)."""
     answer_timeout_ms: int = 6_000
-    """transactionCheckAnswerTimeOut: the time after which an unanswered check is repeated. RocketMQ has no such setting."""
+    """The time in milliseconds after which an unanswered check is repeated (transactionCheckAnswerTimeOut).
+
+    RocketMQ has no such setting.
+    """
     check_max: int = 15
-    """transactionCheckMax: the number of checks after which the message is discarded."""
+    """The number of checks after which the message is discarded (transactionCheckMax)."""
     file_reserved_ms: int = 72 * 3600 * 1000
-    """fileReservedTime: the age at which a half message is discarded, regardless of its number of checks."""
+    """The age in milliseconds at which a half message is discarded, regardless of its number of checks (fileReservedTime)."""
     hold_back_max: int = 100_000
-    """A pending half message is put back when it is this number of half messages behind the newest one."""
+    """The maximum distance between a pending half message and the newest one, in half messages.
+
+    An older pending half message is put back: it is copied to the end of the half queue.
+    """
 
     def first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
-        """Returns the time of the first check. CHECK_IMMUNITY_TIME_IN_SECONDS, if valid, replaces the timeout.
+        """Returns the time of the first check in milliseconds. CHECK_IMMUNITY_TIME_IN_SECONDS, if valid, replaces the timeout.
 
         The first check is due no later than the time at which the message expires, regardless of the immunity time.
         """

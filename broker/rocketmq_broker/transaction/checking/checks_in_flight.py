@@ -1,12 +1,12 @@
 """Tracks the unanswered check-backs of each producer, to select producers for further checks and to detect lost answers.
 
 Each check counts towards the limit of its message. Therefore no check is sent to a producer that has not answered the
-previous check of the transaction, and the unanswered checks of a disconnected producer are no longer counted. Apache's
-client queues up to 2,000 checks and silently drops the rest.
+previous check of the transaction. When a producer disconnects, its unanswered checks are no longer counted. Apache's client
+queues up to 2,000 checks and silently drops the rest.
 
-An unanswered check is repeated after a while, and again after twice that time, because its answer may be lost. A repetition
-has the same number as the first check and is not counted. A producer that has not answered any check since it was asked may
-hang, so only its oldest check is repeated.
+An unanswered check is repeated after a while, because its answer may be lost. The wait doubles with each repetition. A
+repetition has the same number as the first check and is not counted. If a producer has not answered any check since the
+check was sent, the producer may hang, so only its oldest check is repeated.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rocketmq_broker.transaction.checking.check_backs import CheckBacks
 Producer = TypeVar("Producer", bound=Hashable)
 
 ANSWER_TIMEOUT_MS: Final = 60_000
-"""The time after which an unanswered check is overdue. It equals RocketMQ's default of transactionCheckInterval."""
+"""The time in milliseconds after which an unanswered check is overdue. RocketMQ's default of transactionCheckInterval."""
 REPEAT_AFTER_MS: Final = 6_000
-"""The time after which an unanswered check is first repeated (transactionCheckAnswerTimeOut)."""
+"""The time in milliseconds after which an unanswered check is first repeated (transactionCheckAnswerTimeOut)."""
 
 
 @dataclass(slots=True)
@@ -33,19 +33,19 @@ class _Owed:
     """The unanswered checks of one producer."""
 
     in_flight: dict[int, int] = field(default_factory=dict)
-    """The time at which each transaction's check was sent, oldest first."""
+    """The time at which each transaction's check was sent in milliseconds, oldest first, keyed by commit log offset."""
     overdue: dict[int, int] = field(default_factory=dict)
-    """The number of timed-out checks of each transaction."""
+    """The number of timed-out checks of each transaction, keyed by commit log offset."""
     uncounted: set[int] = field(default_factory=set)
-    """Transactions in flight whose check was first sent to another producer. These checks are not counted."""
+    """The transactions in flight whose check was first sent to another producer. These checks are not counted."""
     answered_ms: int | None = None
-    """The time of the latest answer to any check."""
+    """The time of the latest answer to any check, in milliseconds, or None."""
 
 
 class ChecksInFlight(Generic[Producer]):
     """The unanswered checks of all producers. Transactions are identified by commit log offset.
 
-    A producer whose check timed out gets checks for one transaction at a time until it answers any check.
+    After a check of a producer times out, the producer gets checks for only one transaction at a time until it answers any check.
     """
 
     def __init__(
@@ -56,22 +56,25 @@ class ChecksInFlight(Generic[Producer]):
         repeat_after_ms: int = REPEAT_AFTER_MS,
         max_wait_ms: int = ANSWER_TIMEOUT_MS,
     ) -> None:
-        """Allows `limit` checks for each producer at a time. The wait before a repetition doubles up to `max_wait_ms`."""
+        """Creates an empty table. `limit` is the maximum number of checks in flight for each producer.
+
+        The wait before a repetition doubles each time, up to `max_wait_ms`.
+        """
         self._repeat_after_ms = repeat_after_ms
         self._max_wait_ms = max(repeat_after_ms, max_wait_ms)
         self._repetitions: list[tuple[int, int, Producer, int, int, int]] = []
-        """A heap of repetitions: due time, serial number, producer, transaction, time of the check, wait."""
+        """A heap of repetitions, each with due time, serial number, producer, transaction, time of the check, and wait."""
         self._number = 0
         self._limit = limit
         self._answer_timeout_ms = answer_timeout_ms
         self._owed: dict[Producer, _Owed] = {}
         self.changes = 0
-        """A counter that increases with each check, answer and departed producer."""
+        """A counter that increases when a check is sent or answered, or a producer disconnects."""
         self.on_record = CheckBacks()
         """The history of check-backs for operators. No decision depends on it."""
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks unanswered checks as overdue if their time is up."""
+        """Marks checks as overdue that have been unanswered for longer than the time-out."""
         for owed in self._owed.values():
             for commit_log_offset in self._timed_out(owed.in_flight, now_ms):
                 del owed.in_flight[commit_log_offset]
@@ -80,7 +83,7 @@ class ChecksInFlight(Generic[Producer]):
                 owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + counted
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Shifts all times by a step of the clock, so that the time to answer does not change."""
+        """Shifts all times by a step of the system clock, so that the remaining waiting times do not change."""
         for owed in self._owed.values():
             for commit_log_offset in owed.in_flight:
                 owed.in_flight[commit_log_offset] += step_ms
@@ -110,7 +113,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def next_repetition_ms(self) -> int | None:
-        """Returns the time at which the next repetition is due, or an earlier time; None if no check is in flight."""
+        """Returns the time at which the next repetition is due in milliseconds, or None if no check is in flight."""
         while self._repetitions:
             due_ms, _, producer, commit_log_offset, asked_ms, _ = self._repetitions[0]
             owed = self._owed.get(producer)
@@ -120,7 +123,7 @@ class ChecksInFlight(Generic[Producer]):
         return None
 
     def take_repetitions(self, now_ms: int, limit: int) -> Iterator[tuple[Producer, int]]:
-        """Yields pairs of a producer and a transaction for which a check is due again, at most `limit`.
+        """Yields at most `limit` pairs of a producer and a transaction whose check must be repeated now.
 
         Schedules the next repetition of each of these checks.
         """
@@ -139,7 +142,7 @@ class ChecksInFlight(Generic[Producer]):
                 yield producer, commit_log_offset
 
     def repeated_by(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """Records that another producer's unanswered check was also sent to this producer. It is not counted."""
+        """Records that another producer's unanswered check was also sent to this producer. This check is not counted."""
         owed = self._owed.setdefault(producer, _Owed())
         if commit_log_offset not in owed.in_flight:
             owed.in_flight[commit_log_offset] = now_ms
@@ -167,7 +170,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int) -> int | None:
-        """Returns the time of the oldest check of the transaction in flight to these producers, or None."""
+        """Returns the time of the transaction's oldest check in flight to these producers in milliseconds, or None."""
         since = [
             owed.in_flight[commit_log_offset]
             for owed in map(self._owed.get, producers)
@@ -176,7 +179,7 @@ class ChecksInFlight(Generic[Producer]):
         return min(since, default=None)
 
     def is_silent(self, producer: Producer) -> bool:
-        """Returns True if a check of the producer has timed out and it has not answered any check since then."""
+        """Returns True if a check of the producer has timed out, and the producer has not answered any check since."""
         owed = self._owed.get(producer)
         return owed is not None and bool(owed.overdue)
 
