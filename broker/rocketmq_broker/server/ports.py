@@ -1,4 +1,4 @@
-"""Protocols for parts of the broker that other parts use without importing them. Tests can replace them."""
+"""Protocols for parts of the broker. Other parts depend on these protocols, and tests can replace the implementations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.remoting.connections.connection import Connection
 
 
 class Durability(Protocol):
-    """Sends responses once the messages are as durable as promised (GroupCommit)."""
+    """Sends responses once the messages are as durable as flushDiskType requires (GroupCommit)."""
 
     def appended(self) -> None:
         """Schedules a write of the appended records."""

@@ -67,10 +67,7 @@ class MessageFilters:
     """Creates filters from subscriptions. Caches compiled expressions."""
 
     def __init__(self, *, is_property_filter_enabled: bool) -> None:
-        """Creates an empty cache.
-
-        `is_property_filter_enabled` is RocketMQ's setting enablePropertyFilter, which allows SQL92 expressions.
-        """
+        """`is_property_filter_enabled` is RocketMQ's setting enablePropertyFilter, which allows SQL92 expressions."""
         self._is_property_filter_enabled = is_property_filter_enabled
         self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
 

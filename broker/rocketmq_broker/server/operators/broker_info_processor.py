@@ -41,7 +41,7 @@ _NO_QUEUES: Final = dict.fromkeys(
     ),
     "0",
 )
-"""Figures of RocketMQ's thread pools. This broker has no thread pools, so they are 0."""
+"""Statistics of RocketMQ's thread pools. This broker has no thread pools, so the values are 0."""
 _NO_BUFFER_POOL: Final = {"remainTransientStoreBufferNumbs": str((1 << 31) - 1)}
 
 
@@ -60,7 +60,7 @@ class BrokerInfoProcessor:
         delete_expired: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
-        """`settings_text` is in the format of broker.conf. `delete_expired` only schedules the deletion."""
+        """`settings_text` is in the format of broker.conf. `delete_expired` schedules the deletion and returns immediately."""
         self._store = store
         self._statistics = statistics
         self._put_times = put_times
@@ -170,7 +170,7 @@ def _runtime(elapsed_ms: int) -> str:
 
 
 def _capacity(directory: Path) -> dict[str, str]:
-    """Returns figures about the size of the disk. Returns an empty dict for an in-memory store or a missing directory."""
+    """Returns the total and free size of the disk. Returns an empty dict for an in-memory store or a missing directory."""
     try:
         usage = shutil.disk_usage(directory)
     except OSError:

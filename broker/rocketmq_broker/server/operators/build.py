@@ -27,7 +27,7 @@ def build_operators(
     in_hand: InHand,
     settings_text: str,
 ) -> None:
-    """Builds the processors. `settings_text` is the response to getBrokerConfig."""
+    """Builds the processors, and registers their handlers. `settings_text` is the response to getBrokerConfig."""
     for processor in (
         _topics(context, registration),
         _groups(context),

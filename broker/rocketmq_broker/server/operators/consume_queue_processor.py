@@ -1,4 +1,4 @@
-"""Lists the units of a consume queue (QUERY_CONSUME_QUEUE in RocketMQ's AdminBrokerProcessor)."""
+"""Lists the units (entries) of a consume queue (QUERY_CONSUME_QUEUE in RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketmq_broker.store import MessageStore
 
 MAX_UNITS: Final = 1024
 _NO_FILTER: Final = "null"
-"""RocketMQ's value for a group that filters only by tags."""
+"""The filter data in the response for a group that is online. RocketMQ sends it for groups that filter only by tags."""
 
 
 class ConsumeQueueProcessor:
@@ -28,7 +28,7 @@ class ConsumeQueueProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of mqadmin queryCq."""
+        """The handler of the requests that `mqadmin queryCq` sends."""
         return {RequestCode.QUERY_CONSUME_QUEUE: self.query}
 
     def query(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -15,7 +15,7 @@ from rocketmq_broker.server.statistics.message_flows import MessageFlows
 
 
 class FlowProcessor:
-    """Reports throughput, under the names of `message_flows`."""
+    """Reports throughput, under the names of the statistics in `message_flows`."""
 
     def __init__(self, flows: MessageFlows) -> None:
         self._flows = flows
@@ -26,7 +26,7 @@ class FlowProcessor:
         return {RequestCode.VIEW_BROKER_STATS_DATA: self.view}
 
     def view(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the last minute, hour and day of one statistic."""
+        """Responds with the values of one statistic for the last minute, hour and day."""
         header = command.decode_header(ViewBrokerStatsDataRequestHeader)
         report = self._flows.report(header.stats_name, header.stats_key)
         if report is None:

@@ -47,7 +47,7 @@ MAX_QUEUES_SHOWN: Final = 15_000
 NAMES_AT_ONCE: Final = 500
 QUEUES_ENCODED_AT_ONCE: Final = 500
 QUEUES_AT_ONCE: Final = 50
-"""The number of a topic's queues that one step handles. A step takes about a millisecond, and a topic may have 10,000 queues."""
+"""The number of a topic's queues that one step handles. A step of this size takes about a millisecond."""
 
 
 class ProgressProcessor:
@@ -99,7 +99,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Responds with the progress of all groups, grouped by topic."""
+        """Responds with the progress of all groups, separately for each topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
         whole = ConsumeStatsList(broker_addr=self._identity.address)
         groups: list[bytes] = []

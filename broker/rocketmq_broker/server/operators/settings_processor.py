@@ -19,7 +19,7 @@ class SettingsProcessor:
         return {RequestCode.UPDATE_BROKER_CONFIG: self.update}
 
     def update(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Raises RequestRefused, which names the settings and recommends a restart with a changed broker.conf."""
+        """Raises RequestRefused. The error text names the settings, and recommends a restart with a changed broker.conf."""
         names = sorted(
             line.partition("=")[0].strip() for line in command.body.decode(errors="replace").splitlines() if "=" in line
         )

@@ -35,11 +35,14 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 
 QUEUES_AT_ONCE: Final = 50
-"""The number of a topic's queues that one step handles. A step takes about a millisecond, and a topic may have 10,000 queues."""
+"""The number of a topic's queues that one step handles. A step of this size takes about a millisecond."""
 
 
 class TopicAdminProcessor:
-    """Manages topics. A new topic is on disk and registered with the name servers before the response is sent."""
+    """Creates, changes, lists and deletes topics.
+
+    A new topic is on disk and registered with the name servers before the response is sent.
+    """
 
     def __init__(
         self,

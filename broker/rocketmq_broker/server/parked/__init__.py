@@ -1,6 +1,6 @@
 """Tracks parked messages: dead letters and discarded messages that an operator must handle.
 
-A mark records what the operator did.
+For each action of an operator, the broker stores a mark that describes the action.
 """
 
 from rocketmq_broker.server.parked.build import build_parked

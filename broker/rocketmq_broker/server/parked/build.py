@@ -8,7 +8,7 @@ from rocketmq_broker.server.server_context import ServerContext
 
 
 def build_parked(context: ServerContext) -> ParkedMessages:
-    """Loads the parked messages from the store. The caller must report new messages by `on_arrival`."""
+    """Loads the parked messages from the store. The caller must report new messages by calling `on_arrival`."""
     parked = ParkedMessages(context.store, context.topic_table)
     parked.load()
     dead_letters = DeadLetterProcessor(

@@ -32,7 +32,7 @@ MAX_MARKS: Final = 1000
 
 
 class DeadLetterProcessor:
-    """Serves `python -m rocketmq_broker.admin dead-letters`."""
+    """Handles the requests of `python -m rocketmq_broker.admin dead-letters`."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class DeadLetterProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about dead letters and discarded messages. The request codes are this project's own."""
+        """The handlers of requests about dead letters and discarded messages. RocketMQ does not use these request codes."""
         return {
             AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
             AdminRequestCode.LIST_MARKS: self.list_marks,
@@ -64,7 +64,7 @@ class DeadLetterProcessor:
         }
 
     def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the number of untreated dead letters and discarded messages, keyed by group."""
+        """Responds with the number of dead letters and discarded messages that no operator has handled yet, keyed by group."""
         body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
@@ -93,7 +93,7 @@ class DeadLetterProcessor:
         self._mark(connection, command, letter, Treatment.RETRIED, reason, retries)
 
     def dismiss(self, connection: Connection, command: RemotingCommand) -> None:
-        """Marks the message as dismissed, and stores the reason."""
+        """Marks the message as dismissed, and stores the operator's reason."""
         header = command.decode_header(DismissDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a dismissal")
         letter, _, before = self._dead_letter(header.offset)

@@ -41,7 +41,7 @@ class Treatment(StrEnum):
 
 
 class ParkedPlace(NamedTuple):
-    """The location of a parked message."""
+    """The location of a parked message: topic, queue id, queue offset and commit log offset."""
 
     topic: bytes
     queue_id: int
@@ -68,7 +68,7 @@ class Mark:
     """The queue offset of this mark in the mark topic."""
     at_ms: int
     by: str
-    """The address of the client that sent the request."""
+    """The address of the client that sent the operator's request."""
 
 
 def mark_body(place: ParkedPlace) -> bytes:

@@ -44,7 +44,7 @@ _PULL_MESSAGES: Final = 32
 _PULL_BYTES: Final = 1 << 20
 
 _Key = tuple[bytes, int]
-"""The topic and the id of a queue."""
+"""A topic and the id of one of its queues."""
 _MARKS: Final = (MARK_TOPIC, 0)
 
 
@@ -58,11 +58,11 @@ class _Watched:
     next_offset: int = 0
     """The queue offset of the next message to read."""
     under_way: dict[int, int] = field(default_factory=dict)
-    """The marks that are not visible yet: maps a message's queue offset to the commit log offset at which its mark ends."""
+    """The marks that are not visible yet. Maps a message's queue offset to the commit log offset at which its mark ends."""
 
 
 class ParkedMessages:
-    """Tracks parked messages and marks when they become visible. Logs a line for each message."""
+    """Reads parked messages and marks when they become visible, and counts the messages. Logs a line for each message."""
 
     REST_S: Final = 0.01
     """The pause between two calls of `read_arrived`, in seconds, so that other tasks can run."""
@@ -73,7 +73,7 @@ class ParkedMessages:
         self._watched: dict[_Key, _Watched] = {}
         self._arrived: dict[_Key, None] = {}
         self.alarm = Alarm()
-        """Set when new records can be read."""
+        """Wakes the task that calls `read_arrived` when there are new records."""
 
     def load(self) -> None:
         """Loads the parked messages from the store. Call it once, before the first message arrives."""
@@ -100,7 +100,7 @@ class ParkedMessages:
         self.alarm.ring()
 
     def read_arrived(self) -> float | None:
-        """Reads some of the new records. Returns 0 if there are more, else None."""
+        """Reads some of the new records. Returns 0 if there are more, or else None."""
         room = AT_MOST_AT_ONCE
         while self._arrived and room > 0:
             # A mark is ignored if its message is unknown, so marks are read last.
@@ -108,7 +108,7 @@ class ParkedMessages:
         return 0 if self._arrived else None
 
     def forget_expired(self) -> None:
-        """Removes messages that the store has deleted. Call it periodically."""
+        """Forgets messages that the store has deleted. Call this method periodically."""
         for key, watched in list(self._watched.items()):
             watched.queue.expire(self._store.min_offset(*key))
             if self._store.max_offset(*key) == 0:
@@ -118,7 +118,7 @@ class ParkedMessages:
     # Queries
 
     def dead_letters(self) -> Mapping[str, int]:
-        """Returns the number of untreated dead letters, keyed by consumer group."""
+        """Returns the number of dead letters that no operator has handled yet, keyed by consumer group."""
         return self._untreated(is_discarded=False)
 
     def discarded(self) -> Mapping[str, int]:
@@ -150,7 +150,7 @@ class ParkedMessages:
     def append_mark(
         self, place: ParkedPlace, treatment: Treatment, *, now_ms: int, by_host: bytes, reason: str = "", retries: int = 0
     ) -> Appended:
-        """Appends the mark of a treatment. It takes effect when it becomes visible. Raises IllegalMessage, StoreUnwritable."""
+        """Appends a mark, which takes effect when it becomes visible. Raises IllegalMessage or StoreUnwritable."""
         self._topics.internal(MARK_TOPIC.decode(), 1)
         before = self.latest_mark(place.topic, place.queue_id, place.queue_offset)
         previous = before.queue_offset if before is not None else None
@@ -166,7 +166,7 @@ class ParkedMessages:
         """Does nothing: a mark takes effect when `read_arrived` reads it."""
 
     def take_back(self, position: int) -> None:
-        """Removes marks at or after the commit log offset `position`, which are lost."""
+        """Forgets pending marks at or after the commit log offset `position`, because these marks are lost."""
         for watched in self._watched.values():
             watched.under_way = {queue_offset: end for queue_offset, end in watched.under_way.items() if end <= position}
 

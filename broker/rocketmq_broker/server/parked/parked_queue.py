@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Final
 
 _NO_GROUP: Final = 0
-"""The group number of a message that was treated or cannot be read."""
+"""The group number of a message that an operator has handled, or that cannot be read."""
 _NO_MARK: Final = -1
 _EXPIRED_AT_ONCE: Final = 100_000
 
 
 class ParkedQueue:
-    """The messages of one queue. Each takes twelve bytes of memory."""
+    """The parked messages of one queue. Each message takes twelve bytes of memory."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -34,7 +34,7 @@ class ParkedQueue:
 
     @property
     def untreated(self) -> Mapping[str, int]:
-        """The number of untreated messages, keyed by group. A group whose messages are all treated has the number 0."""
+        """The number of readable messages without a mark, keyed by group. It is 0 for a group whose messages all have marks."""
         return self._untreated
 
     def add(self, queue_offset: int, group: str, count: int = 1) -> None:
@@ -47,7 +47,7 @@ class ParkedQueue:
             self._untreated[group] += count
 
     def mark(self, queue_offset: int, mark_offset: int) -> None:
-        """Marks a message as treated. `mark_offset` is the queue offset of the mark."""
+        """Records the mark of a message. `mark_offset` is the queue offset of the mark."""
         index = queue_offset - self._first
         if 0 <= index < len(self._marks):
             self._marks[index] = mark_offset

@@ -24,7 +24,8 @@ def build_popping(
 ) -> Popping:
     """Reads the pop log and builds the parts. Raises DamagedStore.
 
-    `route_of` gets a topic's route from the name servers. The caller must report new messages by `Popping.on_arrival`.
+    `route_of` requests a topic's route from the name servers. The caller must report new messages by calling
+    `Popping.on_arrival`.
     """
     check_points = CheckPoints(
         PopLog(context.store, context.topic_table), context.offsets, context.offset_commits, clock=context.clock

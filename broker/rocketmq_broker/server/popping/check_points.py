@@ -1,7 +1,7 @@
 """Manages check points, which hide messages from a group. Changes apply in memory at once, and are recorded in the pop log.
 
-A pop advances the group's offset in the queue, the same offset that pulls commit. After a crash this offset may be seconds old.
-Recovery then replays the pop log, so that acknowledged messages are not delivered again.
+A pop advances the group's offset in the queue. Pulls commit the same offset. After a crash this offset may be seconds old.
+Recovery replays the pop log from there, so that acknowledged messages are not delivered again.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ class _Unconfirmed:
 
 
 class CheckPoints:
-    """Hides and settles messages.
+    """Hides messages from a group, and settles messages, which ends their delivery to the group.
 
-    `hide` and `settle` return the commit log offset after the entry that they append. If they raise StoreUnwritable, nothing has
-    changed.
+    `hide` and `settle` return the commit log offset after the entry that they append. They raise StoreUnwritable if the entry
+    cannot be appended, and change nothing in that case.
     """
 
     def __init__(self, log: PopLog, offsets: ConsumerOffsets, offset_commits: OffsetCommits, *, clock: Callable[[], int]) -> None:
         self.hidden = HiddenMessages()
         self.on_visible: Callable[[GroupQueue], None] = lambda queue: None
-        """A function that is called when messages of a queue may have become visible to the group again."""
+        """A function that is called with a queue when some of its messages may have become visible to the group again."""
         self._log = log
         self._offsets = offsets
         self._commits = offset_commits
         self._clock = clock
         self._unconfirmed: deque[_Unconfirmed] = deque()
         self._needed_from = 0
-        """The pop log offset found by the last call of `keep`."""
+        """The pop log offset that the last call of `keep` determined."""
 
     def recover(self) -> None:
         """Replays the pop log. Call it once, before the first pop."""
@@ -75,7 +75,10 @@ class CheckPoints:
         return self._offsets.get(*queue)
 
     def popped_up_to(self, queue: GroupQueue) -> int:
-        """Returns the queue offset after the group's last popped message. Orderly pops advance the group's offset later."""
+        """Returns the queue offset after the group's last popped message.
+
+        An orderly pop advances the group's offset only later.
+        """
         locked = self.ordered(queue).values()
         return max(self.position(queue) or 0, *(hidden.check_point.entry.next_offset for hidden in locked), 0)
 
@@ -127,10 +130,10 @@ class CheckPoints:
             self.on_visible(change.queue)
 
     def keep(self) -> None:
-        """Commits the offset from which the next start must read the pop log, and limits how much it must read.
+        """Commits the pop log offset at which the next start begins to read, and limits the number of entries that it must read.
 
-        Call it every few seconds. The offset found by one call is committed by the next. By then the group offsets that replace
-        older entries are on disk.
+        Call it every few seconds. Each call commits the offset that the previous call determined. By then the group offsets that
+        replace older entries are on disk.
         """
         end = self._log.end
         if not end:
@@ -164,7 +167,7 @@ class CheckPoints:
         return before
 
     def _move(self, queue: GroupQueue, start_offset: int, next_offset: int) -> None:
-        """Advances the group's offset, unless it was set to another position in the meantime."""
+        """Advances the group's offset, unless it has been set to another position since the pop."""
         known = self._offsets.get(*queue)
         if known is None or start_offset <= known < next_offset:
             self._offsets.commit(*queue, next_offset)

@@ -1,6 +1,7 @@
-"""Acknowledges popped messages and changes their invisible time. Receipt handles identify the messages.
+"""Acknowledges popped messages, and changes their invisible time. Receipt handles identify the messages.
 
-Implements RocketMQ's AckMessageProcessor and ChangeInvisibleTimeProcessor."""
+Implements RocketMQ's AckMessageProcessor and ChangeInvisibleTimeProcessor.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +19,10 @@ from rocketmq_broker.server.topics.names import refuse_offsets
 
 
 class Deliveries:
-    """Acknowledges, renews or gives up popped messages that consumers are processing.
+    """Acknowledges popped messages, changes their invisible time, or moves them to the dead letters.
 
-    Each method returns the commit log offset after the pop log entry that it appends, and raises IllegalHandle, HandleExpired,
-    RequestRefused, StoreUnwritable.
+    Each method returns the commit log offset after the pop log entry that it appends. Each method raises IllegalHandle,
+    HandleExpired, RequestRefused and StoreUnwritable.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class Deliveries:
         clock: Callable[[], int],
         alarm: Alarm,
     ) -> None:
-        """`alarm` is set when an invisible time has changed."""
+        """`alarm` is rung when an invisible time has changed."""
         self._check_points = check_points
         self._reviver = reviver
         self._group_commit = group_commit
@@ -79,9 +80,9 @@ class Deliveries:
         return None if hidden is None else self._reviver.give_up(queue, offset, hidden)
 
     def _find(self, group: str, topic: str, handle: ReceiptHandle) -> tuple[GroupQueue, int, Hidden | None]:
-        """Returns the queue and offset of the handle's message, and its hidden state.
+        """Returns the queue and the offset of the handle's message, and its hidden state.
 
-        The state is None if the message was acknowledged in time.
+        The state is None if the message was acknowledged before its invisible time ended.
         """
         refuse_offsets(group, topic)
         if handle.broker_name != self._broker_name:

@@ -22,12 +22,12 @@ _FEW_STALE: Final = 1000
 
 @dataclass(slots=True, eq=False)
 class CheckPoint:
-    """The messages of one queue that one pop received (RocketMQ's PopCheckPoint), and the offset of its pop log entry."""
+    """The messages of one queue that one pop returned (RocketMQ's PopCheckPoint), and the offset of its pop log entry."""
 
     entry: PopEntry
     log_offset: int
     attempt_id: str | None = None
-    """The attempt id of an orderly pop. A pop with the same id gets the same messages. It is lost at a restart."""
+    """The attempt id of an orderly pop. A pop with the same id returns the same messages. The id is lost at a restart."""
     left: int = 0
     """The number of messages that this check point still hides."""
 
@@ -39,7 +39,7 @@ class CheckPoint:
 
 @dataclass(slots=True, eq=False)
 class Hidden:
-    """A hidden message."""
+    """A message that is hidden from a group until its invisible time ends."""
 
     check_point: CheckPoint
     visible_ms: int
@@ -47,7 +47,7 @@ class Hidden:
 
 
 class HiddenMessages:
-    """The hidden messages, keyed by group and queue, and the times at which they become visible."""
+    """The hidden messages, keyed by group and queue, and the times when they become visible."""
 
     def __init__(self) -> None:
         self._by_queue: dict[GroupQueue, dict[int, Hidden]] = {}
@@ -133,7 +133,7 @@ class HiddenMessages:
         return None
 
     def next_due_ms(self) -> int | None:
-        """Returns the time when `take_due` returns the next check point, or None if no message is hidden."""
+        """Returns the time of the next check point for `take_due`, in milliseconds since the epoch, or None if there is none."""
         return self._due[0][0] if self._due else None
 
     def held_by(self, check_point: CheckPoint) -> list[tuple[int, Hidden]]:

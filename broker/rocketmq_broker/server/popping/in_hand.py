@@ -1,4 +1,4 @@
-"""Reports the messages that a group is processing: popped and not yet acknowledged (RocketMQ's PopInflightMessageCounter)."""
+"""Reports the messages that a group has popped and not yet acknowledged (RocketMQ's PopInflightMessageCounter)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class InHand:
     def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
         """Returns the progress of the queue's unacknowledged messages.
 
-        Returns None if no message is unacknowledged or waits for redelivery.
+        Returns None if no message is unacknowledged, and none waits for redelivery.
         """
         queue = GroupQueue(group, topic, queue_id)
         hidden = self._hidden.of(queue)

@@ -31,15 +31,15 @@ MAX_MESSAGES: Final = 32
 MAX_ATTEMPT_ID_LENGTH: Final = 255
 """The maximum length of an attempt id in characters. Apache's clients send a UUID."""
 RETRIES_FIRST_PERCENT: Final = 20
-"""The percentage of pops that read the retry topic first.
+"""The percentage of pops that read the retry topic first (popFromRetryProbability).
 
-Others read it last, if they need more messages (popFromRetryProbability).
+The other pops read it last, if they need more messages.
 """
 _MOVED: Final = (
     GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL,
 )  # fmt: skip
 _MAX_FILTERING_NS: Final = 10_000_000
-"""The time limit, in nanoseconds, for the filter expression of one pop. Other clients have to wait during that time."""
+"""The time limit, in nanoseconds, for the filter expressions of one pop. Other clients must wait during this time."""
 _MAX_QUEUES: Final = 1_000
 """The maximum number of queues that one pop reads, beginning with a random queue."""
 
@@ -115,7 +115,7 @@ class NextMessages:
             yield retry_topic, 0, True
 
     def _has_next(self, request: PopRequest, queue: GroupQueue, locked: Mapping[int, Hidden]) -> bool:
-        """Returns True if a pop would find a message. If the group is new, any message in the queue counts, as in RocketMQ."""
+        """Returns True if a pop would find a message. If the group is new, all messages in the queue count, as in RocketMQ."""
         if locked and not _is_same_attempt(request, locked):
             return all(hidden.visible_ms <= self._clock() for hidden in locked.values())
         topic, known = queue.topic.encode(), self._check_points.position(queue)
@@ -177,7 +177,7 @@ class NextMessages:
         self._statistics.messages_got += messages
 
     def _position(self, request: PopRequest, queue: GroupQueue, *, is_retry: bool) -> int:
-        """Returns the queue offset of the group's next message. The initial offset of a new group is stored."""
+        """Returns the queue offset of the group's next message. Stores the initial offset of a new group."""
         known = self._check_points.position(queue)
         if known is not None:
             return known

@@ -42,7 +42,7 @@ class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
     queue_id: int
     start_offset: int
     next_offset: int
-    """The offset of the group's next message. Unless equal to `start_offset`, the pop advanced the group's offset to it."""
+    """The offset of the group's next message. If it differs from `start_offset`, the pop advanced the group's offset to it."""
     offsets: list[int]
     pop_time_ms: int
     invisible_ms: int
@@ -81,7 +81,7 @@ class PopLog:
         self._has_topic = False
 
     def append(self, entry: Entry, now_ms: int) -> Appended:
-        """Appends an entry, which may use the reserved disk space, as records that end transactions may.
+        """Appends an entry. It may use the disk space that is reserved for records such as the ends of transactions.
 
         Raises StoreUnwritable.
         """
@@ -94,11 +94,11 @@ class PopLog:
 
     @property
     def end(self) -> int:
-        """The queue offset after the last visible entry; 0 before the first pop."""
+        """The queue offset after the last visible entry. It is 0 before the first pop."""
         return self._store.max_offset(POP_LOG, 0)
 
     def entries(self, first: int) -> Iterator[tuple[int, Entry]]:
-        """Yields the readable visible entries, starting at the queue offset `first`, with their offsets."""
+        """Yields the visible entries that can be decoded, with their offsets. Starts at the queue offset `first`."""
         for data in records_from(self._store, POP_LOG, 0, max(first, self._store.min_offset(POP_LOG, 0))):
             try:
                 record = decode_record(data)

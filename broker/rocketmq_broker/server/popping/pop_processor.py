@@ -37,7 +37,7 @@ _AT_THE_END: Final = 1
 
 
 class PopProcessor:
-    """Serves clients of RocketMQ 5. Each response is sent when its effect is durable."""
+    """Handles pops, acknowledgements and changes of the invisible time. Each response is sent when its effect is durable."""
 
     def __init__(self, popping: Popping, message_filters: MessageFilters, group_commit: Durability) -> None:
         self._popping = popping
@@ -56,7 +56,7 @@ class PopProcessor:
         }
 
     def pop(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Responds with messages, immediately or when some arrive, or with POLLING_TIMEOUT after the poll time."""
+        """Responds with messages immediately, or when messages arrive. Responds with POLLING_TIMEOUT after the poll time."""
         header = command.decode_header(PopMessageRequestHeader)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         request = PopRequest(
@@ -85,7 +85,10 @@ class PopProcessor:
         return None
 
     def notify(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Responds that there are messages, immediately or when some arrive, or that there are none after the poll time."""
+        """Responds that there are messages, immediately or when messages arrive.
+
+        After the poll time, responds that there are none.
+        """
         header = command.decode_header(NotificationRequestHeader)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         request = PopRequest(

@@ -22,7 +22,10 @@ class PoppedMessage:
     """A popped message, which is hidden from other consumers of the group until its invisible time ends."""
 
     record: bytes
-    """The stored record, to decode with `rocketmq_broker.message.record`. The topic in it differs for a retried message."""
+    """The stored record, to be decoded with `rocketmq_broker.message.record`.
+
+    Its topic is a retry topic for a retried message.
+    """
     topic: str
     """The topic of the pop request."""
     handle: str
@@ -53,18 +56,18 @@ class PoppedQueue:
 
 @dataclass(slots=True)
 class Popped:
-    """The messages of one pop. They may be sent once everything before `end_position` in the commit log is durable."""
+    """The messages of one pop. The response may be sent once all records before `end_position` in the commit log are durable."""
 
     pop_time_ms: int
     invisible_ms: int
     queues: list[PoppedQueue] = field(default_factory=list)
     end_position: int = 0
     rest: int = 0
-    """The approximate number of messages that remain in the queues."""
+    """The approximate number of messages that are left in the queues."""
     room: int = 0
-    """The number of messages that may still be added."""
+    """The number of messages that may still be added to this result."""
     bytes_left: int = 0
-    """The number of bytes that may still be added. A single message may exceed it."""
+    """The number of bytes that may still be added to this result. A single message may exceed it."""
     filtering_ns: int = 0
     """The estimated time spent on filter expressions, in nanoseconds."""
     has_messages: bool = False

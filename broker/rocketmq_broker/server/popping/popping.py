@@ -45,7 +45,7 @@ class Popping:
     """Pops messages, acknowledges them and changes their invisible time. Not thread-safe: use it on the event loop's thread.
 
     The coroutines are for callers in this process, and return when their effect is durable. Request processors use `begin` and
-    `deliveries` instead, and wait for durability themselves.
+    `deliveries` instead, which do not wait for durability.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Popping:
         """Reports unacknowledged messages to operators."""
         self.waiting = WaitingPops()
         self.alarm = alarm
-        """Set when `work` must be called earlier than its last result says."""
+        """Wakes the task that calls `work`, if it must be called earlier than its last result says."""
         self._next = next_messages
         self._hidden = check_points.hidden
         self._reviver = reviver
@@ -169,9 +169,10 @@ class Popping:
     def begin(
         self, request: PopRequest, poll_ms: int, deliver: Callable[[Popped | None], None], *, owner: object = None
     ) -> WaitingPop | None:
-        """Calls `deliver` with messages, or with None after `poll_ms`. Returns the pop, or None if `deliver` was called.
+        """Calls `deliver` with messages, or with None after `poll_ms` milliseconds.
 
-        The messages may be sent when their `end_position` is durable. Raises RequestRefused, TooManyPops, StoreUnwritable.
+        Returns the waiting pop, or None if `deliver` has already been called. The messages may be sent when their `end_position`
+        is durable. Raises RequestRefused, TooManyPops, StoreUnwritable.
         """
         popped = self._take(request)
         if popped.refusal is not None and not popped.is_answer:
@@ -259,7 +260,7 @@ class Popping:
             raise
 
     def _serve_arrived(self) -> None:
-        """Serves waiting pops. Skips pops equal to one that found no messages in this call."""
+        """Serves waiting pops. Skips a pop if an equal pop found no messages in this call."""
         room = _TRIED_AT_ONCE
         while self._arrived and room > 0:
             topic = next(iter(self._arrived))

@@ -25,8 +25,8 @@ _RETRY_MAX_TIMES: Final = 16
 class Reviver:
     """Stores a message again, in the group's pop retry topic, or in its dead-letter topic after the last attempt.
 
-    The copy is appended before the entry that settles the message. If only the copy survives a crash, the message arrives twice.
-    In the reverse order it could be lost.
+    The copy is appended before the entry that settles the original. If a crash loses this entry, the message is delivered twice.
+    In the reverse order a crash could lose the message.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Reviver:
         return self._move(queue, offset, hidden, is_given_up=False)
 
     def give_up(self, queue: GroupQueue, offset: int, hidden: Hidden) -> int:
-        """Stores a message in the dead-letter topic. Returns the commit log offset after it. Raises StoreUnwritable."""
+        """Stores a message in the group's dead-letter topic. Returns the commit log offset after it. Raises StoreUnwritable."""
         return self._move(queue, offset, hidden, is_given_up=True)
 
     def read(self, queue: GroupQueue, offset: int) -> bytes | None:

@@ -41,7 +41,7 @@ class PopRequest:
 
 @dataclass(slots=True, eq=False)
 class WaitingPop:
-    """A waiting pop."""
+    """A pop that waits for messages."""
 
     request: PopRequest
     topics: tuple[bytes, ...]
@@ -50,7 +50,7 @@ class WaitingPop:
     deliver: Callable[[Popped | None], None]
     """Called once, with messages, or with None after the timeout."""
     owner: object = None
-    """The party that waits, for example the client's connection. Limits apply to each owner separately."""
+    """The caller that waits, for example the client's connection. Limits apply to each owner separately."""
     is_over: bool = field(default=False, init=False)
 
 
@@ -66,7 +66,7 @@ class WaitingPops:
         self.count = 0
 
     def hold(self, pop: WaitingPop) -> None:
-        """Adds a pop. Raises TooManyPops."""
+        """Adds a pop. Raises TooManyPops if a limit is reached."""
         of_owner = self._of_owner[pop.owner]
         if of_owner >= MAX_OF_AN_OWNER or is_full(self.count, MAX_WAITING, of_owner):
             raise TooManyPops(f"too many waiting pops: {of_owner} of this client, {self.count} in all")
@@ -118,7 +118,7 @@ class WaitingPops:
         return due
 
     def next_due_ms(self) -> int | None:
-        """Returns the next deadline or an earlier time, or None if no pop waits."""
+        """Returns the next deadline, or an earlier time, in milliseconds. Returns None if no pop is waiting."""
         return self._deadlines[0][0] if self._deadlines else None
 
     def forget(self, owner: object) -> None:
