@@ -1,7 +1,8 @@
-"""The table of pending transactions (states.py has the diagram of states).
+"""The table of pending transactions. `states.py` describes their states.
 
-It does not access the store. The caller appends the records of a transition and then calls the table. Later it calls `confirm`
-with the commit log offset before which records are on disk, or `take_back` with the offset from which they were lost.
+The table does not access the store. The caller appends the records of a transition and then updates the table. Later the caller
+calls `confirm` with the commit log offset before which all records are on disk, or `take_back` with the offset from which all
+records were lost.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction, 
 from rocketmq_broker.transaction.states import State
 
 REMEMBERED: Final = 10_000
-"""The minimum number of ended transactions that are remembered. The maximum is twice as many."""
+"""The minimum number of ended transactions whose state is kept. The maximum is twice this number."""
 
 
 class Offsets(Protocol):
-    """The offsets of an appended record (RecordOffsets, or the store's result)."""
+    """The offsets of an appended record: RecordOffsets, or the result of the store's `append`."""
 
     @property
     def commit_log_offset(self) -> int:
@@ -41,11 +42,11 @@ class _Kind(Enum):
 
 
 class _Change(NamedTuple):
-    """A change to undo if its record is not written to disk."""
+    """A change that must be undone if its record is not written to disk."""
 
     kind: _Kind
     commit_log_offset: int
-    """The offset of the change's last record."""
+    """The commit log offset of the change's last record."""
     transaction: PendingTransaction | None
     copy_before: RecordOffsets | None
     """The offsets of the transaction's newest half message before a copy was put back."""
@@ -57,7 +58,7 @@ class PendingTransactions:
     def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
         """`next_queue_offset` is the end of the half queue.
 
-        `op_window` has the op messages after the op queue's consumer offset.
+        `op_window` has the op messages at and after the op queue's consumer offset.
         """
         self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
         self._next_queue_offset = next_queue_offset
@@ -80,14 +81,14 @@ class PendingTransactions:
     # Transitions.
 
     def add(self, transaction: PendingTransaction) -> None:
-        """Adds a pending transaction, after its half message was appended."""
+        """Adds a pending transaction. Call it after its half message was appended."""
         self._pending[transaction.commit_log_offset] = transaction
         self._next_queue_offset = transaction.stored_queue_offset + 1
         self.due_times.add(transaction)
         self._unconfirmed.append(_Change(_Kind.ADDED, transaction.stored_at, transaction, None))
 
     def end(self, transaction: PendingTransaction, state: State, op: Offsets) -> None:
-        """Removes a transaction, after the op message that closes its half message was appended."""
+        """Removes a transaction. Call it after the op message that closes its half message was appended."""
         offset = transaction.commit_log_offset
         del self._pending[offset]
         self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
@@ -95,7 +96,7 @@ class PendingTransactions:
         self._unconfirmed.append(_Change(_Kind.ENDED, op.commit_log_offset, transaction, None))
 
     def put_back(self, transaction: PendingTransaction, copy: Offsets, op: Offsets) -> None:
-        """Records a copy that was appended to the half queue, and the op message that closes the previous copy."""
+        """Records that a copy was appended to the half queue, and an op message that closes the previous copy."""
         self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
         copy_before = RecordOffsets(transaction.stored_at, transaction.stored_queue_offset)
         self._unconfirmed.append(_Change(_Kind.PUT_BACK, op.commit_log_offset, transaction, copy_before))
@@ -104,11 +105,11 @@ class PendingTransactions:
         self._pending[transaction.commit_log_offset] = self._pending.pop(transaction.commit_log_offset)
 
     def close_copy(self, queue_offset: int, op: Offsets) -> None:
-        """Records an appended op message for a half message that has a newer copy."""
+        """Records that an op message was appended for a half message that has a newer copy."""
         self._op_window.add(op.queue_offset, queue_offset)
         self._unconfirmed.append(_Change(_Kind.COPY_CLOSED, op.commit_log_offset, None, None))
 
-    # Records that are on disk, and records that were lost.
+    # Calls after records are written to disk or lost.
 
     def confirm(self, position: int) -> None:
         """Records that all records before that commit log offset are on disk."""
@@ -118,7 +119,7 @@ class PendingTransactions:
         self.ended.forget_oldest()
 
     def take_back(self, position: int) -> None:
-        """Undoes the transitions that have lost a record, because all records at or after that commit log offset were lost."""
+        """Undoes the transitions whose records were lost. All records at and after the commit log offset `position` were lost."""
         unconfirmed = self._unconfirmed
         is_order_lost = False
         while unconfirmed and unconfirmed[-1].commit_log_offset >= position:
@@ -151,25 +152,25 @@ class PendingTransactions:
     # Data for the next start of the broker.
 
     def oldest(self) -> PendingTransaction | None:
-        """Returns the transaction at which the consumer offset of the half queue stops, or None."""
+        """Returns the oldest pending transaction, or None. Its newest half message is at the half queue's consumer offset."""
         return next(iter(self._pending.values()), None)
 
     def behind_newest(self, transaction: PendingTransaction) -> int:
-        """Returns the distance of the transaction's newest half message from the end of the half queue."""
+        """Returns the number of half messages from the transaction's newest one to the end of the half queue."""
         return self._next_queue_offset - transaction.stored_queue_offset
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """Returns the first commit log offset that is required by transactions that began after `begun_after_ms`, or None."""
+        """Returns the first commit log offset that transactions that began after `begun_after_ms` require, or None."""
         return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
 
     def advance_offsets(self) -> TransactionOffsets:
-        """Returns the offsets of CID_RMQ_SYS_TRANS. Do not store them before all appended records are on disk."""
+        """Returns the consumer offsets of CID_RMQ_SYS_TRANS. The caller may store them once all appended records are on disk."""
         oldest = self.oldest()
         half_queue_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
         return TransactionOffsets(half_queue_offset, self._op_window.advance(half_queue_offset))
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Shifts all times by a step of the clock, so that ages and waiting times do not change."""
+        """Shifts all times by a step of the system clock, so that ages and waiting times do not change."""
         undone = (change.transaction for change in self._unconfirmed if change.kind is _Kind.ENDED)
         for transaction in (*self._pending.values(), *undone):
             if transaction is not None:
@@ -179,9 +180,9 @@ class PendingTransactions:
 
 
 class EndedTransactions:
-    """The states of the most recently ended transactions, keyed by the commit log offset of their half message.
+    """The states of the most recently ended transactions, keyed by the commit log offset of their first half message.
 
-    They provide the reason when a late decision is refused.
+    They explain why a late decision is refused.
     """
 
     def __init__(self) -> None:
@@ -196,12 +197,12 @@ class EndedTransactions:
         self._newer[commit_log_offset] = state
 
     def forget(self, commit_log_offset: int) -> None:
-        """Removes a transaction that is pending again."""
+        """Removes a transaction that is pending again because its end was undone."""
         self._newer.pop(commit_log_offset, None)
         self._older.pop(commit_log_offset, None)
 
     def forget_oldest(self) -> None:
-        """Limits the memory by dropping the older half of the entries when the newer half is full."""
+        """Limits the memory: drops the older half of the entries when the newer half is full."""
         if len(self._newer) > REMEMBERED:
             self._older, self._newer = self._newer, {}
 

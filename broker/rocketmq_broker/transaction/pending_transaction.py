@@ -18,13 +18,13 @@ class PendingTransaction:
     """A transaction that is not decided yet."""
 
     commit_log_offset: int
-    """The commit log offset of its first half message. Decisions refer to it, even after a copy was put back."""
+    """The commit log offset of the first half message. Decisions refer to it, even after a copy was put back."""
     queue_offset: int
-    """The offset of its first half message in the half queue. RocketMQ calls it the transaction state table offset."""
+    """The offset of the first half message in the half queue. RocketMQ calls it the transaction state table offset."""
     stored_at: int
-    """The commit log offset of its newest half message, which is the first one unless a copy was put back."""
+    """The commit log offset of the newest half message, which is the first one unless a copy was put back."""
     stored_queue_offset: int
-    """The queue offset of its newest half message."""
+    """The offset of the newest half message in the half queue."""
     producer_group: str
     topic: bytes
     """The destination topic of the message."""
@@ -32,6 +32,6 @@ class PendingTransaction:
     tags_code: int | None
     begun_ms: int
     due_ms: int
-    """The time at which the check service examines the transaction next."""
+    """The time at which the check service next examines the transaction, in milliseconds since the epoch."""
     checks: int = 0
     """The number of checks sent."""

@@ -1,4 +1,4 @@
-"""Keeps recent half messages in memory, because most of them are decided within milliseconds."""
+"""A cache of recent half messages. Most of them are decided within milliseconds and need not be read from the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 
 
 class RecentHalfMessages:
-    """A cache of half messages with a maximum size in bytes. Drops the oldest first; read others from the store."""
+    """A cache of half messages with a maximum size in bytes. It drops the oldest half messages first."""
 
     def __init__(self, max_bytes: int = 8 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
@@ -34,6 +34,6 @@ class RecentHalfMessages:
         self.take(commit_log_offset, -1)
 
     def clear(self) -> None:
-        """Drops all half messages. Call it when records were lost, because their offsets may be used again."""
+        """Drops all half messages. Call it after records were lost, because new records will reuse their offsets."""
         self._kept.clear()
         self._bytes = 0

@@ -2,8 +2,8 @@
 
 A half message is decided if an op message refers to it. There are three exceptions. A transaction may have several half
 messages (copies.py). A broker may have stopped between a committed or discarded message and its op message (evidence.py). A
-power failure may have lost the message before an op message; such an op message is doubted, because it may be the remainder of
-a COMMIT.
+power failure may have lost the message before an op message. Such an op message may be the remainder of a COMMIT, so it is
+"doubted": it does not decide its transaction.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction, 
 
 @dataclass(slots=True)
 class RecoveredTransaction:
-    """A transaction that is undecided according to the two queues."""
+    """A transaction that is undecided according to the half queue and the op queue."""
 
     transaction: PendingTransaction
     identity: Identity
     copies: list[RecordOffsets]
-    """The offsets of its other half messages."""
+    """The offsets of the transaction's other half messages."""
     has_unread_copies: bool
-    """True if RocketMQ wrote copies that are older than those read, so that the first half message is unknown."""
+    """True if RocketMQ wrote older copies that recovery has not read. In that case, the first half message is unknown."""
 
     @property
     def transaction_id(self) -> str | None:
-        """Returns the transaction id, by which the index finds the committed message, or None."""
+        """Returns the transaction id, or None. The index finds the committed message by this id."""
         return self.identity[0]
 
     @property
@@ -44,18 +44,18 @@ class RecoveredTransaction:
 
     @property
     def begins(self) -> int:
-        """Returns the lowest of these offsets. A committed or discarded message is stored after it."""
+        """Returns the lowest commit log offset of the half messages. A committed or discarded message is stored after it."""
         return min(self.commit_log_offsets) if self.copies else self.transaction.commit_log_offset
 
     @property
     def outcome_topics(self) -> tuple[bytes, bytes]:
-        """Returns the topics of the transaction's committed message and of discarded messages."""
+        """Returns the topic of the transaction's committed message, and the topic of discarded messages."""
         return self.transaction.topic, DISCARD_TOPIC
 
 
 @dataclass(slots=True)
 class RecoveredTable:
-    """The result of reading the two queues."""
+    """The result of reading the half queue and the op queue."""
 
     undecided: list[RecoveredTransaction]
     """The undecided transactions, in the order of the half queue."""
@@ -63,13 +63,13 @@ class RecoveredTable:
     """Queue offsets of half messages that need an op message, because a newer copy exists or the transaction is decided."""
     op_window: OpWindow
     doubted: set[int]
-    """Queue offsets of half messages to which a doubted op message refers."""
+    """Queue offsets of half messages to which a doubted op message refers (see the module's description)."""
     damaged: list[str]
     """The errors of records that could not be read."""
 
 
 class TransactionRecovery:
-    """Reads op messages first and half messages second, both from their consumer offset to the end. `finish` ends it."""
+    """Reads the op queue and then the half queue, each from its consumer offset to its end. Call `finish` at the end."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class TransactionRecovery:
     ) -> None:
         """`op_offset` is the consumer offset of the op queue. `check_counts` has saved check counts, keyed by commit log offset.
 
-        `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op
-        message does not decide a transaction.
+        `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op message
+        does not decide a transaction.
         """
         self._policy = policy
         self._now_ms = now_ms
@@ -136,7 +136,7 @@ class TransactionRecovery:
     def _transaction(self, half: HalfMessage) -> PendingTransaction:
         topic, queue_id = half.destination()
         begun_ms = min(half.born_timestamp, half.store_timestamp) if is_copy(half) else half.store_timestamp
-        begun_ms = min(begun_ms, self._now_ms)  # the clock may have been set back
+        begun_ms = min(begun_ms, self._now_ms)  # The system clock may have been set back.
         return PendingTransaction(
             commit_log_offset=half.commit_log_offset,
             queue_offset=half.queue_offset,
@@ -152,7 +152,7 @@ class TransactionRecovery:
         )
 
     def _undecided(self, identity: Identity, copies: list[Copy]) -> RecoveredTransaction:
-        """Returns the transaction of these copies. Check-backs use the offsets of the first one."""
+        """Returns the transaction of these copies. Its check-backs contain the offsets of its first half message."""
         newest = copies[-1]
         transaction = self._transactions[newest.offsets.queue_offset]
         others = {copy.offsets for copy in copies}

@@ -1,4 +1,4 @@
-"""Decides whether a discarded message may be resumed (RESUME_CHECK_HALF_MESSAGE).
+"""Decides whether a discarded message may be resumed, which starts its transaction again (RESUME_CHECK_HALF_MESSAGE).
 
 A message is resumed at most once. RocketMQ resumes a message at each request, and may deliver it each time.
 """
@@ -14,7 +14,7 @@ from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HAL
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
-    """Raises NotResumable unless the message is in the discard topic, and AlreadyResumed if it was resumed or delivered.
+    """Raises NotResumable if the message is not in the discard topic, and AlreadyResumed if it was resumed or delivered.
 
     `alike` are the half messages and delivered messages with the same transaction id.
     """

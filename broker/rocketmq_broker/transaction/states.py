@@ -35,13 +35,13 @@ class State(Enum):
     COMMITTED = "committed"
     ROLLED_BACK = "rolled back"
     DISCARDED = "discarded"
-    """No producer decided in time. An operator can resume the message."""
+    """The transaction ended because no producer decided in time. An operator can resume the message."""
     LOST = "lost"
-    """Ended without a decision, because the half message expired or is damaged."""
+    """The transaction ended without a decision, because the half message expired or is damaged."""
 
 
 class Verb(Enum):
-    """The operations that change the state of a transaction, named like the methods of TransactionalMessages."""
+    """The operations that change the state of a transaction. Each has the name of a method of TransactionalMessages."""
 
     PREPARE = "prepare"
     COMMIT = "commit"
@@ -53,7 +53,7 @@ class Verb(Enum):
 
 
 class Written(Enum):
-    """A kind of record in the commit log."""
+    """The kinds of records that transitions append to the commit log."""
 
     HALF_MESSAGE = "half message"
     OP_MESSAGE = "op message"
@@ -81,4 +81,4 @@ TRANSITIONS: Final[Mapping[Verb, Transition]] = MappingProxyType(
         Verb.RESUME: Transition(State.DISCARDED, State.PENDING, (Written.HALF_MESSAGE,)),
     }
 )
-"""The diagram above as data. Tests compare TransactionalMessages with it."""
+"""The transitions of the diagram above. Tests compare TransactionalMessages with them."""

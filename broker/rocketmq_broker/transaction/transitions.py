@@ -32,15 +32,15 @@ from rocketmq_broker.transaction.messages.half_message import (
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 
 FIRST_OF_ALL: Final = -1
-"""The preparedTransactionOffset of a copy if the first half message has offset 0, because the value 0 means no half message."""
+"""The preparedTransactionOffset of a copy if the first half message is at offset 0. The value 0 means that there is none."""
 
 _DELAY = props.beginning(props.DELAY_TIME_LEVEL)
 
 
 def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
-    """Returns the half message of a message. Raises DelayedTransaction.
+    """Returns the half message for a message. Raises DelayedTransaction.
 
-    Its transaction type is not set; otherwise the store would not add it to the half queue.
+    Its sysFlag does not have the type "prepared", because the store adds no prepared records to consume queues.
     """
     encoded = half_properties(message.properties, message.topic, message.queue_id, producer_group)
     return InnerMessage(
@@ -60,10 +60,10 @@ def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
 
 
 def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
-    """Adds the destination to a message's properties, and the producer group if it is missing.
+    """Returns a message's properties with its destination and, if it is missing, the producer group.
 
-    The last of several properties with one name counts, so a client cannot set another destination. Raises DelayedTransaction
-    if the message has a delay level.
+    If several properties have the same name, the last one counts, so a client cannot set another destination. Raises
+    DelayedTransaction if the message has a delay level.
     """
     if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
         raise DelayedTransaction("a transactional message cannot be delayed: send it without a delay level or transaction")
@@ -99,7 +99,7 @@ def discarded(half: HalfMessage, transaction: PendingTransaction) -> InnerMessag
 
 
 def put_back(half: HalfMessage, transaction: PendingTransaction, checks: int) -> InnerMessage:
-    """Returns a copy for the end of the half queue. It refers to the first half message in a property and in a field."""
+    """Returns a copy for the end of the half queue. The copy contains the offsets of the first half message."""
     named = props.put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, str(transaction.queue_offset))
     return _system_message(half, HALF_TOPIC, with_check_times(named, checks), transaction.commit_log_offset or FIRST_OF_ALL)
 

@@ -1,1 +1,1 @@
-"""Half messages and op messages as stored records."""
+"""The stored records of transactions: half messages and op messages."""

@@ -1,6 +1,6 @@
-"""The half message: a message in the half topic, invisible to consumers. Its properties are decoded only when needed.
+"""The half message: a message of an undecided transaction, stored in the half topic and invisible to consumers.
 
-topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the destination topic and queue id are in the properties REAL_TOPIC and REAL_QID
+It is in queue 0 of RMQ_SYS_TRANS_HALF_TOPIC. Its properties REAL_TOPIC and REAL_QID contain the destination topic and queue id.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
 DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 RESUMED_FROM: Final = "RESUMED_FROM"
-"""The property of a resumed message that contains the offset of the discarded message. RocketMQ has no such property."""
+"""The property of a resumed message with the commit log offset of the discarded message. RocketMQ has no such property."""
 
 
 class HalfMessage:
-    """The record of a half message, or of a message made from one."""
+    """The record of a half message, or of a committed or discarded message made from one. Decodes properties only when needed."""
 
     __slots__ = (
         "_texts", "body", "body_crc", "born_host", "born_timestamp", "commit_log_offset", "flag", "prepared_transaction_offset",
@@ -73,7 +73,7 @@ class HalfMessage:
 
     @property
     def producer_group(self) -> str:
-        """Returns the producer group, or an empty string."""
+        """Returns the producer group, or an empty string if there is none."""
         return self.text(props.PRODUCER_GROUP) or ""
 
     @property
@@ -88,7 +88,7 @@ class HalfMessage:
 
     @property
     def check_times(self) -> int | None:
-        """Returns the number of checks at the time when the record was written; None in a first half message."""
+        """Returns the number of checks in the record, or None. The first half message of a transaction contains none."""
         return self.number(props.TRANSACTION_CHECK_TIMES)
 
     @property
@@ -97,7 +97,7 @@ class HalfMessage:
         return self.text(RESUMED_FROM)
 
     def destination(self) -> tuple[bytes, int]:
-        """Returns the destination topic and queue id. Raises NotAHalfMessage if they are missing or invalid."""
+        """Returns the destination topic and queue id. Raises NotAHalfMessage if one is missing or invalid."""
         topic, queue_id = self.text(props.REAL_TOPIC), self.number(props.REAL_QUEUE_ID)
         if not topic or queue_id is None or not 0 <= queue_id < topics.MAX_QUEUES:
             raise NotAHalfMessage(f"half message at {self.commit_log_offset} has no valid destination topic and queue")
@@ -123,12 +123,12 @@ def read_half_message(data: bytes) -> HalfMessage:
 
 
 def read_any_message(data: bytes) -> HalfMessage:
-    """Reads a record of any topic, such as a committed message, as a HalfMessage. Raises CorruptRecord."""
+    """Reads a record of any topic as a HalfMessage, for example a committed message. Raises CorruptRecord."""
     return _read(data)
 
 
 def find_group(encoded: bytes) -> str:
-    """Returns the producer group from encoded properties, or an empty string."""
+    """Returns the producer group from encoded properties, or an empty string if there is none."""
     return props.find(encoded, props.PRODUCER_GROUP) or ""
 
 
@@ -139,7 +139,7 @@ def find_tag(encoded: bytes) -> str | None:
 
 @lru_cache(maxsize=1024)
 def tags_code(tag: str | None) -> int:
-    """Returns the hash code of a tag. Cached, because a topic has few tags."""
+    """Returns the hash code of a tag. The result is cached, because a topic has few tags."""
     return tags.tags_code(tag)
 
 

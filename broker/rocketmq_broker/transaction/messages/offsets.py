@@ -1,7 +1,7 @@
 """The offsets of the group CID_RMQ_SYS_TRANS in the half queue and the op queue.
 
 A starting broker reads both queues from these offsets. A half message is undecided unless one of the op messages refers to it.
-The half queue's offset is therefore that of the oldest pending half message, and the op queue's offset is that of the first op
+The half queue's offset is therefore that of the oldest pending half message. The op queue's offset is that of the first op
 message that refers to this half message or a later one.
 """
 
@@ -11,18 +11,18 @@ from array import array
 from typing import Final, NamedTuple
 
 _NONE: Final = -1
-"""The entry of an op message that was not read."""
+"""The value stored for an op message that was not read."""
 
 
 class TransactionOffsets(NamedTuple):
-    """The offsets of CID_RMQ_SYS_TRANS in queue 0 of both topics."""
+    """The offsets of CID_RMQ_SYS_TRANS in queue 0 of the half topic and of the op topic."""
 
     half: int
     op: int
 
 
 class OpWindow:
-    """Keeps one half queue offset for each op message at or after the op queue's offset, in 8 bytes each."""
+    """Maps each op message at or after the op queue's offset to a half queue offset. Takes 8 bytes for each op message."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset

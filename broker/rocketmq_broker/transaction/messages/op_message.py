@@ -2,7 +2,8 @@
 
     topic RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, tag `d`, body = the half message's queue offset in ASCII digits
 
-RocketMQ 5 writes several offsets, separated by commas, into one op message. This broker reads but does not write them.
+RocketMQ 5 writes several offsets, separated by commas, into one op message. This broker can read such op messages, but does
+not write them.
 """
 
 from typing import Final
@@ -21,13 +22,13 @@ OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
 REASON: Final = "REASON"
 """The property with the reason of an operator's decision or of a lost transaction. RocketMQ has no such property."""
 OUTCOME: Final = "OUTCOME"
-"""The property with the state in which the transaction ended, set together with the reason."""
+"""The property with the state in which the transaction ended. It is set together with the reason."""
 GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
-"""The key of all op messages with a reason, with which they are found in the index. Their other key is the half queue offset."""
+"""A key of all op messages with a reason, by which the index finds them. Their other key is the half queue offset."""
 
 
 def op_message(half_queue_offset: int, now_ms: int, store_host: bytes, state: State | None, reason: str | None) -> InnerMessage:
-    """Returns the op message that closes a half message. If `reason` is given, it is stored with the state.
+    """Returns the op message that closes a half message. Stores `reason`, if given, together with the state.
 
     Raises IllegalMessage if the reason contains \\x01 or \\x02.
     """
