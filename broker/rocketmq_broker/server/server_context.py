@@ -1,4 +1,4 @@
-"""The parts that most packages of the server use."""
+"""Defines the dependencies that most packages of the server share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Divides a limit among several parties. Each may use some of it, even when the other parties have reached the limit."""
+"""Divides a limit among several parties, such as connections or groups.
+
+Each party may use a small share, even when the other parties have reached the limit.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Hashable
 from typing import Final
 
 FEW: Final = 32
-"""The number of items that each party may always hold, even after others have reached the limit."""
+"""The number of items that each party may always hold, even when other parties have reached the limit."""
 
 
 def is_full(held: int, limit: int, of_party: int) -> bool:

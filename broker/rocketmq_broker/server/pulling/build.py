@@ -13,7 +13,10 @@ from rocketmq_broker.server.server_context import ServerContext
 def build_pulling(
     context: ServerContext, *, max_messages: int, max_bytes: int, short_polling_ms: int | None, broker_permission: int
 ) -> PullProcessor:
-    """Builds the processors. `short_polling_ms` is None for long polling. The caller must report new messages by `on_arrival`."""
+    """Builds the processors, and registers their handlers.
+
+    `short_polling_ms` is None for long polling. The caller must report new messages by calling `on_arrival`.
+    """
     held_pulls = HeldPulls()
     pull = PullProcessor(
         store=context.store,

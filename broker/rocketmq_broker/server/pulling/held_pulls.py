@@ -14,7 +14,10 @@ from rocketmq_broker.server.clients.message_filters import MessageFilter
 _Key = TypeVar("_Key")
 
 DEADLINE_STEP_MS = 100
-"""Deadlines are rounded up to a multiple of this number of milliseconds, so that pulls with similar deadlines share one entry."""
+"""The granularity of deadlines, in milliseconds.
+
+Deadlines are rounded up, so that pulls with similar deadlines share one entry.
+"""
 
 HELD_PER_CONNECTION = 8192
 """The maximum number of held pulls of a connection. Further pulls are answered immediately."""
@@ -25,7 +28,7 @@ EXPRESSIONS_PER_CONNECTION = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """A held pull, with the parameters to repeat it."""
+    """A pull that waits for messages, with the parameters that are needed to repeat it."""
 
     connection: Connection
     reply_to: ReplyTo
@@ -65,7 +68,7 @@ class HeldPulls:
         return True
 
     def checked_until(self, topic: bytes, queue_id: int) -> int | None:
-        """Returns the queue offset after the last message checked for pulls by tag, or None if there are no such pulls."""
+        """Returns the queue offset after the last message checked for pulls by tag, or None if no pull waits for a tag."""
         waiting = self._by_queue.get((topic, queue_id))
         return waiting.checked_until if waiting is not None and waiting.is_by_tag else None
 
@@ -74,7 +77,7 @@ class HeldPulls:
     ) -> list[HeldPull]:
         """Removes and returns the pulls for which the queue has new messages.
 
-        `tags_codes` are the tags codes of all messages since `checked_until`. Without them all pulls are returned.
+        `tags_codes` are the tags codes of all messages since `checked_until`. Without them, all pulls of the queue are returned.
         """
         waiting = self._by_queue.get((topic, queue_id))
         if waiting is None:
@@ -139,7 +142,7 @@ class WaitingPulls:
 
     def __init__(self, checked_until: int) -> None:
         self.checked_until = checked_until
-        """A queue offset. Earlier messages have been checked for all pulls by tag, and none matched."""
+        """The queue offset after the last message checked for all pulls by tag. None of the earlier messages matched."""
         self._any: dict[HeldPull, None] = {}
         self._by_code: dict[int, dict[HeldPull, None]] = {}
 
@@ -163,7 +166,7 @@ class WaitingPulls:
                 self._by_code.setdefault(code, {})[pull] = None
 
     def remove(self, pull: HeldPull) -> None:
-        """Removes a pull, and advances its offset past the messages that were already checked."""
+        """Removes a pull, and advances the pull's offset past the messages that were already checked."""
         if pull.message_filter.tags_codes is None:
             del self._any[pull]
             return

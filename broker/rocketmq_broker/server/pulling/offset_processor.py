@@ -28,7 +28,7 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 
 class OffsetProcessor:
-    """Handles offset requests. Consumer offsets are kept in memory, and saved every few seconds as in RocketMQ."""
+    """Handles offset requests. Keeps consumer offsets in memory, and saves them every few seconds as RocketMQ does."""
 
     def __init__(
         self, *, store: MessageStore, offsets: ConsumerOffsets, offset_commits: OffsetCommits, young_queue_bytes: int
@@ -54,8 +54,8 @@ class OffsetProcessor:
     def query_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with a group's offset in a queue.
 
-        A new group starts at offset 0 in a young queue, whichever ConsumeFromWhere its members use. So it receives messages that
-        were sent just before its first consumer started.
+        In a young queue, a new group starts at offset 0, whichever ConsumeFromWhere its members use. The group then receives the
+        messages that were sent just before its first consumer started.
         """
         header = command.decode_header(QueryConsumerOffsetRequestHeader)
         refuse_illegal_consumer_group(header.consumer_group)

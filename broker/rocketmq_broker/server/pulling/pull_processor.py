@@ -68,7 +68,7 @@ class PullProcessor:
         broker_permission: int,
         clock: Callable[[], int],
     ) -> None:
-        """If long polling is disabled, `short_polling_ms` replaces the time for which clients allow their pulls to be held."""
+        """If long polling is disabled, `short_polling_ms` replaces the hold time that clients request."""
         self._store = store
         self._rules = ReadingRules(topic_table, subscription_groups, broker_permission)
         self._groups = subscription_groups
@@ -82,10 +82,10 @@ class PullProcessor:
         self._short_polling_ms = short_polling_ms
         self._clock = clock
         self.alarm = Alarm()
-        """Set when a deadline is earlier than the last result of `answer_overdue`."""
+        """Wakes the task that calls `answer_overdue`, if a deadline is earlier than the last result of `answer_overdue`."""
         self._next_due_ms: float = math.inf
         self._woken: deque[tuple[HeldPull, bool]] = deque()
-        """Pulls to repeat in later turns of the event loop, and whether each may be held again."""
+        """Pulls to repeat in later turns of the event loop, each with a flag that allows it to be held again."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -155,7 +155,7 @@ class PullProcessor:
     def _repeat_all(self, pulls: Iterable[HeldPull], *, may_hold: bool) -> None:
         """Repeats pulls.
 
-        After MAX_FILTERING_NS of filtering, responds PULL_RETRY_IMMEDIATELY to the remaining pulls with expressions.
+        After MAX_FILTERING_NS of filtering, responds with PULL_RETRY_IMMEDIATELY to the remaining pulls with SQL92 expressions.
         """
         cost_ns = 0
         for pull in pulls:
@@ -165,7 +165,7 @@ class PullProcessor:
                 cost_ns += self._repeat(pull, may_hold=may_hold)
 
     def _repeat(self, pull: HeldPull, *, may_hold: bool) -> int:
-        """Repeats a pull, and then responds or holds it again. Returns the nanoseconds that its filter expression took."""
+        """Repeats a pull, and responds to it or holds it again. Returns the time of its filter expression in nanoseconds."""
         cost_ns = 0
         try:
             found = self._read(pull)
@@ -218,7 +218,7 @@ class PullProcessor:
         return max(0, min(header.suspend_timeout_millis, MAX_SUSPENSION_MS))
 
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
-        """Returns the filter in the pull, or else the filter of the group's heartbeats. Raises RequestRefused."""
+        """Returns the filter in the pull, or the filter in the group's heartbeats if the pull has none. Raises RequestRefused."""
         if header.sys_flag & pull_sysflag.SUBSCRIPTION:
             return self._filters.of_pull(header)
         subscription = self._subscription(header)

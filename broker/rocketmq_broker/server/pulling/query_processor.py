@@ -23,12 +23,15 @@ MAX_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
 """The maximum size of a response in bytes. Clients close the connection when they receive a longer frame."""
 SLICE_S: Final = 0.01
 MAX_SLICES: Final = 1000
-"""The maximum number of slices of one query. They search about 20 million index entries, which fill an index file."""
+"""The maximum number of slices of one query. They search about 20 million index entries, which fill one index file.
+
+A slice is the part of a search that runs for SLICE_S seconds in one turn of the event loop.
+"""
 MAX_LONG_QUERIES: Final = 64
 MAX_LONG_QUERIES_OF_A_CONNECTION: Final = 16
 """The maximum number of long queries of a connection.
 
-Long queries run one after another, so this limits how long one client can delay the queries of others.
+Long queries run one after another. The limit therefore restricts how long one client can delay the queries of others.
 """
 
 Steps: TypeAlias = Generator[None, None, QueriedMessages]
@@ -53,7 +56,7 @@ class QueryProcessor:
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """Responds with the newest messages of a topic that have a key or a unique id.
 
-        A query that meets very many other messages with the same hash continues in slices, and its response is sent later.
+        If very many other messages have the same hash, the query continues in slices, and the response is sent later.
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
@@ -101,7 +104,7 @@ class QueryProcessor:
 
 
 def _slice(steps: Steps, steady_ns: Callable[[], int]) -> QueriedMessages | None:
-    """Runs the search for SLICE_S. Returns the result, or None if the search has not ended."""
+    """Runs the search for SLICE_S seconds. Returns the result, or None if the search has not ended."""
     end_ns = steady_ns() + int(SLICE_S * 1e9)
     while steady_ns() < end_ns:
         try:

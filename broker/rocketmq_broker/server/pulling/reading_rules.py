@@ -10,7 +10,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 
 
 class ReadingRules:
-    """Checks the permissions of the broker, the group and the topic."""
+    """Checks whether the permissions of broker, group and topic allow a group to read."""
 
     def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, broker_permission: int) -> None:
         self._topics = topic_table

@@ -8,7 +8,7 @@ from typing import Final
 from rocketmq_broker.store import MessageStore
 
 _SHARE_OF_MEMORY: Final = 0.4
-"""RocketMQ assumes that this share of memory, at the end of the commit log, is in the page cache."""
+"""The share of memory in which RocketMQ expects the end of the commit log to be cached (page cache)."""
 
 
 class YoungQueues:
@@ -28,5 +28,8 @@ class YoungQueues:
 
 
 def young_queue_bytes() -> int:
-    """Returns `max_bytes` of `YoungQueues` for this machine."""
+    """Returns the default limit of a young queue in bytes, the `max_bytes` of `YoungQueues`.
+
+    It depends on the machine's memory.
+    """
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MEMORY)

@@ -1,8 +1,8 @@
 """Implements the broker's clock, which follows the system time and is advanced by a monotonic clock between two checks.
 
-An operator or a time service may set the system time by days, forward or backward. That must not change the length of a wait, so
-durations are measured with the monotonic clock. Dates, such as store timestamps, follow the system time. Listeners that compare
-dates with the current time are notified of each step before the first date after it.
+An operator or a time service may set the system time by days, forward or backward. Such a step must not change the length of a
+wait, so durations are measured with the monotonic clock. Dates, such as store timestamps, follow the system time. Listeners that
+compare dates with the current time are notified of a step before the clock returns the first date after it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 TOLERANCE_MS: Final = 1_000
-"""Smaller differences between two checks do not count as a step: the system time may be slewed, and checks may be late."""
+"""The maximum difference, in milliseconds, that is not a step. Slewing or a late check can cause such a difference."""
 
 _NS_IN_MS: Final = 1_000_000
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class BrokerClock:
-    """A clock that returns milliseconds since the epoch when called. Not thread-safe. Call `follow` several times a second."""
+    """A callable clock that returns milliseconds since the epoch. Not thread-safe. Call `follow` several times a second."""
 
     def __init__(self, wall_ns: Callable[[], int], steady_ns: Callable[[], int]) -> None:
         """`wall_ns` returns nanoseconds since the epoch, `steady_ns` nanoseconds of a monotonic clock."""
@@ -45,7 +45,10 @@ class BrokerClock:
         return (steady_ms * _NS_IN_MS + self._offset_ns) // _NS_IN_MS
 
     def on_step(self, listener: Callable[[int], None]) -> None:
-        """Registers a listener for steps of the system time. It is called with milliseconds, negative for a step backward."""
+        """Registers a listener for steps of the system time.
+
+        The listener is called with the size of the step in milliseconds, which is negative for a step backward.
+        """
         self._listeners.append(listener)
 
     def follow(self) -> None:

@@ -20,7 +20,7 @@ def build_delayed_delivery(
 ) -> DelayedDelivery:
     """Builds delayed delivery, and registers it for lost records and steps of the clock.
 
-    The caller must report new messages to it.
+    The caller must report new messages to the returned object.
     """
     delayed_delivery = DelayedDelivery(
         store=store,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class _Stretch(NamedTuple):
-    """The messages that start at a queue offset, and the sum of all steps until the first of them was stored."""
+    """The messages between two steps: the queue offset of the first message, and the sum of all steps until it was stored."""
 
     first_offset: int
     stepped_ms: int

@@ -20,7 +20,7 @@ _MAX_DIGITS_OF_A_TIME: Final = 18
 
 
 class Place(NamedTuple):
-    """The topic and queue of a message, and the properties with which it is stored there."""
+    """The topic, queue and properties with which a message is stored."""
 
     topic: bytes
     queue_id: int
@@ -33,7 +33,7 @@ def parse_delay_levels(text: str) -> tuple[int, ...]:
 
 
 def delay_level(encoded_properties: bytes) -> int:
-    """Returns the delay level in the message's properties, or 0. Raises IllegalMessage if it is not a number."""
+    """Returns the delay level in the message's properties, or 0. Raises IllegalMessage if the level is not a number."""
     if encoded_properties.find(_DELAY) < 0:
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
@@ -44,9 +44,9 @@ def delay_level(encoded_properties: bytes) -> int:
 
 
 def level_after(wait_ms: int, levels_ms: Sequence[int]) -> int:
-    """Returns the level with the shortest delay of at least `wait_ms`.
+    """Returns the level with the shortest delay of at least `wait_ms` milliseconds.
 
-    Returns 0 for no wait, and -1 if all delays are shorter.
+    Returns 0 if `wait_ms` is not positive, and -1 if all delays are shorter.
     """
     if wait_ms <= 0:
         return 0
@@ -57,7 +57,8 @@ def level_after(wait_ms: int, levels_ms: Sequence[int]) -> int:
 def timed_level(encoded_properties: bytes, now_ms: int, levels_ms: Sequence[int]) -> int:
     """Returns the level for the timer properties of RocketMQ 5's clients (HookUtils.transformTimerMessage), or 0 without them.
 
-    Raises IllegalMessage if the time is longer than every level, or is not a number.
+    Raises IllegalMessage if the wait is longer than the delay of every level, a property is not a number, or the message recalls
+    another message.
     """
     wait_ms = _wait_ms(encoded_properties, now_ms)
     level = level_after(wait_ms, levels_ms)
@@ -88,10 +89,10 @@ def _number(name: str, text: str) -> int:
 
 
 def waiting_place(place: Place, level: int, highest_level: int) -> Place:
-    """Returns the place in the schedule topic.
+    """Returns the place of a delayed message in the schedule topic.
 
-    The properties there contain the original place, as REAL_TOPIC and REAL_QID. A level above `highest_level` is replaced by
-    `highest_level`.
+    The properties of this place contain the original place, as REAL_TOPIC and REAL_QID. A level above `highest_level` is replaced
+    by `highest_level`.
     """
     level = min(level, highest_level)
     encoded = properties.put(place.properties, properties.DELAY_TIME_LEVEL, str(level))
@@ -101,9 +102,9 @@ def waiting_place(place: Place, level: int, highest_level: int) -> Place:
 
 
 def final_place(waiting_properties: bytes) -> Place:
-    """Returns the original place of a delayed message. The level stays in its properties, so consumers can read it.
+    """Returns the original place of a delayed message. Keeps the level in the properties, so that consumers can read it.
 
-    Raises IllegalMessage if the place is missing in the properties, or its topic does not accept messages.
+    Raises IllegalMessage if the properties do not contain the place, or if its topic does not accept messages.
     """
     topic = properties.find(waiting_properties, properties.REAL_TOPIC) or ""
     text = properties.find(waiting_properties, properties.REAL_QUEUE_ID) or ""

@@ -32,9 +32,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Level:
-    """A delay level: the next offset of its queue, and the due time of the next message.
+    """A delay level: the next offset of its queue, and the time when the next message is due.
 
-    The due time is None if the queue is empty.
+    The time is None if the queue is empty.
     """
 
     queue_id: int
@@ -85,7 +85,7 @@ class DelayedDelivery:
         self._max_sleep_s = max_sleep_s
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
-        """Set when a message may be due earlier than the last result of `deliver_due`."""
+        """Wakes the task that calls `deliver_due`, if a message may be due earlier than its last result says."""
         self._delivered: deque[_Delivered] = deque()
         self._delivered_before = DeliveredBefore(store)
 
@@ -109,13 +109,13 @@ class DelayedDelivery:
         return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._max_sleep_s)
 
     def confirm(self, position: int) -> None:
-        """Advances the offsets past messages that were delivered before `position` in the commit log, which are durable."""
+        """Advances the offsets past delivered messages that are durable, which end before `position` in the commit log."""
         while self._delivered and self._delivered[0].end_position <= position:
             delivered = self._delivered.popleft()
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
 
     def take_back(self, position: int) -> None:
-        """Schedules messages again if their deliveries were at or after `position` in the commit log, because these are lost."""
+        """Schedules messages again whose delivered copies are lost, which are those at or after `position` in the commit log."""
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
@@ -187,13 +187,16 @@ class DelayedDelivery:
 
 
 def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
-    """Returns when a message is due, or `now_ms` if its store timestamp is in the future (correctDeliverTimestamp)."""
+    """Returns the time when a message is due, in milliseconds since the epoch.
+
+    Returns `now_ms` if the message's store timestamp is in the future (correctDeliverTimestamp).
+    """
     stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
     return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms
 
 
 class DeliveredBefore:
-    """Finds messages that were delivered before a crash but after the offsets were last saved. RocketMQ delivers them again.
+    """Finds messages that were delivered before a crash, after the offsets were last saved. RocketMQ delivers them again.
 
     Searches the index only for messages that were due before the crash.
     """

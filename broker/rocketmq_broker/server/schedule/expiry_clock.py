@@ -1,4 +1,4 @@
-"""A clock for deletions by age, which is cautious because deletions cannot be undone."""
+"""Implements a clock for deletions by age. It is cautious, because deletions cannot be undone."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Final
 
 BELIEVED_AFTER_MS: Final = 3_600_000
-"""The time, in milliseconds, after which a step forward of the system time is accepted.
+"""The time, in milliseconds, after which the clock accepts a step forward of the system time.
 
-Until then, an operator or a time service can correct the system time.
+Within this time, an operator or a time service can correct a wrong system time.
 """
 
 _TOLERANCE_MS: Final = 60_000
 
 
 class ExpiryClock:
-    """Follows a clock, but accepts a step forward only after an hour. It accepts a step backward immediately."""
+    """Follows another clock, but accepts a step forward only after an hour. Accepts a step backward immediately."""
 
     def __init__(
         self,
@@ -24,9 +24,10 @@ class ExpiryClock:
         newest_ms: int | None = None,
         believed_ms: int | None = None,
     ) -> None:
-        """`newest_ms` is the store time of the newest message, a lower bound in case the machine starts with a wrong clock.
+        """The clock starts at the earliest of `clock()`, `newest_ms` and `believed_ms`, because the machine's clock may be wrong.
 
-        `believed_ms` is this clock's time at the last checkpoint. The store time of the newest message may be wrong.
+        `newest_ms` is the store time of the newest message, which may be wrong, too. `believed_ms` is this clock's time at the
+        last checkpoint.
         """
         self._clock = clock
         self._steady_ms = steady_ms

@@ -70,7 +70,7 @@ class _Push:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of a stored reply, which is final once `durable` is done."""
+    """The position of a stored reply. It does not change after `durable` is done."""
 
     message_id: str
     queue_id: int
@@ -79,9 +79,10 @@ class _Place:
 
 
 class ReplyProcessor:
-    """Pushes each reply to its requester and stores it concurrently. Responds after both are done.
+    """Pushes each reply to its requester, and stores it at the same time. Responds when both operations have ended.
 
-    The response is SUCCESS if the requester has confirmed the reply, whether or not it was stored, else SYSTEM_ERROR.
+    The response is SUCCESS if the requester has confirmed the reply, even if the reply was not stored. Otherwise it is
+    SYSTEM_ERROR.
     """
 
     def __init__(

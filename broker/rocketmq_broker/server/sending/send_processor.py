@@ -52,7 +52,7 @@ forever.
 """
 
 _MULTIPLE_TAGS: Final = "MULTI_TAG"
-"""RocketMQ's TopicFilterType of topics whose messages may have several tags."""
+"""The value of RocketMQ's TopicFilterType for topics whose messages may have several tags."""
 
 
 class Destination(NamedTuple):
@@ -61,7 +61,7 @@ class Destination(NamedTuple):
     topic: bytes
     queue_id: int
     topic_bits: int
-    """The bits that the topic adds to the message's sysFlag, which mark that its messages may have several tags."""
+    """The bits that the topic adds to the message's sysFlag. They are set if messages of the topic may have several tags."""
 
 
 class SendDestination:
@@ -102,11 +102,14 @@ class SendDestination:
 
 
 BATCH_AT_ONCE_BYTES: Final = 2048
-"""A batch up to this size is stored in one turn of the event loop. It contains at most about a hundred messages."""
+"""The maximum size, in bytes, of a batch that is stored in one turn of the event loop. It has at most about 100 messages."""
 BATCHED_AT_ONCE: Final = 32
-"""The number of messages of a longer batch that are stored in one step. A step takes about a millisecond."""
+"""The number of messages of a longer batch that one step stores. A step takes about a millisecond."""
 MAX_BATCHED: Final = 65_536
-"""The maximum number of messages in a batch. The response contains the id of each; encoding 190,000 ids took 40 to 70 ms."""
+"""The maximum number of messages in a batch.
+
+The response contains the id of each message; encoding 190,000 ids took 40 to 70 ms.
+"""
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
@@ -114,11 +117,14 @@ class HalfMessageStore(Protocol):
     """Stores messages that begin a transaction."""
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores the message as a half message. Raises RequestRefused or IllegalMessage, and then stores nothing."""
+        """Stores the message as a half message.
+
+        Raises RequestRefused or IllegalMessage, and stores nothing in that case.
+        """
 
 
 class SendProcessor:
-    """Checks and appends messages. Responds once a message is as durable as the settings promise."""
+    """Checks and appends messages. Responds once a message is as durable as flushDiskType requires."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""Checks the properties and sysFlag of sent messages, and derives the stored ones.
+"""Checks the properties and sysFlag of sent messages, and derives the stored properties and sysFlag.
 
-The broker trusts some properties of stored messages, such as the destination of a half message. So it stores such a property
-only if it has written it itself.
+The broker trusts some properties of stored messages, such as the destination of a half message. It stores these properties only
+if it has written them itself.
 
 This code runs for each message. It uses `find` instead of `in`, because `in` is half as fast for bytes.
 """
@@ -25,30 +25,34 @@ BROKERS_OWN: Final = (
     props.INNER_MULTI_QUEUE_OFFSET,
     RESUMED_FROM,
 )
-"""Properties that only a broker writes. Clients may still send them, for example when a consumer sends a failed message again. So
-they are removed, and the message is accepted.
+"""Properties that only a broker writes. The broker removes them from sent messages, and accepts the messages.
+
+Clients may send such properties, for example when a consumer sends a failed message again.
 """
 
 MAX_KEYS: Final = 1000
-"""The maximum number of keys of a message. Each key becomes an index entry. All entries of a message are written in one step."""
+"""The maximum number of keys of a message.
+
+Each key becomes an index entry, and all entries of a message are written in one step.
+"""
 MAX_KEYS_OF_A_BATCH: Final = 262_144
 """The maximum number of keys in a batch: four for each message of the largest batch."""
 MAX_PROPERTIES_OF_A_BATCH: Final = 64
 """The maximum number of properties of a batch as a whole.
 
-Each is searched in each message of the batch. Apache's clients set three.
+Each property is searched in each message of the batch. Apache's clients set three.
 """
 ADDED_TO_EACH_BYTES: Final = 128
 """The number of bytes that a batch's properties may always add to each message.
 
-It is enough for unique id, WAIT, instance and cluster.
+This is enough for unique id, WAIT, instance and cluster.
 """
 _UNCOUNTED_BYTES: Final = 2 * MAX_KEYS
-"""Encoded properties of up to this many bytes cannot contain too many keys, so their keys are not counted."""
+"""The maximum length, in bytes, of encoded properties whose keys are not counted. They cannot contain too many keys."""
 _KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
-"""The form that Apache's client sends. Finding it avoids searching for the beginning and end of the property."""
+"""The property WAIT as Apache's client sends it. Finding this form avoids a search for the beginning and end of the property."""
 _CLUSTER: Final = props.beginning(props.CLUSTER)
 _TRANSACTION: Final = props.beginning(props.TRANSACTION_PREPARED)
 _TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"
@@ -94,10 +98,10 @@ class StoredProperties:
 
 
 class BatchProperties:
-    """The properties of a batch as a whole. Each message gets those that it does not have.
+    """The properties of a batch as a whole. They are added to each message that does not have them.
 
-    In Apache's broker the batch's properties take precedence. But RocketMQ 5's client sets a unique id on the batch, which its
-    messages would all share.
+    In Apache's broker the batch's properties take precedence. But RocketMQ 5's client sets a unique id on the batch, which all
+    messages would share.
     """
 
     def __init__(self, named: Mapping[str, str]) -> None:
@@ -115,7 +119,7 @@ class BatchProperties:
 
 
 class BatchSize:
-    """Limits a batch, so that a short request does not produce very much log data or very many index entries."""
+    """Limits a batch, so that a short request does not produce too much log data or too many index entries."""
 
     def __init__(self, max_added_bytes: int) -> None:
         """`max_added_bytes` limits the bytes that the batch's properties add in total, beyond ADDED_TO_EACH_BYTES per message."""
@@ -125,8 +129,8 @@ class BatchSize:
     def add(self, encoded: bytes, own: bytes) -> None:
         """Counts a message.
 
-        `encoded` are its stored properties, and `own` are those that it did not get from the batch. Raises IllegalMessage if a
-        limit is exceeded.
+        `encoded` are the stored properties of the message. `own` are the properties that it did not get from the batch. Raises
+        IllegalMessage if a limit is exceeded.
         """
         self._messages += 1
         self._added_bytes += len(encoded) - len(own)
@@ -155,7 +159,7 @@ def without_brokers_own(encoded: bytes) -> bytes:
 
 
 def count_keys(encoded: bytes) -> int:
-    """Returns the number of keys, or slightly more, because repeated spaces count too."""
+    """Returns the number of keys, or a slightly higher number, because repeated spaces count too."""
     if encoded.find(_KEYS) < 0:
         return 0
     keys = props.find(encoded, props.KEYS)
@@ -196,8 +200,8 @@ def begins_transaction(encoded: bytes) -> bool:
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
     """Returns the sysFlag to store.
 
-    The only transaction bits allowed are TRANSACTION_PREPARED, and only if the message begins a transaction. Otherwise raises
-    IllegalMessage, because only a broker marks messages as committed or rolled back.
+    The transaction bits must be 0, or TRANSACTION_PREPARED if the message begins a transaction. Raises IllegalMessage for other
+    bits, because only a broker marks messages as committed or rolled back.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
     if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):

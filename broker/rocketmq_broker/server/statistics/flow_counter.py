@@ -19,7 +19,7 @@ class Measure(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """The number of messages or bytes in a span of time."""
+    """The number of messages or bytes in a span of time, and the average rates."""
 
     amount: int = 0
     per_second: float = 0.0
@@ -37,7 +37,7 @@ class FlowReport:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span of time, and how it is sampled.
+    """A span of time, and the interval of its samples.
 
     `ticks` is the time between two samples, in units of SAMPLE_INTERVAL_S. `kept` is the number of samples that are kept.
     """
@@ -47,7 +47,7 @@ class Span:
 
     @property
     def interval_ms(self) -> int:
-        """The milliseconds between two samples."""
+        """The time between two samples, in milliseconds."""
         return self.ticks * SAMPLE_INTERVAL_S * 1000
 
 
@@ -66,7 +66,7 @@ class _Sample(NamedTuple):
 
 @dataclass(slots=True)
 class FlowCounter:
-    """Counts messages and bytes in counters that never decrease. `calls` is the number of additions."""
+    """Counts messages and bytes in counters that never decrease. `calls` is the number of additions to the counters."""
 
     messages: int = 0
     size: int = 0

@@ -27,7 +27,7 @@ _MEASURES: Final = {TOPIC_PUT_SIZE: Measure.SIZE, GROUP_GET_SIZE: Measure.SIZE}
 
 
 class MessageFlows:
-    """Counts and samples throughput. A statistic exists once it is greater than zero."""
+    """Counts and samples throughput. A statistic exists only if its counter is greater than zero."""
 
     def __init__(self, cluster: str = "") -> None:
         self._cluster = cluster
@@ -72,7 +72,7 @@ class MessageFlows:
         self._broker_got.messages = messages_got
 
     def sample(self, now_ms: int) -> None:
-        """Samples all counters. Call it every SAMPLE_INTERVAL_S, for the first time that long after the start."""
+        """Samples all counters. Call it every SAMPLE_INTERVAL_S seconds. The first call must be one interval after the start."""
         counters = (*self._put.values(), *self._got.values(), *self._sent_back.values(), self._broker_put, self._broker_got)
         self._ticks += 1
         for span in SPANS:
@@ -85,7 +85,7 @@ class MessageFlows:
         return {topic: counter.messages for topic, counter in list(self._put.items())}
 
     def report(self, name: str, key: str) -> FlowReport | None:
-        """Returns the statistic of that name and key, or None if nothing was counted."""
+        """Returns the statistic with this name and key, or None if nothing was counted."""
         counter = self._counter(name, key)
         return counter.report(_MEASURES.get(name, Measure.MESSAGES)) if counter is not None and counter.messages else None
 

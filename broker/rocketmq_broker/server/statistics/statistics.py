@@ -12,7 +12,7 @@ SPANS_S = (10, 60, 600)
 
 @dataclass(slots=True)
 class BrokerStatistics:
-    """Counters since the broker's start, and samples of them from the last ten minutes."""
+    """Counters since the broker's start, and their samples from the last ten minutes."""
 
     start_ms: int
     messages_put: int = 0
@@ -20,7 +20,7 @@ class BrokerStatistics:
     pulls_found: int = 0
     pulls_missed: int = 0
     max_pull_ms: int = 0
-    """The longest time that it took to find the messages of a pull, in milliseconds."""
+    """The longest time to find the messages of a pull, in milliseconds."""
     put_at_midnight: int = 0
     got_at_midnight: int = 0
     put_yesterday: int = 0
@@ -38,7 +38,7 @@ class BrokerStatistics:
         self._samples.append((now_ms, self.messages_put, self.messages_got, self.pulls_found, self.pulls_missed))
 
     def sample_flows(self, now_ms: int) -> None:
-        """Samples the counters of topics and groups. Call it every SAMPLE_INTERVAL_S."""
+        """Samples the counters of topics and groups. Call it every SAMPLE_INTERVAL_S seconds."""
         self.flows.note_totals(messages_put=self.messages_put, messages_got=self.messages_got)
         self.flows.sample(now_ms)
 

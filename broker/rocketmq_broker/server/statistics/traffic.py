@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(slots=True)
 class Traffic:
-    """Counters that never decrease."""
+    """A counter of messages and bytes. It never decreases."""
 
     messages: int = 0
     size: int = 0
