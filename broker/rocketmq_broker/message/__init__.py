@@ -1,4 +1,4 @@
-"""Messages and their properties, flags and ids, and the record in which they are stored. All packages use these."""
+"""Messages with their properties, flags and ids, and the record in which a message is stored. All other packages use these."""
 
 from rocketmq_broker.message.errors import CorruptRecord, IllegalMessage, MessageError
 from rocketmq_broker.message.message import Message, MessageExt, MessageQueue

@@ -1,4 +1,4 @@
-"""The settings of topics and consumer groups, as stored and as sent in bodies (RocketMQ's common package)."""
+"""The settings of topics and consumer groups, as stored in files and sent in message bodies (RocketMQ's common package)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     topic_sys_flag: int = 0
     order: bool = False
     attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Attributes of RocketMQ 5, such as `{"message.type": "FIFO"}`. Omitted for a topic without attributes, as in 4.9.7."""
+    """The attributes of RocketMQ 5, such as `{"message.type": "FIFO"}`. Omitted for a topic without attributes, as in 4.9.7."""
 
 
 class SubscriptionGroupConfig(msgspec.Struct, rename="camel"):

@@ -1,4 +1,4 @@
-"""The exceptions that functions of this package raise."""
+"""The errors of the message package."""
 
 
 class MessageError(Exception):
@@ -6,16 +6,16 @@ class MessageError(Exception):
 
 
 class IllegalMessage(MessageError):
-    """The message must not be sent: it has no body, is too large, or has an invalid topic or property."""
+    """Raised if a message must not be sent, because it has no body, is too large, or has an invalid topic or property."""
 
 
 class CorruptRecord(MessageError):
-    """The bytes are not a valid record: truncated, damaged, or other data."""
+    """Raised if bytes are not a valid record, because they are truncated, damaged, or other data."""
 
 
 class BodyTooLong(CorruptRecord):
-    """A compressed body exceeds the reader's limit when decompressed."""
+    """Raised if a body exceeds the reader's limit when it is decompressed."""
 
 
 class UnreadableJson(MessageError):
-    """The text is neither standard JSON nor JSON as written by the library fastjson."""
+    """Raised if a text is neither standard JSON nor JSON as written by the library fastjson."""

@@ -42,12 +42,13 @@ class UniqueIdMaker:
 
         IPv4 address 4 | process id 2 | nonce 4 | milliseconds since the start of the month 4 | counter 2
 
-    An id is written as 32 hexadecimal digits. Ids are unique unless one generator makes more than 65,536 in a millisecond. It
-    draws a new nonce when the milliseconds may repeat: in a new month, after the clock is set back, and in a forked process.
+    An id is written as 32 hexadecimal digits. Ids are unique unless one generator makes more than 65,536 in a millisecond. The
+    generator draws a new nonce when the milliseconds may repeat: in a new month, after the clock is set back, and in a forked
+    process.
     """
 
     def __init__(self, world: World, host: str = "127.0.0.1") -> None:
-        """`host` is the IPv4 address of this machine."""
+        """`world` provides the process id and the nonces. `host` is the IPv4 address of this machine."""
         self._host = socket.inet_aton(host)
         self._process_id_now, self._nonce = world.process_id, world.nonce
         self._counter = 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class InnerMessage:
-    """The fields of a record except those that the store sets: both offsets, the store timestamp and the store host.
+    """A message's fields before it is stored: all fields of a record except the offsets, the store timestamp and the store host.
 
-    Processors create one for each message that they store. It is not a frozen dataclass, because creating an instance takes
-    three times as long, and this is on the hot path.
+    Processors create an instance for each message that they store. The class is not a frozen dataclass, because creating an
+    instance would take three times as long.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class InnerMessage:
         tags_code: int | None = None,
         body_crc: int | None = None,
     ) -> None:
-        """`properties` are encoded. `tags_code` and `body_crc` are computed later if they are None."""
+        """`properties` are encoded. If `tags_code` or `body_crc` is None, it is computed when it is first needed."""
         self.topic = topic
         self.queue_id = queue_id
         self.body = body

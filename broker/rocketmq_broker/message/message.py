@@ -1,4 +1,4 @@
-"""Messages as programs send and receive them."""
+"""Messages as applications send and receive them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rocketmq_broker.message.text.mistakes import kind_of, no_such_parameter
 
 _PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
 _INSTEAD_OF_BYTES = {str: "encode it with text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
-_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two are checked without the slower abstract class
+_MAPPINGS = (MappingProxyType, dict, Mapping)  # isinstance tests the first two before the slower abstract class
 _MAX_NUMBER_LENGTH = 9
-"""Maximum number of digits of a number in a property. Longer values are ignored, because any client can send them."""
+"""The maximum number of digits of a number in a property. Longer values are ignored, because any client can send them."""
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -79,18 +79,18 @@ class Message:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Returns the message's keys, by which the index finds it."""
+        """Returns the message's keys, by which the index finds the message."""
         return tuple(self.properties.get(properties.KEYS, "").split())
 
     @property
     def delay_time_level(self) -> int:
-        """Returns the delay level of the message, or 0. For a redelivered message, returns the level of its last delay."""
+        """Returns the delay level of the message, or 0. For a redelivered message, this is the level of its last delay."""
         level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
         return int(level) if len(level) <= _MAX_NUMBER_LENGTH and level.isdecimal() else 0
 
     @property
     def transaction_id(self) -> str | None:
-        """Returns the producer's message id, which is also the transaction id. None before the message is sent."""
+        """Returns the producer's message id, which is also the transaction id, or None before the message is sent."""
         return self.properties.get(properties.UNIQUE_KEY)
 
     def with_properties(self, added: Mapping[str, str]) -> Self:
@@ -111,10 +111,10 @@ class MessageExt(Message):
     sys_flag: int
     body_crc: int
     born_timestamp: int
-    """Milliseconds since the epoch, by the producer's clock."""
+    """The time at which the producer created the message by its own clock, in milliseconds since the epoch."""
     born_host: str
     store_timestamp: int
-    """Milliseconds since the epoch, by the broker's clock."""
+    """The time at which the broker stored the message by its own clock, in milliseconds since the epoch."""
     store_host: str
     reconsume_times: int
     prepared_transaction_offset: int

@@ -28,15 +28,15 @@ _SYSTEM: Final = frozenset(
         properties.TRANSACTION_CHECK_TIMES,
     }
 )
-"""Properties that only clients and brokers may set: those in MessageConst.STRING_HASH_SET that this project uses."""
+"""The properties that user properties may not set: those in MessageConst.STRING_HASH_SET that this project uses."""
 
 
 def named_properties(
     tags: str | None, keys: Iterable[str], delay_time_level: int, user_properties: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Returns the properties with RocketMQ's names.
+    """Returns a message's properties, with the tag, keys and delay level under RocketMQ's names.
 
-    Raises TypeError or IllegalMessage; the error message states the correction.
+    Raises TypeError or IllegalMessage. The error message says how to correct the argument.
     """
     named = {} if user_properties is None else _user_properties(user_properties)
     if tags is not None:

@@ -8,21 +8,21 @@ INHERIT: Final = 1
 READ_AND_WRITE: Final = READ | WRITE
 
 UNIT: Final = 0x1
-"""The bit of a topic's sysFlag that marks a topic of a unit (RocketMQ's TopicSysFlag)."""
+"""The bit of a topic's sysFlag for a topic that belongs to a unit of a multi-site deployment (RocketMQ's TopicSysFlag)."""
 UNIT_SUBSCRIPTION: Final = 0x2
 """The bit of a topic's sysFlag that marks a topic to which a unit subscribes (RocketMQ's TopicSysFlag)."""
 
 
 def is_readable(permission: int) -> bool:
-    """Returns True if messages may be pulled."""
+    """Returns True if the permission allows clients to pull messages."""
     return permission & READ != 0
 
 
 def is_writeable(permission: int) -> bool:
-    """Returns True if messages may be sent."""
+    """Returns True if the permission allows clients to send messages."""
     return permission & WRITE != 0
 
 
 def is_inherited(permission: int) -> bool:
-    """Returns True if new topics may be created with this topic as the template."""
+    """Returns True if the permission allows new topics to be created with this topic as the template."""
     return permission & INHERIT != 0

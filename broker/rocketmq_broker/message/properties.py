@@ -1,7 +1,6 @@
 """Message properties: their names, and their encoding as one string (RocketMQ's MessageConst and MessageDecoder).
 
     name \\x01 value \\x02 name \\x01 value
-
 The broker passes properties on unchanged, so it works on the encoded bytes: `find`, `put` and `remove` handle one property
 and keep the others as they are. `encode` and `decode` handle all properties.
 
@@ -51,12 +50,12 @@ INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
 
 KEY_SEPARATOR: Final = " "
 MAX_PROPERTIES_LENGTH: Final = 32767
-"""Maximum length of encoded properties in bytes. The length is a signed 16-bit number on the wire and on disk."""
+"""The maximum length of encoded properties in bytes. The length is a signed 16-bit number on the wire and on disk."""
 MAX_SENT_PROPERTIES_LENGTH: Final = MAX_PROPERTIES_LENGTH - 2048
-"""Maximum length of the encoded properties that a producer may send, in bytes.
+"""The maximum length of the encoded properties that a producer may send, in bytes.
 
 The rest is for properties that brokers and consumers add later, at most 1,500 bytes: the destination of a half or delayed
-message, its checks, the origin of a redelivery, and the attempt of a pop. RocketMQ does not reserve space for them. With
+message, its checks, the origin of a redelivery, and the attempt of a pop. RocketMQ does not reserve space for them. In
 RocketMQ, a message with properties of the maximum length therefore cannot be sent back, and is redelivered endlessly.
 """
 
@@ -75,8 +74,8 @@ def beginning(name: str) -> bytes:
 def encode(properties: Mapping[str, str]) -> bytes:
     """Encodes the properties as one string in UTF-8.
 
-    Raises IllegalMessage if a name is empty, if a name or value is not a str, or if it contains a separator or half a surrogate
-    pair.
+    Raises IllegalMessage if a name is empty, or if a name or value is not a str, contains a separator, or contains half a
+    surrogate pair.
     """
     try:
         return _PROPERTY.join([_pair(name, value) for name, value in properties.items()]).encode()
@@ -127,7 +126,7 @@ def put(encoded: bytes, name: str, value: str) -> bytes:
 
 
 def put_if_it_fits(encoded: bytes, name: str, value: str) -> bytes:
-    """Returns the properties with one property set, or unchanged if the result would be too long."""
+    """Returns the properties with one property set. Returns them unchanged if the result would be too long."""
     longer = put(encoded, name, value)
     return longer if len(longer) <= MAX_PROPERTIES_LENGTH else encoded
 

@@ -28,21 +28,22 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.message import MessageExt
 from rocketmq_broker.message.sysflag import HOSTS_V6
 
-try:  # takes a third of zlib's time for 1 KB
+try:  # This function takes a third of the time of zlib's for 1 KB.
     from isal.isal_zlib import crc32  # type: ignore[import-not-found, unused-ignore]  # optional when the broker is compiled
 except ImportError:  # the package has no wheel for this machine
     from zlib import crc32
 
 MAX_BODY_LENGTH: Final = 16 * 1024 * 1024
-"""Maximum length of a decompressed body in bytes: four times the default of maxMessageSize, and the longest frame that peers
-accept."""
+"""The maximum length of a decompressed body in bytes: four times the default of maxMessageSize, and the longest frame that
+clients and brokers accept.
+"""
 
 MESSAGE_MAGIC: Final = -626843481
 BLANK_MAGIC: Final = -875286124
-"""Marks the unused end of a commit log segment. TOTALSIZE is the number of bytes to the segment's end."""
+"""The magic code that marks the unused end of a commit log segment. TOTALSIZE is the number of bytes to the segment's end."""
 
 FIXED_LENGTH: Final = 91
-"""Length of a record with IPv4 hosts, without body, topic and properties."""
+"""The length in bytes of a record with IPv4 hosts, without body, topic and properties."""
 
 SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 SIZE_LENGTH: Final = 4
@@ -58,7 +59,7 @@ HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
 """The format of all fields before the body, if both hosts are IPv4 addresses."""
 HEAD_V4_LENGTH: Final = 88
 MARKS: Final = struct.Struct(">iiii4xqqi44xi")
-"""The format of TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, and BODYLENGTH.
+"""The format of TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG and BODYLENGTH.
 
 BODYLENGTH is at this position only if both hosts are IPv4 addresses.
 """
@@ -93,7 +94,7 @@ def encode_record(
     properties: bytes,
     crc: int | None = None,
 ) -> bytes:
-    """Encodes one record from its fields. `host_bytes` encodes the hosts."""
+    """Encodes one record from its fields. The hosts must be encoded with `host_bytes`."""
     message = InnerMessage(
         topic, queue_id, body, properties, flag, sys_flag, born_timestamp, born_host, reconsume_times,
         prepared_transaction_offset, None, crc,
@@ -127,8 +128,8 @@ def write_message(
 ) -> None:
     """Writes a message's record of `size` bytes. Sets the host bits of sysFlag from the hosts.
 
-    Raises ValueError or OverflowError if a length or number does not fit into its field. In that case part of the record
-    may have been written.
+    Raises ValueError or OverflowError if a length or number does not fit into its field. In that case a part of the record may
+    have been written.
     """
     body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
     if len(topic) > 0xFF or len(encoded) > 0xFFFF:
@@ -159,7 +160,7 @@ def write_message(
 
 
 def encode_blank(size: int) -> bytes:
-    """Encodes the marker of the last `size` unused bytes of a segment. `size` must be at least 8."""
+    """Encodes a blank record, which marks the last `size` unused bytes of a segment. `size` must be at least 8."""
     return SIZE_AND_MAGIC.pack(size, BLANK_MAGIC)
 
 
@@ -194,7 +195,7 @@ class Record:
         return body_crc(self.body) == self.body_crc
 
     def encode(self) -> bytes:
-        """Encodes the record. Ignores `size` and computes it from the fields."""
+        """Encodes the record. Computes its size from the other fields, and ignores `size`."""
         return encode_record(
             topic=self.topic,
             queue_id=self.queue_id,
@@ -223,9 +224,10 @@ STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH.
 
 
 def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_length: int) -> tuple[int, int, int]:
-    """Returns the positions of body, topic and properties of the record at `at`, from the fields that MARKS reads.
+    """Returns the positions of body, topic and properties in `data` of the record that begins at `at`.
 
-    Verifies the record's lengths but not its checksum. Raises CorruptRecord if the bytes are not a complete record.
+    The other arguments are fields that MARKS reads. Verifies the record's lengths but not its checksum. Raises CorruptRecord if
+    the bytes are not a complete record.
     """
     until = len(data)
     body_at = at + HEAD_V4_LENGTH
@@ -248,7 +250,7 @@ def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_le
 
 
 def read_fields(data: bytes, at: int = 0) -> tuple[Head, int, int, int]:
-    """Returns the head of the record at `at`, and the positions of body, topic and properties.
+    """Returns the head of the record that begins at `at`, and the positions of its body, topic and properties.
 
     Verifies the record's lengths but not its checksum. Raises CorruptRecord if the bytes are not a complete record.
     """
@@ -262,7 +264,7 @@ def read_fields(data: bytes, at: int = 0) -> tuple[Head, int, int, int]:
 
 
 def _read_head_v6(data: bytes, at: int) -> Any:
-    """Reads a head with an IPv6 host."""
+    """Reads the head of a record in which at least one host is an IPv6 address."""
     head = _UNTIL_BORN_TIMESTAMP.unpack_from(data, at)
     sys_flag = head[7]
     at += _UNTIL_BORN_TIMESTAMP.size
@@ -284,7 +286,7 @@ def _what_is_wrong(data: bytes, at: int, size: int, magic: int, body_length: int
 
 
 def decode_record(data: bytes, position: int = 0) -> Record:
-    """Decodes the record at `position`. Does not verify its checksum; `Record.is_intact` does.
+    """Decodes the record at `position`. Does not verify its checksum, which `Record.is_intact` does.
 
     Raises CorruptRecord if the bytes are not a complete record.
     """
@@ -312,7 +314,7 @@ def decode_records(data: bytes) -> list[Record]:
 
 
 def records_of(segment: bytes | mmap) -> Iterator[Record]:
-    """Yields the records of a commit log segment in order. Ends at the first position without an intact record."""
+    """Yields the intact records of a commit log segment in order. Stops at the first position without an intact record."""
     position = 0
     with suppress(CorruptRecord):
         while (record := decode_record(_claimed(segment, position))).is_intact:
@@ -321,7 +323,7 @@ def records_of(segment: bytes | mmap) -> Iterator[Record]:
 
 
 def _claimed(segment: bytes | mmap, position: int) -> bytes:
-    """Returns the bytes of the record at `position`. Its size field gives the number of bytes."""
+    """Returns the bytes at `position`, as many as the size field there says."""
     size = int.from_bytes(segment[position : position + SIZE_LENGTH], "big")
     return segment[position : position + min(size, 2 * MAX_BODY_LENGTH)]
 
@@ -342,7 +344,7 @@ def properties_of(data: bytes) -> bytes:
 
 
 def to_message(record: Record, broker_name: str = "", *, max_body_length: int = MAX_BODY_LENGTH) -> MessageExt:
-    """Converts a record to a message with its body decompressed (MessageDecoder.clientDecode).
+    """Converts a record to a message with a decompressed body (MessageDecoder.clientDecode).
 
     Raises CorruptRecord if the body cannot be decompressed, and BodyTooLong if it has more than `max_body_length` bytes.
     """
@@ -374,7 +376,7 @@ def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_propertie
 
 
 def moved_message(record: Record, topic: bytes, queue_id: int, encoded_properties: bytes, reconsume_times: int) -> InnerMessage:
-    """Returns a message that stores the record again in another queue. Its tag comes from the new properties."""
+    """Returns a message that stores a copy of the record in another queue. Its tag comes from the new properties."""
     return InnerMessage(
         topic, queue_id, record.body, encoded_properties, record.flag, record.sys_flag, record.born_timestamp, record.born_host,
         reconsume_times, body_crc=record.body_crc,
@@ -382,14 +384,14 @@ def moved_message(record: Record, topic: bytes, queue_id: int, encoded_propertie
 
 
 def host_bytes(host: str, port: int) -> bytes:
-    """Encodes an address as in records: 8 bytes for IPv4, 20 bytes for IPv6."""
+    """Encodes a host and port as in records: 8 bytes for IPv4, 20 bytes for IPv6."""
     if ":" in host:
         return _HOST_V6.pack(socket.inet_pton(socket.AF_INET6, host), port)
     return _HOST_V4.pack(socket.inet_aton(host), port)
 
 
 def host_text(host: bytes) -> str:
-    """Formats an encoded address as text: 127.0.0.1:10911 or [::1]:10911."""
+    """Formats an encoded host and port as text, such as 127.0.0.1:10911 or [::1]:10911."""
     if len(host) == _HOST_V6.size:
         address, port = _HOST_V6.unpack(host)
         return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"

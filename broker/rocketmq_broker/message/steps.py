@@ -1,4 +1,4 @@
-"""Runs work that is divided into steps."""
+"""Runs generators that divide their work into steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def finish(steps: Generator[None, None, T]) -> T:
-    """Runs all steps without interruption, and returns their result. Use it if no other work may run in between."""
+    """Runs all steps of a generator without interruption, and returns its result."""
     while True:
         try:
             next(steps)

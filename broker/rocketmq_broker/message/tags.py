@@ -2,7 +2,7 @@
 
 
 def tags_code(tags: str | None) -> int:
-    """Returns the signed 32-bit hash code of a tag; 0 for None or an empty tag (MessageExtBrokerInner.tagsString2tagsCode)."""
+    """Returns the signed 32-bit hash code of a tag, or 0 if there is no tag (MessageExtBrokerInner.tagsString2tagsCode)."""
     return java_hash_code(tags) if tags else 0
 
 

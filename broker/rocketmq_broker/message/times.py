@@ -1,6 +1,6 @@
-"""Times in milliseconds since the epoch, as used in messages and requests."""
+"""A constant for times in messages and requests, which are in milliseconds since the epoch."""
 
 from typing import Final
 
 FOREVER_MS: Final = 2**62
-"""A time that is later than any real time."""
+"""A time later than any real time, in milliseconds since the epoch."""

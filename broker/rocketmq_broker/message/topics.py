@@ -17,17 +17,17 @@ CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
 OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
 PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
-"""The topic that records operators' actions on dead letters and discarded messages. RocketMQ has no such topic."""
+"""The topic in which operators' actions on dead letters and discarded messages are recorded. RocketMQ has no such topic."""
 
 POP_LOG_TOPIC: Final = "rmq_sys_POP_LOG_TOPIC"
-"""The topic that records pops and acknowledgements. RocketMQ's is rmq_sys_REVIVE_LOG_<cluster>."""
+"""The topic in which pops and acknowledgements are recorded. RocketMQ's is rmq_sys_REVIVE_LOG_<cluster>."""
 REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
-"""The group with the offset in the pop log at which the broker starts reading (PopAckConstants.REVIVE_GROUP)."""
+"""The group whose offset in the pop log is the position where a starting broker begins to read (PopAckConstants.REVIVE_GROUP)."""
 
 TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
-"""The group that consumes the half and op topics.
+"""The group that consumes the half and op topics (MixAll.CID_SYS_RMQ_TRANS).
 
-Its offsets show how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS).
+All half messages before its offset in the half topic are closed.
 """
 
 RETRY_PREFIX: Final = "%RETRY%"
@@ -38,13 +38,13 @@ MAX_TOPIC_LENGTH: Final = 127
 _DIGEST_LENGTH: Final = 32
 MAX_GROUP_LENGTH: Final = 255
 MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
-"""Maximum length of the name of a consumer group.
+"""The maximum length of the name of a consumer group, in characters.
 
-The limit follows from the retry topic, which has the group's name as part of its name. RocketMQ 4.9 allows 255 characters
-but loses the messages that such groups send back. RocketMQ 5 has the same limit as here.
+The limit exists because the name of the retry topic contains the group's name. RocketMQ 4.9 allows 255 characters but loses
+the messages that such groups send back. RocketMQ 5 has the same limit as this project.
 """
 MAX_QUEUES: Final = 10_000
-"""Maximum number of queues of a topic at a broker. It limits the time to encode answers that have an entry for each queue."""
+"""The maximum number of queues of a topic at a broker. It limits the time to encode responses with an entry for each queue."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -73,7 +73,7 @@ NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
 )
 
 CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, POP_LOG_TOPIC})
-"""Topics that only the broker consumes: their messages are delayed or undecided, or record decisions."""
+"""The topics that only the broker consumes. Their messages are delayed or undecided, or record operations of the broker."""
 
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
@@ -81,7 +81,7 @@ _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
 def reply_topic(cluster: str) -> str:
-    """Returns the topic for replies to requests that were stored in the cluster."""
+    """Returns the topic for replies to request messages (request-reply) in the cluster."""
     return cluster + REPLY_TOPIC_SUFFIX
 
 
@@ -93,8 +93,8 @@ def retry_topic(consumer_group: str) -> str:
 def pop_retry_topic(consumer_group: str, topic: str) -> str:
     """Returns the topic for the group's popped messages that were not acknowledged in time (KeyBuilder.buildPopRetryTopicV1).
 
-    Returns a retry topic unchanged. A name that is too long for a record is truncated and ends with a digest of the full name;
-    RocketMQ 5 stores such messages in another format, which 4.9 cannot read.
+    If `topic` is a retry topic, returns it unchanged. A name that is too long for a record is truncated and ends with a digest of
+    the full name. RocketMQ 5 stores such messages in another format, which 4.9 cannot read.
     """
     if topic.startswith(RETRY_PREFIX):
         return topic
@@ -124,12 +124,12 @@ def is_system_group(group: str) -> bool:
 
 
 def takes_sent_messages(topic: str) -> bool:
-    """Returns True if clients may send messages to the topic. False for topics that only the broker writes."""
+    """Returns True if clients may send messages to the topic, and False if only the broker may."""
     return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
 
 
 def takes_transactions(topic: str) -> bool:
-    """Returns True if transactional messages may be sent to the topic. False for retry and dead-letter topics."""
+    """Returns True if clients may send transactional messages to the topic. Returns False for retry and dead-letter topics."""
     return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
 
 

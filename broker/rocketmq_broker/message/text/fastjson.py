@@ -3,7 +3,7 @@
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
 
-Bodies on the wire and config files of the store contain such maps. Apache's Java tools and the Go client expect them.
+Request and response bodies and the store's config files contain such maps. Apache's Java tools and the Go client expect them.
 """
 
 import re
@@ -29,7 +29,7 @@ def standard_json(data: bytes) -> bytes:
 
 
 class _Reader:
-    """Reads the tokens of a text in fastjson's format, and joins them to standard JSON."""
+    """Reads the tokens of a text in fastjson's format, and joins them to a text in standard JSON."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -1,4 +1,4 @@
-"""Types for Java's int and long. msgspec checks that values are in range."""
+"""Types for Java's int and long. msgspec checks that decoded values are in range."""
 
 from __future__ import annotations
 

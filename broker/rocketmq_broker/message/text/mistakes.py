@@ -10,7 +10,7 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def kind_of(value: object) -> str:
-    """Describes a value's type for use in a sentence: `a str`, `an int`, `None`, `the class Listener`."""
+    """Returns a value's type as text for a sentence, such as `a str`, `an int`, `None` or `the class Listener`."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -22,7 +22,7 @@ def kind_of(value: object) -> str:
 
 
 def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> str:
-    """Returns an error message with the unknown names, similar known names, and all known names."""
+    """Returns an error message with the unknown names, known names that are similar to them, and all known names."""
     unknown = [name for name in given if name not in known]
     meant = [nearest for name in unknown if (nearest := nearest_name(name, known))]
     names = ", ".join(map(repr, unknown))

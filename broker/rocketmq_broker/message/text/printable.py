@@ -10,17 +10,17 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U0001d173-\U0001d17a"
     "\U000e0100-\U000e01ef"
 )
-"""Invisible characters that Unicode classifies as letters, marks or symbols."""
+"""A regular expression class of invisible characters that Unicode classifies as letters, marks or symbols."""
 _WITHOUT_SHAPE: Final = re.compile(f"[{_SHAPELESS}]")
 _NEEDS_A_LOOK: Final = re.compile(f"^ | $|  |[\\\\{_SHAPELESS}]")
 _UNSEEN_IN_JSON: Final = re.compile(r"[^\n -~]+")
 
 
 def printable(text: str, longest: int | None = None) -> str:
-    """Returns the text with each unprintable character replaced by an escape such as `\\n`, `\\x1b` or `\\u202e`.
+    """Returns the text with each unprintable character replaced by an escape sequence such as `\\n`, `\\x1b` or `\\u202e`.
 
-    Such characters could start a new line, control a terminal, change the writing direction, or fail to be encoded. A text with
-    more than `longest` characters is truncated, and the number of omitted characters is appended.
+    Such characters could start a new line, control a terminal, change the writing direction, or fail to be encoded. If the text
+    has more than `longest` characters, it is truncated, and the number of omitted characters is appended.
     """
     if longest is not None and len(text) > longest:
         return f"{printable(text[:longest])}... ({len(text) - longest} more characters)"
@@ -39,8 +39,8 @@ def _escape(character: str) -> str:
 def visible_name(name: str) -> str:
     """Returns a name with invisible characters escaped too, so that two different names never look the same.
 
-    Escapes spaces at the start, at the end and after another space. Also escapes letters without a visible shape, such as
-    variation selectors, and doubles backslashes.
+    Escapes letters without a visible shape, such as variation selectors. Escapes spaces at the start, at the end and after
+    another space. Doubles backslashes.
     """
     if name.isprintable() and not _NEEDS_A_LOOK.search(name):
         return name
@@ -58,7 +58,7 @@ def visible_name(name: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Returns equivalent JSON text with each invisible character escaped."""
+    """Returns the JSON text with each invisible character escaped. The text decodes to the same value."""
     return _UNSEEN_IN_JSON.sub(lambda found: "".join(_json_escape(character) for character in found[0]), text)
 
 
