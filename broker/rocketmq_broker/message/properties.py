@@ -1,6 +1,7 @@
 """Message properties: their names, and their encoding as one string (RocketMQ's MessageConst and MessageDecoder).
 
     name \\x01 value \\x02 name \\x01 value
+
 The broker passes properties on unchanged, so it works on the encoded bytes: `find`, `put` and `remove` handle one property
 and keep the others as they are. `encode` and `decode` handle all properties.
 

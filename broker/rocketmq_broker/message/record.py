@@ -34,8 +34,9 @@ except ImportError:  # the package has no wheel for this machine
     from zlib import crc32
 
 MAX_BODY_LENGTH: Final = 16 * 1024 * 1024
-"""The maximum length of a decompressed body in bytes: four times the default of maxMessageSize, and the longest frame that
-clients and brokers accept.
+"""The maximum length of a decompressed body in bytes.
+
+It is four times the default of maxMessageSize, and the longest frame that clients and brokers accept.
 """
 
 MESSAGE_MAGIC: Final = -626843481

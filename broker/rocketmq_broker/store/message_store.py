@@ -75,6 +75,7 @@ class MessageStore(StoreReader):
     @classmethod
     def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
         """Opens or creates the store under `config.root`, and recovers it after a crash. Sets `recovery` to a report.
+
         Raises OSError, StoreLocked if another broker has the store open, or DamagedStore if recovery could lose messages.
         """
         store = cls(config, files or OsFileSystem())

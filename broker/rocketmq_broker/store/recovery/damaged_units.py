@@ -62,9 +62,10 @@ class DamagedUnits:
         self._delay_levels_ms = delay_levels_ms
 
     def repair(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
-        """Repairs the unit at that queue offset, which does not point to its message. Returns the offset to continue the pull at.
-        The pull continues at the same offset if the message was found and its unit repaired. It continues at a later offset if
-        the message is lost, has expired, or is too far away.
+        """Repairs the unit at that queue offset, which does not point to its message. Returns the offset of the next pull.
+
+        This is the same offset if the message was found and its unit repaired. It is a later offset if the message is lost, has
+        expired, or is too far away.
         """
         if (after_lost := _end_of_lost(queue, queue_offset)) > queue_offset:
             return after_lost
