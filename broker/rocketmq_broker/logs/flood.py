@@ -1,4 +1,4 @@
-"""Limits the rate of log lines of each kind. The caller passes the time."""
+"""Limits the number of log lines of each kind in a time window. The caller passes the time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_LINES: Final = 100
-"""The maximum number of lines of one kind in one window."""
+"""The default maximum number of lines of one kind in one window."""
 WINDOW_S: Final = 60.0
 
 Kind = tuple[str, int]
-"""The file and line number of the logging call. Untrusted input cannot create new kinds."""
+"""The kind of a log line: the file and line number of the logging call. Untrusted input cannot create new kinds."""
 
 
 @dataclass(slots=True)
@@ -27,11 +27,11 @@ class LeftOut:
     kind: Kind
     count: int
     seconds: float
-    """The time in seconds since the window of these lines began."""
+    """The time in seconds from the start of the window to this count."""
 
 
 class Flood:
-    """Counts log lines by kind and limits how many are written."""
+    """Counts log lines by kind, and decides which of them may be written."""
 
     def __init__(self, max_lines: int = MAX_LINES, window_s: float = WINDOW_S) -> None:
         self._max_lines = max_lines
@@ -40,7 +40,7 @@ class Flood:
         self._flooded: set[Kind] = set()
 
     def admits(self, kind: Kind, now_s: float) -> bool:
-        """Returns whether a line may be written. If not, counts it as left out. `now_s` is the time of a monotonic clock."""
+        """Returns whether a line may be written, and counts the line. `now_s` is the time of a monotonic clock in seconds."""
         window = self._windows.get(kind)
         if window is None or (not window.left_out and now_s - window.begun_s >= self._window_s):
             window = self._windows[kind] = _Window(now_s)
@@ -56,7 +56,7 @@ class Flood:
         return self._windows[kind].left_out == 1
 
     def take_over(self, now_s: float) -> list[LeftOut]:
-        """Returns the counts of windows that have ended, and forgets these windows."""
+        """Returns the counts of windows that have ended, and removes these windows."""
         return self._take(now_s, [kind for kind in self._flooded if now_s - self._windows[kind].begun_s >= self._window_s])
 
     def take_all(self, now_s: float) -> list[LeftOut]:

@@ -20,8 +20,9 @@ logger = logging.getLogger(__name__)
 class BoundedHandler(logging.StreamHandler[TextIO]):
     """A handler that writes at most 100 lines of one kind in a minute, and counts the others.
 
-    The kind of a line is the place in the source that logs it. So untrusted input can neither fill the disk with log lines nor
-    hide lines of other kinds. The count is written before the next line of any kind after the minute, or when logging ends.
+    The kind of a line is the place in the source code that logs it. So untrusted input can neither fill the disk with log lines
+    nor suppress lines of other kinds. The count is written before the first line of any kind after the minute, or when logging
+    ends.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             self._write(record, f"more lines of {_place(record)} are not written but counted: limit of lines in a minute reached")
 
     def close(self) -> None:
-        """Writes the counts that have not been written yet."""
+        """Writes the counts that have not been written yet, and closes the handler."""
         self.acquire()
         try:
             with suppress(ValueError):  # the interpreter closed the stream before
@@ -66,7 +67,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
 
 
 def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
-    """Returns a copy of the record that does not keep the traceback's frames alive."""
+    """Returns a copy of the record without references to the traceback's frames, so that they can be freed."""
     message = LineFormatter("%(message)s").format(
         logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, record.msg, record.args, None)
     )
@@ -76,7 +77,7 @@ def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
 def log_to_stderr(level: int) -> None:
     """Adds a BoundedHandler to the root logger, for records at `level` and above. Does nothing if the root logger has handlers.
 
-    Also logs warnings, and exceptions that end a thread or the process, so that the same formatter escapes their texts.
+    Also logs warnings, and exceptions that end a thread or the process, so that their texts are escaped too.
     """
     if logging.getLogger().handlers:
         return

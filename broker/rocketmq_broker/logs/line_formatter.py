@@ -10,7 +10,7 @@ from rocketmq_broker.message.text.printable import printable
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 MAX_VALUE_LENGTH: Final = 1_000
-"""The maximum number of characters of one value, so that the text after it stays visible."""
+"""The maximum number of characters of one value. It keeps the text after a long value visible."""
 MAX_LINE_LENGTH: Final = 8_000
 """The maximum number of characters in a log line."""
 MAX_TRACEBACK_LINES: Final = 200
@@ -18,11 +18,10 @@ _INDENT: Final = "    "
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record as one line, and its traceback as indented lines below it.
+    """Formats a record as one line, and its traceback as indented lines below this line.
 
     Names, keys and errors in a record are untrusted: a newline in them could forge a log line, and an escape character could
-    control the reader's terminal. So unprintable characters are escaped here, for all callers. Long values and long tracebacks
-    are cut.
+    control the reader's terminal. Therefore unprintable characters are escaped. Long values and long tracebacks are truncated.
     """
 
     def __init__(self, fmt: str = FORMAT) -> None:
@@ -42,7 +41,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """Returns the record's message with long values cut. Does not fail if the values do not match the format."""
+    """Returns the record's message with long values truncated. Does not fail if the values do not match the format string."""
     args = record.args
     if isinstance(args, tuple):
         args = tuple(map(_cut, args))
@@ -53,7 +52,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _cut(value: object) -> object:
-    """Returns the value, or a shortened text if its text is too long."""
+    """Returns the value, or a truncated text if its text is too long."""
     if isinstance(value, (int, float)) or value is None:
         return value
     text = str(value)
