@@ -1,8 +1,5 @@
-"""The error for an invalid broker.conf."""
+"""The error of the config package."""
 
 
 class ConfigError(Exception):
-    """Raised if the file cannot be read or a property has an invalid value.
-
-    The message describes the problem on one line.
-    """
+    """Raised if broker.conf cannot be read, or if a property has an invalid value. The message has one line."""

@@ -36,10 +36,10 @@ OTHER_NAMES = {
 """Maps alternative spellings of properties to the names that RocketMQ uses."""
 
 HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
-"""Properties whose value is a host name or address."""
+"""The properties whose value is a host name or address."""
 
 NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
-"""Properties that must not be true, because ignoring them would silently drop the replication that the user asked for."""
+"""The properties that must not be true. Ignoring them would silently omit the replication that the user requested."""
 
 
 class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -147,38 +147,38 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def acl_file(self) -> Path:
-        """Returns the path of the accounts file. A relative path is resolved against RocketMQ's home."""
+        """Returns the path of the accounts file. If the path is relative, it is relative to RocketMQ's home."""
         return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
 
     @property
     def acl_folder(self) -> Path:
-        """Returns the folder with further account files."""
+        """Returns the folder that may contain further account files."""
         return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
 
     @property
     def tls(self) -> dict[str, str]:
-        """Returns the TLS settings, keyed by RocketMQ's property names, as rocketmq_broker.remoting.tls expects them."""
+        """Returns the TLS settings, keyed by RocketMQ's property names, for rocketmq_broker.remoting.tls."""
         values: dict[str, object] = msgspec.to_builtins(self)
         return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
 
     @property
     def metrics_host(self) -> str:
-        """Returns the host on which metrics are served: `bindAddress` unless `metricsPromExporterHost` is set."""
+        """Returns the host on which metrics are served. The default is `bindAddress`."""
         return self.metrics_prom_exporter_host or self.bind_address
 
     @property
     def consume_queue_units_per_file(self) -> int:
-        """Returns the number of entries in one consume queue file."""
+        """Returns the number of units in one consume queue file."""
         return self.maped_file_size_consume_queue // CONSUME_QUEUE_UNIT_BYTES
 
     @property
     def name_servers(self) -> tuple[str, ...]:
-        """Returns the name servers to register with. If there are none, the broker runs its own name server."""
+        """Returns the addresses of the name servers with which to register. If empty, the broker runs its own name server."""
         return tuple(address.strip() for address in self.namesrv_addr.split(";") if address.strip())
 
 
 class LoadedSettings(Struct, frozen=True):
-    """The settings, and warnings for the user about properties that have no effect."""
+    """The settings of a broker, and warnings for the user about properties that have no effect."""
 
     settings: BrokerSettings
     warnings: tuple[str, ...] = ()
@@ -187,9 +187,9 @@ class LoadedSettings(Struct, frozen=True):
 def load_settings(
     path: Path | None, overrides: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
 ) -> LoadedSettings:
-    """Returns the settings in the file at `path`, or the defaults if it is None. `overrides` (by property name) take precedence.
+    """Returns the settings in the file at `path`, or the defaults if it is None. Properties in `overrides` take precedence.
 
-    ROCKETMQ_HOME in `environment` is used if `rocketmqHome` is not set. Raises ConfigError.
+    `environment` sets `rocketmqHome` with ROCKETMQ_HOME, unless the property is set. Raises ConfigError.
     """
     environment = environment or {}
     source = str(path) if path else "command line"
@@ -211,7 +211,7 @@ def load_settings(
 
 
 def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
-    """Returns the properties in the file of TLS settings, which override broker.conf, as in RocketMQ.
+    """Returns the properties in the file of TLS settings. As in RocketMQ, they override those in broker.conf.
 
     The default file may be missing. Raises ConfigError if another file cannot be read.
     """
@@ -228,7 +228,7 @@ def _read(path: Path) -> dict[str, str]:
         raise ConfigError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not a text file in UTF-8") from None
-    except ValueError as error:  # a path with a NUL
+    except ValueError as error:  # The path contains a NUL.
         raise ConfigError(f"{path}: {error}") from None
 
 
@@ -258,7 +258,7 @@ def _refuse_invalid_text(source: str, name: str, value: str) -> None:
 
 
 def _refuse_unknown_home_folders(source: str, settings: BrokerSettings) -> None:
-    """Raises ConfigError if a path begins with `~NAME` and there is no user NAME."""
+    """Raises ConfigError if a path begins with `~NAME` and the user NAME does not exist."""
     for name, text in (
         ("storePathRootDir", settings.store_path_root_dir),
         ("storePathCommitLog", settings.store_path_commit_log),
@@ -272,7 +272,7 @@ def _refuse_unknown_home_folders(source: str, settings: BrokerSettings) -> None:
 
 
 def _refuse_invalid_values(source: str, settings: BrokerSettings) -> None:
-    """Raises ConfigError for invalid values that the types of the fields do not exclude."""
+    """Raises ConfigError if a value is invalid although it has the type of its field."""
     try:
         ServerTls.from_properties(settings.tls)
         ClientTls.from_properties(settings.tls)

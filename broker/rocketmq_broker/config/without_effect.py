@@ -59,8 +59,8 @@ FIXED_VALUES: Final[Mapping[str, str]] = MappingProxyType(
         "warmMapedFileEnable": "false",
     }
 )
-"""Maps some of these properties to values that describe this broker.
+"""Maps some properties without effect to values that describe this broker.
 
-GET_BROKER_CONFIG returns them, too, because Apache's tools fail if one of them is missing (ExportConfigsCommand,
+GET_BROKER_CONFIG also returns these, because Apache's tools fail if one of them is missing (ExportConfigsCommand,
 ExportMetricsCommand).
 """
