@@ -1,6 +1,6 @@
-"""The broker's metrics for Prometheus, with the names of RocketMQ 5 where it has the metric (BrokerMetricsConstant).
+"""The broker's metrics for Prometheus. Metrics that RocketMQ 5 also has use its names (BrokerMetricsConstant).
 
-The broker counts in plain integers. A scrape reads them in another thread, so that metrics do not slow messages down.
+The broker counts in plain integers. A scrape reads them in another thread, so that metrics do not delay messages.
 """
 
 from rocketmq_broker.metrics.collector import BrokerCollector

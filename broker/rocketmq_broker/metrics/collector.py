@@ -1,4 +1,4 @@
-"""Collects all metrics at each scrape."""
+"""The Prometheus collector of all metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.metrics.transactions import transaction_metrics
 
 
 class BrokerCollector(Collector):
-    """Reads the broker's counters at each scrape. Stores nothing between scrapes."""
+    """Reads the broker's counters at each scrape. It keeps no data between scrapes."""
 
     def __init__(self, sources: MetricsSources) -> None:
         self._sources = sources

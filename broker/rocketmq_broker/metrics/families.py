@@ -12,7 +12,7 @@ Labels = tuple[str, ...]
 
 
 class Families:
-    """Builds metric families. The family's own labels come first, then the common labels."""
+    """Builds metric families. Each metric has the family's labels, followed by the common labels."""
 
     def __init__(self, common: Mapping[str, str]) -> None:
         self._names = tuple(common)
@@ -30,7 +30,7 @@ class Families:
         return family
 
     def counter(self, name: str, text: str, value: float) -> CounterMetricFamily:
-        """Returns a counter with a single value. `name` ends with _total."""
+        """Returns a counter with a single value. `name` must end with `_total`."""
         return self.counters(name, text, (), [((), value)])
 
     def counters(self, name: str, text: str, names: Labels, values: Iterable[tuple[Labels, float]]) -> CounterMetricFamily:

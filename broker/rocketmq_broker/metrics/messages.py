@@ -30,7 +30,7 @@ def message_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
 
 
 def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Yields metrics of connections, producers, consumers, topics and groups."""
+    """Yields metrics of connections, producers, consumers, topics and consumer groups."""
     producers = read_consistently(sources.producer_groups.all_channels)
     consumers = read_consistently(sources.consumer_groups.all_groups)
     by_producer = Counter(_client(channel) for channels in producers.values() for channel in channels)
@@ -129,7 +129,7 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
         lag = sum(max(0, ends[queue_id] - offset) for queue_id, offset in offsets.items())
         is_system = topics.is_system_topic(topic) or _is_system_group(group)
         values.append(((group, topic, boolean(_is_retry(topic)), boolean(is_system)), lag))
-    # Export only the largest lags: a scrape of all of them could take megabytes.
+    # Exports only the largest lags, because all of them could take megabytes in a scrape.
     left_out = max(len(values) - MAX_LAGS, 0)
     if left_out:
         values = sorted(values, key=lambda value: value[1], reverse=True)[:MAX_LAGS]
@@ -141,7 +141,7 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
 
 
 def _inflight(families: Families, sources: MetricsSources) -> Metric:
-    """Returns the number of popped messages without acknowledgement.
+    """Returns the number of popped messages without acknowledgement, for each group and topic.
 
     A retried message counts for its original topic (ConsumerLagCalculator).
     """
@@ -165,7 +165,7 @@ def _pops_refused(families: Families, sources: MetricsSources) -> Metric:
 
 
 def _client(channel: ClientChannel) -> Labels:
-    """Returns the client's language, version (as RocketMQ's number: 407 is 4.9.7) and protocol."""
+    """Returns the client's language, version number and protocol. RocketMQ's number for version 4.9.7 is 407."""
     return channel.language.lower(), str(channel.version), _REMOTING
 
 

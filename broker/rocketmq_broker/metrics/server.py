@@ -12,14 +12,14 @@ from prometheus_client.registry import Collector
 REQUEST_TIMEOUT_S: Final = 10
 """The time in seconds after which the server closes the connection of a stalled scraper."""
 MAX_CONNECTIONS: Final = 32
-"""The maximum number of connections, each with a thread.
+"""The maximum number of connections. Each connection has a thread.
 
-A further connection closes the oldest one, because a scrape takes only milliseconds.
+A further connection closes the oldest one. This is rarely noticed, because a scrape takes only milliseconds.
 """
 
 
 class MetricsServer:
-    """A multi-threaded HTTP server. `stop` ends its threads."""
+    """A multi-threaded HTTP server for the metrics. It runs until `stop` is called."""
 
     def __init__(self, host: str, port: int, collector: Collector) -> None:
         """Starts the server. Port 0 selects a free port. Raises OSError if the address cannot be used."""
@@ -43,7 +43,7 @@ class MetricsServer:
         self._server.server_close()
 
     def _make_room(self, connection: Any, _address: object) -> bool:
-        """Closes the oldest connection if there are too many. The accepting thread calls it before a request gets its thread."""
+        """Closes the oldest connection if there are too many. The accepting thread calls it before it starts another thread."""
         self._open = deque(earlier for earlier in self._open if earlier.fileno() >= 0)
         self._open.append(connection)
         if len(self._open) > MAX_CONNECTIONS:
@@ -55,4 +55,4 @@ def _shut_down(connection: socket) -> None:
     try:
         connection.shutdown(SHUT_RDWR)
     except OSError:
-        return  # it is already closed
+        return  # It is already closed.

@@ -1,4 +1,4 @@
-"""The parts of a broker that metrics are read from."""
+"""The parts of a broker from which metrics are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ATTEMPTS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsSources:
-    """Parts of a running broker. The event loop owns them. A scrape reads them in another thread with `read_consistently`."""
+    """Parts of a running broker that the event loop changes. A scrape reads them in another thread with `read_consistently`."""
 
     labels: Mapping[str, str]
     """The common labels of all metrics."""
@@ -41,14 +41,14 @@ class MetricsSources:
     consumer_groups: ConsumerGroups
     count_connections: Callable[[], int]
     registered_with: Callable[[], Mapping[str, bool]]
-    """Returns, for each name server address, whether the last registration succeeded."""
+    """Returns whether the last registration succeeded, for each name server address."""
     clock: Callable[[], int]
 
 
 def read_consistently(read: Callable[[], T]) -> T:
-    """Returns the result of `read`.
+    """Returns the result of `read`. Calls `read` again if a table changes its size during the call.
 
-    Repeats the call if a table changes its size meanwhile, which is rare as `read` only copies.
+    This is rare, because `read` only copies a table.
     """
     for _ in range(_ATTEMPTS):
         try:

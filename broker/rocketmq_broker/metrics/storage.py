@@ -1,4 +1,4 @@
-"""Metrics of the size, the disk and the flushes of the store."""
+"""Metrics of the store: its size, its disk and its flushes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCAL_DISK = ("local", "disk")
 
 
 def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Yields all metrics of the store. Reads the size of each file."""
+    """Yields all metrics of the store. Reads the size of each file in the store."""
     store = sources.store
     behind = max(0, store.written_position - store.flushed_position)
     size = sum(size_on_disk(directory) for directory in _directories(store.config.root, store.config.commit_log_directory))
@@ -55,9 +55,9 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
 
 
 def size_on_disk(directory: Path) -> int:
-    """Returns the number of bytes that the files below a directory occupy, without holes.
+    """Returns the number of bytes of disk space that the files in a directory and its subdirectories occupy.
 
-    Skips files that are deleted meanwhile.
+    Skips files that are deleted during the call.
     """
     size = 0
     for parent, _, names in os.walk(directory):

@@ -30,7 +30,7 @@ def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     by_topic = Counter(transaction.topic for transaction in pending)
     by_topic.update(
         dict.fromkeys(read_consistently(lambda: list(sources.transactions.outcomes)), 0)
-    )  # 0 for a topic without pending transactions
+    )  # The value is 0 for a topic without pending transactions.
     oldest_ms = min((transaction.begun_ms for transaction in pending), default=None)
     age_s = max(0, sources.clock() - oldest_ms) / 1000 if oldest_ms is not None else 0.0
     counts = [((topic.decode(errors="replace"),), count) for topic, count in by_topic.items()]
