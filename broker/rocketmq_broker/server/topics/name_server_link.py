@@ -9,16 +9,17 @@ from rocketmq_broker.remoting.backoff import Backoff
 
 
 class NameServerLink:
-    """Registers periodically, after a change, and after the connection ends, because a restarted name server has lost all data.
+    """Registers the broker with one name server: periodically, after a change, and after the connection has ended.
 
-    After a connection ends it registers immediately. If that fails, or the next connection ends too, the pauses become longer.
+    A name server may have restarted when the connection ends, and a restarted name server has lost all data. So the broker
+    registers again immediately. If that fails, or the next connection ends too, the pauses between attempts become longer.
     """
 
     def __init__(self, address: str, register: Callable[[str], Awaitable[bool]], *, period_s: float, backoff: Backoff) -> None:
         """`register` returns True if the name server accepted the registration. It must not raise exceptions."""
         self.address = address
         self.is_registered = False
-        """True if the last registration succeeded and its connection is still open, as far as known."""
+        """True if the last registration succeeded, and its connection has not been reported as closed since."""
         self._register = register
         self._period_s = period_s
         self._backoff = backoff
@@ -33,7 +34,10 @@ class NameServerLink:
         self._wake.set()
 
     def connection_ended(self) -> None:
-        """Makes `run` register immediately, because the name server may have lost the registration."""
+        """Makes `run` register immediately.
+
+        Call it after the connection has ended: the name server may have lost the registration.
+        """
         self.is_registered = False
         self._wake.set()
 
@@ -45,7 +49,7 @@ class NameServerLink:
         await done
 
     async def run(self) -> None:
-        """Keeps the broker registered until it is cancelled."""
+        """Keeps the broker registered with the name server until it is cancelled."""
         while True:
             self._is_change_wanted = False
             self._wake.clear()

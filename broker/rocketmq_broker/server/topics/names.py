@@ -26,7 +26,7 @@ def refuse_illegal_consumer_group(group: str) -> None:
 
 
 def refuse_as_consumer(group: str) -> None:
-    """Raises RequestRefused if clients cannot consume as this group: its name is illegal, or the broker itself uses it."""
+    """Raises RequestRefused if clients cannot consume as this group: its name is illegal, or the group is used by the broker."""
     refuse_illegal_consumer_group(group)
     if topics.is_system_group(group):
         remark = f"group[{group}] is a system group: clients cannot consume with it, or change its offsets or settings"
@@ -43,7 +43,7 @@ def refuse_offsets(group: str, topic: str) -> None:
 
 
 def refuse_message_of_the_broker(topic: bytes) -> None:
-    """Raises RequestRefused if only the broker consumes the topic, so that no message of the topic is forwarded to consumers."""
+    """Raises RequestRefused if only the broker consumes the topic. Messages of such a topic are not sent to consumers."""
     name = topic.decode(errors="replace")
     if name in topics.CONSUMED_BY_THE_BROKER:
         remark = f"only the broker consumes topic[{name}]: no group can have received a message of it"

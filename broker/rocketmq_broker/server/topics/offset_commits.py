@@ -1,4 +1,4 @@
-"""Commits consumer offsets. Creates new entries only for groups and queues that exist or may be created."""
+"""Commits consumer offsets. Stores the offset of a new group and queue only if both exist or may be created."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from rocketmq_broker.store import ConsumerOffsets
 MAX_OFFSETS: Final = 200_000
 """The maximum number of offsets, one for each group and queue: enough for 1000 groups with 200 queues each.
 
-A restart reads all of them.
+The broker reads all offsets when it starts.
 """
 MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
 
 class OffsetCommits:
-    """Commits offsets. Changes of existing entries are always accepted, because the limits only apply to new entries."""
+    """Commits offsets. The limits apply only to new entries, so changes of existing entries are always accepted."""
 
     def __init__(
         self,
@@ -38,9 +38,10 @@ class OffsetCommits:
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
         """Sets the group's offset in the queue.
 
-        Raises RequestRefused if the topic or queue does not exist, or the group cannot exist.
+        Raises RequestRefused if the topic or queue does not exist, if the group does not exist and cannot be created, or if a
+        limit of offsets is reached.
 
-        Like RocketMQ's brokers, does not create the settings of a group. The group's first heartbeat creates them.
+        Like RocketMQ's brokers, this method does not create the settings of a group. The group's first heartbeat creates them.
         """
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:
@@ -55,7 +56,7 @@ class OffsetCommits:
             self.commit(group, topic, queue_id, offset)
 
     def refuse_if_full(self, group: str, new: int) -> None:
-        """Raises RequestRefused if `new` more offsets of the group exceed a limit."""
+        """Raises RequestRefused if `new` more offsets of the group would exceed a limit."""
         of_group = self._offsets.count_of(group)
         if new > 0 and of_group + new > MAX_OFFSETS_OF_A_GROUP:
             remark = f"too many offsets of group {group}: {of_group}, limit {MAX_OFFSETS_OF_A_GROUP}"

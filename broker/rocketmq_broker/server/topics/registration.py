@@ -61,7 +61,7 @@ class Registration:
 
     @property
     def registered_with(self) -> dict[str, bool]:
-        """Maps the address of each name server to whether the last registration succeeded."""
+        """The result of the last registration with each name server, keyed by address: True if it succeeded."""
         return {link.address: link.is_registered for link in self._links}
 
     def topic_changed(self, topic: str) -> None:
@@ -81,7 +81,7 @@ class Registration:
         await asyncio.gather(*(link.registered() for link in self._links))
 
     async def route_of(self, topic: str) -> TopicRouteData | None:
-        """Requests the topic's route, which contains its queues on all brokers.
+        """Requests the topic's route, which contains the topic's queues on all brokers.
 
         Returns None if no name server returns a route.
         """
@@ -104,7 +104,7 @@ class Registration:
                 group.create_task(link.run(), name=f"registration with {link.address}")
 
     async def unregister(self) -> None:
-        """Unregisters from each name server, with a short timeout."""
+        """Unregisters from all name servers, with a timeout of GOODBYE_TIMEOUT_MS."""
         header = UnRegisterBrokerRequestHeader(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
@@ -132,7 +132,7 @@ class Registration:
             self._changed[address] |= changed
             return False
         except Exception:
-            # Name servers remove brokers that stop registering.
+            # Retry after any error, because name servers remove brokers that stop registering.
             logger.exception("registration with name server %s failed, retrying", address)
             self._changed[address] |= changed
             return False

@@ -10,13 +10,14 @@ from rocketmq_broker.protocol.bodies import RegisterBrokerBody
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
 
 MAX_PLAIN_TOPICS: Final = 1000
-"""With more topics the registration is compressed: JSON for 80,000 topics would exceed the frame limit. The compressed form omits
-topicSysFlag and order, which are rarely used.
+"""The maximum number of topics in an uncompressed registration. JSON for 80,000 topics would exceed the frame limit.
+
+The compressed form omits topicSysFlag and order, which are rarely used.
 """
 MAX_REGISTERED: Final = 60_000
 """The maximum number of registered topics.
 
-This project's name server accepts 65,536. Only older stores can have so many topics.
+This project's name server accepts 65,536. Only stores of older brokers can contain so many topics.
 """
 
 
@@ -26,15 +27,15 @@ class EncodedRegistration(NamedTuple):
     body: bytes
     is_compressed: bool
     crc32: int
-    """The checksum of a compressed body, else 0, as in Apache's brokers."""
+    """The checksum of a compressed body. It is 0 for an uncompressed body, as in Apache's brokers."""
     left_out: int
-    """The number of topics that were omitted."""
+    """The number of topics that are omitted because of MAX_REGISTERED."""
 
 
 def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> EncodedRegistration:
     """Encodes the registration of these topics. Omits the op topic, as RocketMQ does.
 
-    Encoding very many topics takes about 0.2 s, so do not call it on the event loop's thread.
+    Do not call this function on the event loop's thread: it takes about 0.2 s for very many topics.
     """
     everything = topics_body(topics, broker_permission=broker_permission)
     everything.topic_config_table.pop(OP_HALF_TOPIC, None)

@@ -1,4 +1,4 @@
-"""Manages the settings of consumer groups, which are created when a group is first used (SubscriptionGroupManager)."""
+"""Manages the settings of consumer groups, which are created at the first use of a group (SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ INITIAL_GROUPS: Final = (
 class SubscriptionGroupTable:
     """The settings of all consumer groups.
 
-    Changes by operators are on disk when the method returns. `persist_changes` saves all others.
+    Changes by operators are on disk when the method returns. Call `persist_changes` to save all other changes.
     """
 
     def __init__(
         self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], max_groups: int = 5_000
     ) -> None:
-        """`max_groups` limits the number of groups that clients and operators create."""
+        """`max_groups` is the maximum number of groups that clients and operators can create."""
         self._groups = groups
         self._auto_create = auto_create
         self._clock = clock
         self._max_groups = max_groups
         self.has_changed = Alarm()
-        """Set when `persist_changes` has work to do."""
+        """Wakes the task that calls `persist_changes` when there are unsaved changes."""
         self._is_changed = False
         for name in INITIAL_GROUPS:
             if name not in groups:
@@ -51,9 +51,9 @@ class SubscriptionGroupTable:
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """Returns the group's settings, or None. Creates the group with default settings if allowed.
+        """Returns the group's settings, or None. Creates a missing group with default settings if automatic creation is allowed.
 
-        Raises RequestRefused if the limit of groups is reached.
+        Raises RequestRefused if the maximum number of groups is reached.
         """
         if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # tables written by RocketMQ may contain longer names
             return None
@@ -65,7 +65,7 @@ class SubscriptionGroupTable:
         return config
 
     def for_consuming(self, group: str) -> SubscriptionGroupConfig:
-        """Returns the group's settings. Creates the group with default settings if allowed.
+        """Returns the group's settings. Creates a missing group with default settings if automatic creation is allowed.
 
         Raises RequestRefused if the group does not exist and cannot be created.
         """
@@ -78,7 +78,8 @@ class SubscriptionGroupTable:
     def refuse_unless_possible(self, group: str, unknown_groups: int) -> None:
         """Raises RequestRefused if the group does not exist and may not be created automatically.
 
-        `unknown_groups` is the number of groups that exist elsewhere without settings. The limit of groups applies to them, too.
+        `unknown_groups` is the number of groups without settings that exist elsewhere. The maximum number of groups applies to
+        them, too.
         """
         if group in self._groups:
             return
@@ -91,14 +92,14 @@ class SubscriptionGroupTable:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def update(self, config: SubscriptionGroupConfig) -> None:
-        """Creates or changes the group for an operator. Raises RequestRefused, OSError."""
+        """Creates or changes the group for an operator. Raises RequestRefused or OSError."""
         refuse_as_consumer(config.group_name)
         self._refuse_if_full(config.group_name)
         self._put(config)
         self.persist_changes()
 
     def delete(self, group: str) -> None:
-        """Deletes the group. Raises RequestRefused, OSError."""
+        """Deletes the group. Raises RequestRefused or OSError."""
         if topics.is_system_group(group):
             refuse_as_consumer(group)
         if self._groups.remove(group, self._clock()):

@@ -14,7 +14,7 @@ from typing import Final
 
 
 class IllegalAttributes(Exception):
-    """Raised if a change of attributes is illegal. The message contains the attribute and the reason."""
+    """Raised if a change of attributes is illegal. The error text contains the attribute and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class _Attribute:
     values: tuple[str, ...]
     """The values of the attribute that this broker supports."""
     is_changeable: bool = True
-    """Whether the attribute may be changed after the topic was created."""
+    """True if the attribute may be changed after the topic was created."""
 
 
 _ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(

@@ -14,7 +14,7 @@ from rocketmq_broker.store import ConsumerOffsets, FileSystem, MessageStore
 
 
 class TopicDeletion:
-    """Deletes queues and offsets. The caller must remove the topic's settings first."""
+    """Deletes a topic's queues and consumer offsets. The caller must remove the topic's settings first."""
 
     def __init__(self, store: MessageStore, offsets: ConsumerOffsets, file_lock: asyncio.Lock, checkpoints: Checkpoints) -> None:
         self._store = store
@@ -25,7 +25,8 @@ class TopicDeletion:
     async def delete(self, topic: bytes) -> None:
         """Deletes the topic's queues and consumer offsets permanently. Raises OSError, StoreUnwritable.
 
-        A message that is sent during the deletion is either deleted too, or becomes the first message of a new topic.
+        A message that is sent during the deletion is either deleted too, or becomes the first message of a new topic with this
+        name.
         """
         async with self._file_lock:
             paths = self._store.forget_topic(topic)

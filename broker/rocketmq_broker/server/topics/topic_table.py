@@ -21,7 +21,7 @@ BENCHMARK_TOPIC_QUEUES = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """Settings that determine the initial topics, and the topics that a send may create."""
+    """Settings that determine the initial topics, and the topics that the broker may create for a sent message."""
 
     cluster: str
     broker_name: str
@@ -35,10 +35,11 @@ class TopicRules:
 
 
 class TopicTable:
-    """All topics. Retry topics and changes by the name server are saved by `persist_changes`; other changes are saved at once.
+    """All topics and their settings.
 
-    A crash may lose a retry topic, which the group's next heartbeat creates again. It never loses another topic that has an
-    acknowledged message, even if the disk refused earlier writes, because its messages could not be found without it.
+    Retry topics and changes by the name server are saved by `persist_changes`. Other changes are saved immediately. A crash may
+    lose a retry topic, which the group's next heartbeat creates again. A crash never loses another topic with an acknowledged
+    message, even if the disk refused earlier writes. Otherwise the messages of that topic could not be found.
     """
 
     def __init__(
@@ -55,9 +56,9 @@ class TopicTable:
         self._clock = clock
         self._sendable: dict[str, TopicConfig] = {}
         self.has_changed = Alarm()
-        """Set when `persist_changes` has work to do."""
+        """Wakes the task that calls `persist_changes` when there are unsaved changes."""
         self._unsaved: set[str] = set()
-        """The topics with settings that have not been saved."""
+        """The topics whose settings have not been saved."""
         for config in _initial_topics(rules):
             if configs.get(config.topic_name) != config:
                 self._put(config)
@@ -87,7 +88,7 @@ class TopicTable:
         return config
 
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
-        """Returns the settings of a message's topic. Creates a missing topic from the default topic's settings.
+        """Returns the settings of a message's topic. Creates a missing topic with the settings of the default topic.
 
         The settings are on disk when the method returns. Raises RequestRefused, and StoreUnwritable if the disk fails.
         """
@@ -130,11 +131,14 @@ class TopicTable:
         return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
-        """Returns the topic for the group's messages that used up all attempts. Raises StoreUnwritable."""
+        """Returns the topic for the group's messages that used up all attempts. Creates it if it is missing.
+
+        Raises StoreUnwritable.
+        """
         return self.read_by_others(topics.dead_letter_topic(group), 1)
 
     def update(self, config: TopicConfig) -> None:
-        """Creates or changes the topic for an operator or client. Raises RequestRefused, OSError."""
+        """Creates or changes the topic for an operator or client. Raises RequestRefused or OSError."""
         refuse_illegal_topic(config.topic_name)
         self._refuse_system_topic(config.topic_name)
         self._refuse_if_full(config.topic_name)
@@ -142,7 +146,7 @@ class TopicTable:
         self.persist_changes()
 
     def delete(self, topic: str) -> None:
-        """Deletes the topic. Raises RequestRefused, OSError."""
+        """Deletes the topic. Raises RequestRefused or OSError."""
         refuse_illegal_topic(topic)
         self._refuse_system_topic(topic)
         if self._configs.remove(topic, self._clock()):
@@ -150,7 +154,7 @@ class TopicTable:
             self.persist_changes()
 
     def set_order_topics(self, order_topics: set[str]) -> None:
-        """Marks the topics that the name server lists as ordered (updateOrderTopicConfig)."""
+        """Marks the topics in `order_topics` as ordered, and all other topics as not ordered (updateOrderTopicConfig)."""
         for config in self._configs:
             if config.order != (config.topic_name in order_topics):
                 self._put(replace(config, order=not config.order))

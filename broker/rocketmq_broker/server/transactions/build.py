@@ -50,7 +50,7 @@ class Transactions:
     notes: TransactionNotes
 
     def start(self, tasks: Tasks) -> None:
-        """Starts the check service, and the task that saves notes for the next start."""
+        """Starts the check service, and the task that saves offsets and check counts for the next start."""
         check_service = self.check_service
         tasks.when_due(
             "check-back",
@@ -64,7 +64,7 @@ class Transactions:
     def needed_from(self, begun_after_ms: int) -> int | None:
         """Returns the first commit log offset that is needed by transactions that began after `begun_after_ms`.
 
-        Returns None if there are none.
+        `begun_after_ms` is in milliseconds since the epoch. Returns None if there are no such transactions.
         """
         return self.messages.table.needed_from(begun_after_ms)
 

@@ -1,6 +1,7 @@
 """Sends checks to producers, and tracks unanswered ones (RocketMQ's AbstractTransactionalMessageCheckListener).
 
-A producer answers with an ordinary END_TRANSACTION request. A check is counted when it is sent.
+A check asks a producer for the outcome of a transaction. The producer answers with an ordinary END_TRANSACTION request. A check
+is counted when it is sent.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Producers(Protocol):
 
 
 class CheckRequests:
-    """Sends checks to producers."""
+    """Sends checks to producers, and repeats unanswered checks."""
 
     def __init__(
         self,
@@ -48,9 +49,9 @@ class CheckRequests:
         self._store_host = store_host
         self._turn = 0
         self.may_check: Callable[[Connection, bytes], bool] | None = None
-        """A function that returns True if a producer may receive checks of a topic's transactions.
+        """A function that returns True if a producer may receive checks for transactions of a topic.
 
-        If it is None, all producers may.
+        If it is None, all producers may receive checks.
         """
 
     def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
@@ -64,7 +65,7 @@ class CheckRequests:
         return GroupState(bool(online), bool(able), owes_answer), able
 
     def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
-        """Sends a check to one of the connections in `able`. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        """Sends a check to the best of the connections in `able`. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
         half = self._messages.read(transaction)
         asked = self._ask_one(transaction, half, self._in_turn(able, half.born_host), transaction.checks + 1, now_ms)
         if asked is None:
@@ -75,9 +76,10 @@ class CheckRequests:
         self._messages.counts.checks_sent += 1
 
     def repeat_unanswered(self, now_ms: int, limit: int) -> None:
-        """Repeats checks whose answer may be lost. Prefers producers of the group other than the one that has not answered.
+        """Repeats checks whose answers may be lost, at most `limit`.
 
-        A repeated check counts once, and keeps its number.
+        Prefers producers of the group other than the one that has not answered. A repeated check counts once, and keeps its
+        number.
         """
         for owing, commit_log_offset in self._checks_in_flight.take_repetitions(now_ms, limit):
             transaction = self._messages.table.find(commit_log_offset)
@@ -126,7 +128,7 @@ class CheckRequests:
         return self._checks_in_flight.next_repetition_ms()
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks checks as overdue if their time has passed without an answer."""
+        """Marks checks as overdue if their time limit has passed without an answer."""
         self._checks_in_flight.notice_time(now_ms)
 
     def unanswered_about(self, transaction: PendingTransaction) -> int:
@@ -134,7 +136,7 @@ class CheckRequests:
         return self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Withdraws the unanswered checks of a disconnected producer. They no longer count."""
+        """Subtracts the unanswered checks of a disconnected producer from the check counts of the transactions."""
         for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():
             transaction = self._messages.table.find(commit_log_offset)
             if transaction is not None:
@@ -142,7 +144,7 @@ class CheckRequests:
                 self._messages.counts.checks_given_back += checks
 
     def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
-        """Returns the producers in order of preference: the half message's sender, then its machine, then the others in rotation.
+        """Returns the producers in order of preference: the half message's sender, its machine, and the others in rotation.
 
         Producers that let a check time out, and have not answered since, come last.
         """
@@ -154,7 +156,10 @@ class CheckRequests:
 
 
 def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
-    """Returns a sort key that puts the sender's connection first, then its machine. A reconnect changes the port."""
+    """Returns a sort key that puts the sender's connection first, followed by connections from its machine.
+
+    The ports are ignored for the machine, because a reconnect changes the port.
+    """
     return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
 
 

@@ -26,7 +26,7 @@ MIN_SLEEP_S = 0.02
 
 
 class CheckService:
-    """Checks, puts back or discards transactions that are due."""
+    """Handles transactions that are due: sends checks, puts half messages back, or discards transactions."""
 
     def __init__(
         self,
@@ -50,11 +50,14 @@ class CheckService:
         self._max_sleep_s = max_sleep_s
         self._expiry_clock = expiry_clock
         self.alarm = Alarm()
-        """Set when a transaction is due earlier than the last result of `handle_due_now`."""
+        """Wakes the task that calls `handle_due_now`, if a transaction is due earlier than its last result says."""
         self._known_bad: set[int] = set()
 
     def restrict_checks(self, may_check: Callable[[Connection, bytes], bool]) -> None:
-        """Restricts checks to producers for which `may_check` returns True. The topic of the half message is passed to it."""
+        """Restricts checks to producers for which `may_check` returns True.
+
+        `may_check` is called with a producer's connection and the topic of the half message.
+        """
         self._requests.may_check = may_check
 
     def handle_due_now(self) -> float | None:
@@ -65,7 +68,7 @@ class CheckService:
     def due_s(self) -> float | None:
         """Returns the seconds until the next transaction is due, or None if none is pending.
 
-        The alarm is set if a transaction becomes due before that.
+        Rings the alarm if a transaction becomes due earlier.
         """
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
@@ -128,7 +131,10 @@ class CheckService:
                 self._messages.counts.discards += 1
 
     def _put_back_oldest(self, now_ms: int) -> None:
-        """Puts the oldest half messages back at the end of the half queue, so that the next start has to read fewer messages."""
+        """Puts the oldest half messages back at the end of the half queue.
+
+        The next start has to read fewer messages afterwards.
+        """
         for _ in range(AT_MOST_AT_ONCE):
             transaction = must_be_put_back(self._messages.table, self._messages.policy)
             if transaction is None:

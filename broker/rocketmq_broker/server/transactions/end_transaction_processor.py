@@ -37,7 +37,7 @@ class EndTransactionProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of COMMIT and ROLLBACK. Answers to checks use the same request."""
+        """The handler of END_TRANSACTION requests. Producers send them to commit or roll back, and to answer check-backs."""
         return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:

@@ -32,7 +32,10 @@ MAX_AT_ONCE: Final = 1024
 
 
 class ResumeProcessor:
-    """Resumes each message once. Finds an earlier resumption in the index, or else by a search of all later half messages."""
+    """Begins a new transaction for a discarded message, once for each message.
+
+    Finds an earlier resumption in the index, or by a search of all later half messages if the index cannot find it.
+    """
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class ResumeProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of requests to check a discarded message again."""
+        """The handler of requests to resume check-backs of a discarded message."""
         return {RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check}
 
     def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:
@@ -97,9 +100,9 @@ class ResumeProcessor:
             self._is_searching = False
 
     def _search_on(self, connection: Connection, discarded: HalfMessage, related: Iterator[HalfMessage]) -> bool:
-        """Searches the next of the `related` messages.
+        """Searches the next MAX_AT_ONCE of the `related` messages for an earlier resumption.
 
-        Returns True if there are no more. Raises NotResumable, CorruptRecord, StoreUnwritable.
+        Returns True if there are no more messages. Raises NotResumable, CorruptRecord, StoreUnwritable.
         """
         some = list(islice(related, MAX_AT_ONCE))
         try:
@@ -129,7 +132,10 @@ class ResumeProcessor:
         return appended.end_position
 
     def _related_messages(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
-        """Yields half messages and delivered messages with the same transaction id; without an index, all later half messages."""
+        """Yields half messages and delivered messages with the same transaction id.
+
+        If the index cannot find all of these messages, yields all later half messages.
+        """
         transaction_id = discarded.transaction_id
         if transaction_id is None or not self._store.config.is_index_enabled:
             return self._half_messages_since(discarded)

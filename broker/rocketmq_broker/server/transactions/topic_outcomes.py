@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.server.statistics.histogram import Histogram
 
 FINISH_LATENCY_S: Final = (5, 60, 600, 3600, 43_200, 86_400)
-"""RocketMQ's bounds: 5 s, 1 minute, 10 minutes, 1 hour, 12 hours, 1 day."""
+"""The upper bounds of the histogram of commit latencies, in seconds. RocketMQ uses the same bounds, from 5 s to 1 day."""
 
 _BOUNDS_MS: Final = tuple(bound * 1000 for bound in FINISH_LATENCY_S)
 _PROMPT_MS: Final = _BOUNDS_MS[0]
@@ -17,13 +17,13 @@ _PROMPT_MS: Final = _BOUNDS_MS[0]
 
 @dataclass(slots=True)
 class TopicOutcomes:
-    """Counters that never decrease. Each transaction increments one of them."""
+    """Counters of the outcomes of one topic's transactions. They never decrease. Each transaction increments one of them."""
 
     rollbacks: int = 0
     prompt_commits: int = 0
-    """Commits within the first bound, which are nearly all commits."""
+    """The number of commits within the first bound. Nearly all commits are within this bound."""
     late_commits: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS_MS))
-    """The number of later commits for each bound above the first one. The last counter is for commits beyond all bounds."""
+    """The number of later commits for each bound above the first one. The last counter is for commits above all bounds."""
     latency_ms: int = 0
     """The sum of the times from half message to commit, in milliseconds."""
 
@@ -33,7 +33,10 @@ class TopicOutcomes:
         return self.prompt_commits + sum(self.late_commits)
 
     def committed(self, latency_ms: int) -> None:
-        """Counts a commit. `latency_ms` is the time since its half message, negative if the system time was set back."""
+        """Counts a commit.
+
+        `latency_ms` is the time since the transaction's half message. It is negative if the system time was set back.
+        """
         if latency_ms <= _PROMPT_MS:
             self.prompt_commits += 1
             if latency_ms < 0:

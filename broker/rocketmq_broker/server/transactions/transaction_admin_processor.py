@@ -35,7 +35,7 @@ MAX_PAGE_SIZE: Final = 1000
 
 
 class TransactionAdminProcessor:
-    """Serves `python -m rocketmq_broker.admin`."""
+    """Handles the requests about transactions of `python -m rocketmq_broker.admin`."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class TransactionAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about transactions. The request codes are this project's own."""
+        """The handlers of requests about transactions. RocketMQ does not use these request codes."""
         return {
             AdminRequestCode.LIST_PENDING_TRANSACTIONS: self.list_pending,
             AdminRequestCode.SHOW_TRANSACTION: self.show,
@@ -75,9 +75,9 @@ class TransactionAdminProcessor:
         return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the pending or decided transactions that have an id, key or half offset.
+        """Responds with the pending or decided transactions that have an id, a key or a half message at a commit log offset.
 
-        The list is empty if none is found.
+        The list is empty if there are none.
         """
         header = command.decode_header(ShowTransactionRequestHeader)
         found: dict[int, Found] = {}

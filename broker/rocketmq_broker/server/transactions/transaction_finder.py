@@ -1,4 +1,4 @@
-"""Finds pending and decided transactions for operators, by transaction id, key or half offset."""
+"""Finds pending and decided transactions for operators, by transaction id, key or commit log offset of a half message."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 
 _MAX_OPS_READ: Final = 1000
-"""The maximum number of op messages that are read for one response, to find when transactions were rolled back.
+"""The maximum number of op messages that are read for one response, to find the times of rollbacks.
 
 Reading them takes some milliseconds.
 """
@@ -38,7 +38,7 @@ class FoundPending:
 
     transaction: PendingTransaction
     half: HalfMessage | None
-    """None if the half message is unreadable; `problem` then contains the reason."""
+    """The half message, or None if it is unreadable. If it is None, `problem` contains the reason."""
     problem: str | None = None
 
     @property
@@ -52,16 +52,16 @@ class FoundDecided:
     """A decided transaction, with those of its records that are still in the store."""
 
     commit_log_offset: int
-    """The offset of the first half message, or -1 if unknown."""
+    """The commit log offset of the first half message, or -1 if it is unknown."""
     state: State | None
-    """The state after the decision; None if it is unknown."""
+    """The state after the decision, or None if it is unknown."""
     half: HalfMessage | None = None
     made: HalfMessage | None = None
-    """The committed or discarded message that was stored for the half message."""
+    """The committed or discarded message that the broker stored for the half message."""
     op: HalfMessage | None = None
     """The op message that closed the half message.
 
-    It is looked up if it contains a reason, or if a rollback soon followed the half message.
+    It is only looked up if it contains a reason, or if a rollback soon followed the half message.
     """
     problem: str | None = None
 
@@ -78,11 +78,14 @@ class TransactionFinder:
 
     @property
     def can_search(self) -> bool:
-        """True if transactions can be found by id or key, which requires an index."""
+        """True if transactions can be found by id or key. This requires an index."""
         return self._store.config.is_index_enabled
 
     def finds_all(self, transaction_id: str) -> bool:
-        """Returns True if the index returns all half messages with this id. Clients may send any number of them."""
+        """Returns True if an index query for this id finds all its half messages.
+
+        A query returns a limited number, but clients may send more with one id.
+        """
         return self._store.query(HALF_TOPIC, transaction_id).are_all
 
     def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
@@ -120,16 +123,19 @@ class TransactionFinder:
         return self._found(copies or [half])
 
     def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
-        """Returns transactions that operators decided, or that were lost, until `before_ms`, latest first.
+        """Returns transactions with a reason, latest first: those that operators decided, and those that were lost.
 
-        Reads at most `max_count` records of such decisions.
+        Reads at most `max_count` op messages with a reason, which were stored by `before_ms` (milliseconds since the epoch).
         """
         records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
         ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
         return [decided for op in ops for decided in self._closed_by(op)]
 
     def found_pending(self, transaction: PendingTransaction) -> FoundPending:
-        """Returns the transaction with its half message. If that is unreadable, `problem` is set and nothing is raised."""
+        """Returns the transaction with its half message.
+
+        If the half message is unreadable, sets `problem` instead of raising an exception.
+        """
         try:
             return FoundPending(transaction, self._messages.read(transaction))
         except HalfMessageUnreadable as error:
@@ -150,9 +156,10 @@ class TransactionFinder:
         return sorted(found, key=lambda one: one.commit_log_offset)
 
     def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None, max_ops: int = 0) -> FoundDecided:
-        """Returns the transaction of these half messages. `op` is the op message that closed it, if known.
+        """Returns the transaction of these half messages. `op` is the op message that closed the transaction, if known.
 
-        For a rollback without a reason, reads at most `max_ops` op messages to find its time, which is not stored elsewhere.
+        For a rollback without a reason, reads at most `max_ops` op messages to find the time of the rollback, which is not stored
+        elsewhere.
         """
         first = min(copies, key=lambda half: half.commit_log_offset)
         made, is_certain = self._made_from(first)

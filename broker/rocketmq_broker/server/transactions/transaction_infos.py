@@ -17,7 +17,7 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
 
 DECIDED: Final = "decided"
-"""The state of a decided transaction if the broker no longer knows whether it was COMMIT or ROLLBACK."""
+"""The state of a decided transaction if the broker cannot find out whether it was committed or rolled back."""
 
 
 def pending_info(

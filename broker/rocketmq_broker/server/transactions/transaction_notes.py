@@ -19,11 +19,11 @@ from rocketmq_broker.transaction.messages.offsets import TransactionOffsets
 logger = logging.getLogger(__name__)
 
 KEEP_INTERVAL_S = 2.0
-"""The interval of writes, in seconds, while transactions change. While none changes, `idle_s` is the interval."""
+"""The interval between writes, in seconds, while transactions change. Otherwise the interval is `idle_s`."""
 
 
 class CheckCountsFile(Protocol):
-    """A file of check counts, which survive a restart (ConfigFile)."""
+    """A file with the check counts of transactions, which are kept across restarts (ConfigFile)."""
 
     def read(self, decode: Callable[[Any], dict[int, int]]) -> dict[int, int]:
         """Returns the decoded content. Raises DamagedStore."""
@@ -33,9 +33,9 @@ class CheckCountsFile(Protocol):
 
 
 def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
-    """Returns the number of checks of each transaction.
+    """Returns the number of checks of each transaction, keyed by commit log offset.
 
-    If the file is damaged, returns no numbers, and some checks are sent again.
+    If the file is damaged, returns an empty dict, and some checks are sent again.
     """
     try:
         return counts_file.read(check_counts_from_json)
@@ -47,9 +47,9 @@ def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
 class _NotedOffsets(NamedTuple):
     offsets: TransactionOffsets
     position: int
-    """The commit log offset before which all records must be on disk."""
+    """The commit log offset before which all records must be on disk before the offsets may be committed."""
     take_backs: int
-    """The number of times that records had been lost. If this number has increased since, the offsets are wrong."""
+    """The number of times that records had been lost when the offsets were noted. If it has increased, the offsets are wrong."""
 
 
 class TransactionNotes:
@@ -64,7 +64,7 @@ class TransactionNotes:
         counts_file: CheckCountsFile,
         idle_s: float,
     ) -> None:
-        """`idle_s` is the interval between writes while no transaction changes."""
+        """`idle_s` is the interval between writes, in seconds, while no transaction changes."""
         self._messages = messages
         self._store = store
         self._checks_in_flight = checks_in_flight
@@ -95,7 +95,7 @@ class TransactionNotes:
             await asyncio.sleep(self._idle_s if is_idle else KEEP_INTERVAL_S)
 
     def finish(self) -> None:
-        """Saves offsets and check counts for the last time, after the last flush of the store. Raises OSError."""
+        """Saves offsets and check counts for the last time. Call it after the last flush of the store. Raises OSError."""
         self._noted = None
         self.note_offsets()
         with self._counts_turn:
@@ -104,7 +104,7 @@ class TransactionNotes:
             self._counts_file.write(self._counts())
 
     def note_offsets(self) -> None:
-        """Commits the consumer offsets of CID_RMQ_SYS_TRANS when all records before them are on disk."""
+        """Notes the consumer offsets of CID_RMQ_SYS_TRANS, and commits them when all records before them are on disk."""
         take_backs = self._messages.counts.take_backs
         if self._noted is None or self._noted.take_backs != take_backs:
             self._noted = _NotedOffsets(self._messages.table.advance_offsets(), self._messages.appended_position, take_backs)

@@ -34,7 +34,7 @@ def recover_transactions(
 ) -> TransactionalMessages:
     """Finds the pending transactions, and appends op messages that are missing because of a crash.
 
-    If it appended any, `appended_position` is not 0, and the caller must write the store.
+    If it appended any, `appended_position` of the result is not 0, and the caller must write the store.
     """
     found = _read_queues(store, consumer_offsets, policy, now_ms, check_counts or {})
     bridge = TransactionBridge(store)
@@ -67,7 +67,7 @@ def _read_queues(
     now_ms: int,
     check_counts: Mapping[int, int],
 ) -> RecoveredTable:
-    """Reads the half queue and the op queue from the offsets of CID_RMQ_SYS_TRANS."""
+    """Reads the half queue and the op queue, starting at the consumer offsets of CID_RMQ_SYS_TRANS."""
     first_half = _first_offset(store, consumer_offsets, HALF_TOPIC)
     first_op = _first_offset(store, consumer_offsets, OP_TOPIC)
     recovery = TransactionRecovery(
@@ -101,7 +101,7 @@ def _add(table: PendingTransactions, recovered: RecoveredTransaction, topic_tabl
 
 
 def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_offsets: list[int], now_ms: int) -> None:
-    """Appends op messages. Those that cannot be written now are appended at the next start."""
+    """Appends the op messages of half messages. If the store is not writable, the next start appends the remaining ones."""
     for count, half_queue_offset in enumerate(half_queue_offsets):
         try:
             op = bridge.append_op(half_queue_offset, now_ms)
@@ -111,18 +111,21 @@ def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_off
         table.close_copy(half_queue_offset, op)
 
 
-# Op messages with a committed message that may be lost
+# Op messages whose committed message may be lost
 
 
 def _is_behind_damage(store: MessageStore, commit_log_offset: int) -> bool:
-    """Returns True if the record before `commit_log_offset` is damaged. A committed message is directly before its op message."""
+    """Returns True if the record before `commit_log_offset` is damaged.
+
+    A committed message is stored directly before its op message.
+    """
     begins_segment = commit_log_offset % store.config.commit_log_segment_size == 0
     slack = store.config.commit_log_segment_size if begins_segment else 0  # a blank record may be between them
     return any(0 <= commit_log_offset - (offset + size) <= slack for offset, size in store.recovery.damaged)
 
 
 def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms: int) -> None:
-    """Puts back pending transactions with an op message that may be wrong, because the next start does not detect the damage."""
+    """Puts back pending transactions whose op message may be wrong. The next start would not detect the damage."""
     for transaction in [transaction for transaction in messages if transaction.stored_queue_offset in doubted]:
         logger.warning(
             "the transaction at commit log offset %d is pending again: its decision may be lost in a damaged record",
@@ -144,7 +147,7 @@ def _ended_without_op(
 ) -> Mapping[int, State]:
     """Finds undecided transactions with a committed or discarded message in the store.
 
-    Searches the index, or else reads queues.
+    Searches the index, or reads queues if the index cannot find all messages.
     """
     evidence, ends = Evidence(undecided, bridge.message_at), _ends_of_topics(store, undecided)
     unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered, ends)]
@@ -165,8 +168,8 @@ def _consider_indexed(
 ) -> bool:
     """Reads the messages that the index returns for the transaction id. Returns True if the index returns all of them.
 
-    A committed or discarded message is stored after its half message, so a topic that ends before it is not searched. Most
-    transactions that are pending at a crash began after the last message of their topic.
+    A committed or discarded message is stored after its half message, so a topic that ends before the half message is not
+    searched. Most transactions that are pending at a crash began after the last message of their topic.
     """
     transaction_id = recovered.transaction_id
     begins = recovered.begins
@@ -195,7 +198,7 @@ def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
-    """Returns the queues that may contain messages of these transactions. Each is read after the returned commit log offset."""
+    """Returns the queues that may contain messages of these transactions: topic, queue id, and commit log offset to read from."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
         transaction, begins = recovered.transaction, recovered.begins

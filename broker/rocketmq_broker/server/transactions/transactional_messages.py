@@ -41,7 +41,8 @@ class TransactionalMessages:
     """The pending transactions of a broker, and the methods that change them. Created by `recover_transactions`.
 
     Iterating yields the pending transactions in the order of the half queue. Each method that changes a transaction, except
-    `prepare`, returns the commit log offset after its records. All raise StoreUnwritable, and then change nothing.
+    `prepare`, returns the commit log offset after its records. All these methods raise StoreUnwritable, and change nothing in
+    that case.
     """
 
     def __init__(self, table: PendingTransactions, bridge: TransactionBridge, policy: CheckPolicy, topics: Topics) -> None:
@@ -86,14 +87,14 @@ class TransactionalMessages:
         return appended
 
     def decide(self, request: EndRequest) -> EndDecision:
-        """Decides what a producer's END_TRANSACTION does. Changes nothing: the caller commits or rolls back."""
+        """Returns what a producer's END_TRANSACTION does. Changes nothing: the caller commits or rolls back."""
         decision = decide_end(self.table, request)
         if decision.action is EndAction.LOOK_UP:
             return decide_late_end(self.table, request, self._bridge.message_at(request.commit_log_offset))
         return decision
 
     def commit(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
-        """Delivers the message. Raises HalfMessageUnreadable, and then the transaction stays pending."""
+        """Delivers the message. Raises HalfMessageUnreadable, and leaves the transaction pending in that case."""
         half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
         # The message is appended before its op message. If only the message survives a crash, recovery finds it and adds the op
         # message. In the reverse order the message could be lost.
@@ -109,14 +110,14 @@ class TransactionalMessages:
         return end_position
 
     def discard(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Parks the message for operators. Raises HalfMessageUnreadable, and then the transaction stays pending."""
+        """Parks the message for operators. Raises HalfMessageUnreadable, and leaves the transaction pending in that case."""
         half = self._bridge.read(transaction)
         self._topics.read_by_others(DISCARD_TOPIC.decode(), 1)
         self._bridge.append(transitions.discarded(half, transaction), now_ms)
         return self._end(transaction, State.DISCARDED, now_ms)
 
     def lose(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Closes a half message that is no longer readable."""
+        """Closes a half message that is no longer readable. The transaction ends as lost."""
         return self._end(transaction, State.LOST, now_ms, "the half message cannot be read")
 
     def put_back(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:
@@ -167,7 +168,7 @@ class TransactionalMessages:
         )
 
     def _new_topic(self, topic: bytes) -> bytes:
-        """Returns the `bytes` object of a topic that all its transactions share. Raises NotADestination."""
+        """Returns the `bytes` object of a topic that all transactions of the topic share. Raises NotADestination."""
         name = topic.decode()
         if not takes_transactions(name):
             raise NotADestination(f"topic[{name}] does not accept transactional messages")
@@ -185,7 +186,7 @@ class TransactionalMessages:
         return self._bridge.appended_position
 
     def confirm(self, position: int) -> None:
-        """Called when records before the commit log offset `position` are as durable as promised."""
+        """Called when records before the commit log offset `position` are as durable as flushDiskType requires."""
         if self._resumed:
             self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
         self.table.confirm(position)
