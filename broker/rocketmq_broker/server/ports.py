@@ -1,4 +1,4 @@
-"""Protocols for parts of the broker. Other parts depend on these protocols, and tests can replace the implementations."""
+"""Defines protocols for objects of other packages, which can be used without importing these packages."""
 
 from __future__ import annotations
 

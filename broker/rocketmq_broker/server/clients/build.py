@@ -1,4 +1,4 @@
-"""Builds the parts of this package, and registers their request handlers."""
+"""Creates the objects of this package, and registers their request handlers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clients:
-    """The parts of this package that the rest of the broker uses."""
+    """The objects of this package that the rest of the broker uses."""
 
     producer_groups: ProducerGroups
     consumer_groups: ConsumerGroups
@@ -37,7 +37,7 @@ def build_clients(
     notifies_consumers: bool,
     is_property_filter_enabled: bool,
 ) -> Clients:
-    """Builds the parts, and registers their handlers.
+    """Creates the objects of this package, and registers their handlers.
 
     `notifies_consumers` is RocketMQ's setting notifyConsumerIdsChangedEnable.
     """

@@ -28,7 +28,7 @@ _MAX_TEXT_LENGTH: Final = 200
 """The maximum length, in characters, of a string that represents a member's subscriptions in comparisons and log lines."""
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
-"""A function that is called with the group and the connections of its members, which must then rebalance."""
+"""A function that is called with a group and the connections of its members when the members must rebalance."""
 
 
 @dataclass(slots=True)
@@ -42,9 +42,9 @@ class ConsumerGroup:
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     channels: dict[Connection, ClientChannel] = field(default_factory=dict)
     _texts: dict[Connection, str] = field(default_factory=dict)
-    """The subscriptions of each member, as strings.
+    """The subscriptions of each member, encoded as strings.
 
-    Members without subscriptions are omitted: they may assign queues themselves.
+    Members without subscriptions are omitted, because they may assign queues themselves.
     """
     _members_of: Counter[str] = field(default_factory=Counter)
     """The number of members that have the same string in `_texts`, keyed by that string."""

@@ -1,4 +1,4 @@
-"""Notifies parts of the broker when messages become visible to consumers."""
+"""Notifies listeners in the broker when messages become visible to consumers."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ class Checkpoints:
         self._has_reported_distrust = False
 
     async def run(self) -> None:
-        """Writes a checkpoint at each interval. Runs until it is cancelled."""
+        """Writes a checkpoint at each interval, until it is cancelled."""
         if self._store.recovery.was_stopped_cleanly:
             await asyncio.sleep(self._interval_s)
-        # Write one at once after a crash. If the broker crashes repeatedly, the work of recovery must not grow each time.
+        # Write a checkpoint immediately after a crash. The work of recovery must not grow if the broker crashes repeatedly.
         while True:
             try:
                 await self.write()
@@ -48,7 +48,10 @@ class Checkpoints:
             await asyncio.sleep(self._interval_s)
 
     async def write(self) -> None:
-        """Syncs all entries published so far, so that recovery does not have to rebuild them. Raises OSError, StoreUnwritable."""
+        """Syncs all entries that have been published. A recovery does not have to rebuild them.
+
+        Raises OSError, StoreUnwritable.
+        """
         for _ in range(ROUNDS):
             async with self._file_lock:
                 await self._write_once()

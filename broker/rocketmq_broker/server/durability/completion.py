@@ -107,7 +107,7 @@ _REQUESTS_AT_ONCE: Final = 200
 
 
 class CommitListener(Protocol):
-    """A listener for records of the commit log that become durable or are lost, such as `PendingTransactions`."""
+    """A listener for records of the commit log that become durable or are lost. `PendingTransactions` is such a listener."""
 
     def confirm(self, position: int) -> None:
         """Called when all records before `position` are as durable as flushDiskType requires.
@@ -235,7 +235,7 @@ class _Batch(NamedTuple):
 
 
 class WrittenBatches:
-    """Batches of records that are written to the commit log and not visible yet, oldest first."""
+    """Batches of records that are written to the commit log and not yet visible to consumers, oldest first."""
 
     def __init__(self, put_times: PutTimes) -> None:
         """`put_times` observes the duration of each batch."""

@@ -191,7 +191,7 @@ class GroupCommit:
         if self._flushing_to is not None or store.writability.is_given_up:
             return
         if position <= store.flushed_position:
-            # The store was flushed as a whole in the meantime.
+            # The store has been flushed as a whole since this flush was scheduled.
             self._completion.begin(position)
             return
         try:
@@ -289,5 +289,5 @@ class NextSegment:
             self._from_position = self._store.written_position + 1
         finally:
             self._is_under_way = False
-        # The log may have grown in the meantime.
+        # The log may have grown while the segment was created.
         self.prepare_if_due()

@@ -1,4 +1,4 @@
-"""Builds the processors of this package, and registers their handlers."""
+"""Creates the request processors of this package, and registers their handlers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def build_operators(
     in_hand: InHand,
     settings_text: str,
 ) -> None:
-    """Builds the processors, and registers their handlers. `settings_text` is the response to getBrokerConfig."""
+    """Creates the request processors, and registers their handlers. `settings_text` is the response to getBrokerConfig."""
     for processor in (
         _topics(context, registration),
         _groups(context),

@@ -184,7 +184,10 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _concerns(self, group_name: str, topic: str) -> bool:
-        """Returns True if the group subscribes to the topic or pops its retries. Offline groups count as subscribed."""
+        """Returns True if the group subscribes to the topic, or if the topic contains its pop retries.
+
+        An offline group counts as subscribed to all topics.
+        """
         group = self._consumers.find(group_name)
         if group is None or not group.subscriptions or topic in group.subscriptions:
             return True

@@ -1,4 +1,4 @@
-"""Builds the parts of this package, and registers their request handlers."""
+"""Creates the objects of this package, and registers their request handlers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from rocketmq_broker.server.server_context import ServerContext
 
 
 def build_parked(context: ServerContext) -> ParkedMessages:
-    """Loads the parked messages from the store. The caller must report new messages by calling `on_arrival`."""
+    """Creates a ParkedMessages and loads the parked messages from the store.
+
+    The caller must report new messages by calling `on_arrival`.
+    """
     parked = ParkedMessages(context.store, context.topic_table)
     parked.load()
     dead_letters = DeadLetterProcessor(

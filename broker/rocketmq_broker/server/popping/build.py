@@ -1,4 +1,4 @@
-"""Builds the parts of this package, and registers their request handlers."""
+"""Creates the objects of this package, and registers their request handlers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 def build_popping(
     context: ServerContext, *, route_of: RouteOf, max_bytes: int, broker_permission: int, max_sleep_s: float
 ) -> Popping:
-    """Reads the pop log and builds the parts. Raises DamagedStore.
+    """Creates a Popping and replays the pop log. Raises DamagedStore.
 
     `route_of` requests a topic's route from the name servers. The caller must report new messages by calling
     `Popping.on_arrival`.

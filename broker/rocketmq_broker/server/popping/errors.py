@@ -6,7 +6,7 @@ class PopError(Exception):
 
 
 class IllegalHandle(PopError):
-    """Raised if a receipt handle was not issued by this broker."""
+    """Raised if a receipt handle is malformed, or was issued by another broker."""
 
 
 class HandleExpired(PopError):

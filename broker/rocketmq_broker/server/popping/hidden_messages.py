@@ -16,7 +16,7 @@ MAX_OF_A_QUEUE: Final = 10_000
 MAX_OF_A_GROUP: Final = 100_000
 """The maximum number of messages in one topic that are hidden from one group: a fifth of MAX_IN_ALL."""
 MAX_IN_ALL: Final = 500_000
-"""The maximum number of hidden messages in all. Each takes about 100 bytes of memory, and a restart reads all of them."""
+"""The maximum number of hidden messages of all groups. Each takes about 100 bytes of memory, and a restart reads all of them."""
 _FEW_STALE: Final = 1000
 
 
@@ -33,7 +33,7 @@ class CheckPoint:
 
     @property
     def is_ordered(self) -> bool:
-        """Returns True if the check point belongs to an orderly pop. Its messages lock their queue."""
+        """Returns True if the check point belongs to an orderly pop. The messages of an orderly pop lock their queue."""
         return self.entry.attempt > 0
 
 
@@ -76,7 +76,7 @@ class HiddenMessages:
         return before
 
     def put(self, queue: GroupQueue, offset: int, hidden: Hidden | None) -> Hidden | None:
-        """Hides a message, or makes it visible (None). Returns its previous state."""
+        """Hides a message, or makes it visible if `hidden` is None. Returns the previous state of the message."""
         messages = self._by_queue.setdefault(queue, {})
         before = messages.pop(offset, None)
         if before is not None:

@@ -228,7 +228,7 @@ class NextMessages:
 
 
 def _is_same_attempt(request: PopRequest, locked: Mapping[int, Hidden]) -> bool:
-    """Returns True if the pop repeats the attempt that locked the queue last."""
+    """Returns True if the pop has the same attempt id as the pop that locked the queue last."""
     if request.attempt_id is None or not locked:
         return False
     last = max((hidden.check_point for hidden in locked.values()), key=lambda check_point: check_point.log_offset)

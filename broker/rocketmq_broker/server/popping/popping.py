@@ -67,7 +67,7 @@ class Popping:
         """`max_sleep_s` limits the result of `work`, because the event loop's clock may be slower than `clock`."""
         self.check_points = check_points
         self.deliveries = deliveries
-        """Acknowledges messages for request processors, which wait for durability themselves."""
+        """Acknowledges messages without waiting for durability. Request processors use it, and wait for durability themselves."""
         self.in_hand = in_hand
         """Reports unacknowledged messages to operators."""
         self.waiting = WaitingPops()
@@ -198,11 +198,11 @@ class Popping:
             self.alarm.ring()
 
     def on_visible(self, queue: GroupQueue) -> None:
-        """Records that messages of a queue may have become visible to a group again."""
+        """Records that messages of a queue may have become visible to the queue's group again."""
         self.on_arrival(queue.topic.encode(), queue.queue_id, 0)
 
     def work(self) -> float | None:
-        """Revives due messages, serves waiting pops, and ends pops whose poll time has passed.
+        """Revives messages whose invisible time has ended, serves waiting pops, and ends pops whose poll time has passed.
 
         Returns the seconds until the next call, 0 if work remains, or None if no message is hidden and no pop is waiting.
         """

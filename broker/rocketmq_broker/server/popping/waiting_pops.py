@@ -48,7 +48,7 @@ class WaitingPop:
     """The topics whose new messages can end the wait."""
     deadline_ms: int
     deliver: Callable[[Popped | None], None]
-    """Called once, with messages, or with None after the timeout."""
+    """A function that is called once: with messages, or with None after the timeout."""
     owner: object = None
     """The caller that waits, for example the client's connection. Limits apply to each owner separately."""
     is_over: bool = field(default=False, init=False)
@@ -122,7 +122,7 @@ class WaitingPops:
         return self._deadlines[0][0] if self._deadlines else None
 
     def forget(self, owner: object) -> None:
-        """Removes the pops of a closed connection."""
+        """Removes the pops of an owner, such as a closed connection."""
         if owner in self._of_owner:
             for pop in [pop for _, _, pop in self._deadlines if pop.owner is owner]:
                 self.remove(pop)

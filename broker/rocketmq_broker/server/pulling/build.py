@@ -1,4 +1,4 @@
-"""Builds the processors of this package, and registers their handlers."""
+"""Creates the request processors of this package, and registers their handlers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rocketmq_broker.server.server_context import ServerContext
 def build_pulling(
     context: ServerContext, *, max_messages: int, max_bytes: int, short_polling_ms: int | None, broker_permission: int
 ) -> PullProcessor:
-    """Builds the processors, and registers their handlers.
+    """Creates the request processors, and registers their handlers. Returns the processor of pulls.
 
-    `short_polling_ms` is None for long polling. The caller must report new messages by calling `on_arrival`.
+    `short_polling_ms` is None for long polling. The caller must report new messages by calling `PullProcessor.on_arrival`.
     """
     held_pulls = HeldPulls()
     pull = PullProcessor(

@@ -1,4 +1,4 @@
-"""Builds the parts of this package, and connects them to the rest of the broker."""
+"""Creates the DelayedDelivery, and connects it to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build_delayed_delivery(
     clock: BrokerClock,
     max_sleep_s: float,
 ) -> DelayedDelivery:
-    """Builds delayed delivery, and registers it for lost records and steps of the clock.
+    """Creates a DelayedDelivery, and registers it as a listener for lost records and for steps of the clock.
 
     The caller must report new messages to the returned object.
     """

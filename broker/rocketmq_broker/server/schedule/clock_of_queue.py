@@ -14,7 +14,10 @@ class _Stretch(NamedTuple):
 
 
 class ClockOfQueue:
-    """Records the steps since the broker started. Earlier steps can only be detected if store timestamps are in the future."""
+    """Records the steps of the system time since the broker started.
+
+    Earlier steps can only be detected if store timestamps are in the future.
+    """
 
     def __init__(self) -> None:
         """Begins with no recorded steps."""
@@ -35,7 +38,10 @@ class ClockOfQueue:
             stretches.append(_Stretch(next_offset, self._stepped_ms))
 
     def stepped_since(self, queue_offset: int) -> int:
-        """Returns the sum of the steps since the message at `queue_offset` was stored. Offsets must ascend from call to call."""
+        """Returns the sum of the steps, in milliseconds, since the message at `queue_offset` was stored.
+
+        The offsets must ascend from call to call.
+        """
         stretches = self._stretches
         while len(stretches) > 1 and stretches[1].first_offset <= queue_offset:
             stretches.popleft()

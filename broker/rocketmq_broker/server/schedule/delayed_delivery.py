@@ -125,7 +125,7 @@ class DelayedDelivery:
             level.clock.ends_at(self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Adjusts to a step of the system time, so that waiting messages are delivered neither earlier nor later."""
+        """Adjusts to a step of the system time, so that delayed messages are delivered neither earlier nor later."""
         for level in self._levels:
             level.clock.stepped(step_ms, self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
             if level.next_due_ms is not None:

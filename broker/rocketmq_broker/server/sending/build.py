@@ -1,4 +1,4 @@
-"""Builds the processors of this package, and registers their handlers."""
+"""Creates the request processors of this package, and registers their handlers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ def build_sending(
     is_trace_on: bool,
     is_storing_replies: bool,
 ) -> None:
-    """Builds the processors. `half_messages` stores messages that begin a transaction; `replies` runs the pushes of replies."""
+    """Creates the request processors, and registers their handlers.
+
+    `half_messages` stores messages that begin a transaction. `replies` runs the tasks that push replies.
+    """
     destination = SendDestination(context.topic_table, context.subscription_groups, context.random)
     send = SendProcessor(
         identity=context.identity,

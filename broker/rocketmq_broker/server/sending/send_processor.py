@@ -89,7 +89,7 @@ class SendDestination:
         return Destination(topic.encode(), queue_id, topic_bits)
 
     def without_room(self, retry_topic: bytes, encoded: bytes) -> Place:
-        """Returns the place in the dead-letter topic for a retried message if its properties leave no room for a delay level."""
+        """Returns the dead-letter topic as the place of a retried message whose properties leave no room for a delay level."""
         group = retry_topic.decode().removeprefix(topics.RETRY_PREFIX)
         logger.warning(NO_ROOM, "a retried message", group, len(encoded))
         return Place(self._topics.dead_letter_topic(group).topic_name.encode(), 0, encoded)

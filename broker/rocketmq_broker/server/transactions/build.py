@@ -1,4 +1,4 @@
-"""Builds the parts of this package, and connects them to the rest of the broker."""
+"""Creates the objects of this package, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class NoTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transactions:
-    """The parts of this package that the rest of the broker uses."""
+    """The objects of this package that the rest of the broker uses."""
 
     messages: TransactionalMessages
     """The pending transactions. Other packages may only count and list them."""
@@ -87,7 +87,7 @@ def build_transactions(
     idle_notes_s: float,
     checks_in_flight: ChecksInFlight[Connection] | None = None,
 ) -> Transactions:
-    """Finds the pending transactions in the store, and builds the parts. Raises StoreError, OSError.
+    """Finds the pending transactions in the store, and creates the objects of this package. Raises StoreError, OSError.
 
     `tasks` runs work that is too long for one turn of the event loop. `expiry_clock` is the clock for discarding transactions by
     age (ExpiryClock).
