@@ -1,4 +1,4 @@
-"""Appended records that readers cannot see yet, and the next queue offsets (RocketMQ's topicQueueTable)."""
+"""The appended records that readers cannot see yet, and the next offset of each queue (RocketMQ's topicQueueTable)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
 
 class Backlog:
-    """Appended records that readers cannot see yet, in the order of the commit log."""
+    """The appended records that readers cannot see yet, in the order of the commit log."""
 
     __slots__ = ("next_offsets", "requests")
 
     def __init__(self) -> None:
         self.requests: list[DispatchRequest] = []
         self.next_offsets: dict[tuple[bytes, int], int] = {}
-        """The queue offset of the next message, keyed by topic and queue id."""
+        """Maps a topic and queue id to the queue offset of the next message."""
 
     def take(self, position: int) -> list[DispatchRequest]:
-        """Removes and returns the records that end at or before that commit log offset."""
+        """Removes and returns the records that end at or before `position`, a commit log offset."""
         waiting = self.requests
         if not waiting:
             return waiting
@@ -33,7 +33,7 @@ class Backlog:
         return waiting[:count]
 
     def forget_after(self, position: int) -> None:
-        """Drops the records at and after that commit log offset. Their queue offsets will be reused."""
+        """Drops the records at and after `position`, a commit log offset. New records will reuse their queue offsets."""
         kept = []
         for request in reversed(self.requests):
             if request.commit_log_offset < position:

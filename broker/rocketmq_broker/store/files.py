@@ -1,4 +1,4 @@
-"""The store's file system port. All disk access goes through it, so that tests can replace it to record writes and syncs."""
+"""The store's interface to the file system. All disk access uses it, so that tests can replace it to record writes and syncs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class FileSystem(Protocol):
-    """The store's port to a file system. All methods may raise OSError. Files are the descriptors that `open` returns."""
+    """The store's interface to a file system. All methods may raise OSError. A `file` is a descriptor that `open` returned."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
         """Opens a file for reading and writing, or for reading only if it is not writable."""
@@ -39,13 +39,13 @@ class FileSystem(Protocol):
         """Syncs the directory. The names in it are on disk on return."""
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Creates a directory and its parents, unless it exists. Without `is_durable`, the caller must sync the parents."""
+        """Creates a directory and its parents, unless it exists. If `is_durable` is False, the caller must sync the parents."""
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
 
     def rename(self, source: Path, target: Path) -> None:
-        """Moves a file to the target atomically, and replaces a file there. The change is durable after `sync_directory`."""
+        """Moves a file to the target atomically. Replaces an existing target. The change is durable after `sync_directory`."""
 
     def unlink(self, path: Path) -> None:
         """Removes a file."""
@@ -81,7 +81,7 @@ A stricter umask still applies.
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Opens a regular file. Raises OSError for other kinds of files, because opening a FIFO could block forever."""
+    """Opens a regular file. Raises OSError for other kinds of files, because opening a named pipe could block forever."""
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
@@ -106,7 +106,7 @@ class OsFileSystem:
         os.close(file)
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """Reads with pread. Returns fewer bytes at the end of the file."""
+        """Reads at most `length` bytes with pread. Returns fewer bytes at the end of the file."""
         return os.pread(file, length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
@@ -197,14 +197,14 @@ class OsFileSystem:
         return True
 
     def is_still(self, file: int, path: Path) -> bool:
-        """Compares device and inode of the open file with those of the path."""
+        """Returns whether device and inode of the open file are those of the path."""
         try:
             return os.path.samestat(os.fstat(file), os.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def used_ratio(self, path: Path) -> float:
-        """Returns the used share of the disk. As in RocketMQ, space reserved for root counts as used."""
+        """Returns the used share of the disk, 0 to 1. As in RocketMQ, space reserved for root counts as used."""
         disk = os.statvfs(path)
         used = disk.f_blocks - disk.f_bfree
         available = used + disk.f_bavail
@@ -221,7 +221,7 @@ class OpenFiles:
         self._open: OrderedDict[Path, int] = OrderedDict()
 
     def get(self, path: Path) -> int:
-        """Returns the open file at that path, valid until the next call. Raises OSError if it cannot be opened."""
+        """Returns the open file at a path, which is valid until the next call. Raises OSError if the file cannot be opened."""
         file = self._open.get(path)
         if file is not None:
             self._open.move_to_end(path)
@@ -277,7 +277,7 @@ def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:
-    """Replaces a file's content durably. After a crash, the old or the new content still exists, possibly only in `backup`."""
+    """Replaces a file's content durably. After a crash, the file or `backup` has the complete old or new content."""
     part = path.with_name(path.name + ".tmp")
     file = files.open(part, create=True)
     try:

@@ -62,7 +62,7 @@ def _is_deleted(file: int) -> bool:
 
 if __name__ == "__main__":
     try:  # noqa: SIM105 (contextlib is not imported)
-        # Unbuffered: the exit must not retry output to a dead parent.
+        # The output is unbuffered, so that the exit does not retry output to a dead parent.
         serve(sys.stdin.buffer, os.fdopen(sys.stdout.fileno(), "wb", buffering=0, closefd=False))
     except BrokenPipeError:
         pass

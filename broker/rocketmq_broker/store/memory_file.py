@@ -1,4 +1,4 @@
-"""A file in memory that simulates durability: it keeps the written pages, and the content that a sync has made durable."""
+"""A file in memory that simulates durability. It has the written pages, and the content that a sync has made durable."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class MemoryFile:
         self.path = path
         """The file's path in the base."""
         self.below = -1
-        """The descriptor of the base's file while it is open."""
+        """The descriptor of the base's file while it is open, or -1 before."""
         self.users = 0
         self.length = length
         self.end = length
@@ -109,7 +109,7 @@ class MemoryFile:
         return b"".join(parts)
 
     def write(self, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes all bytes."""
+        """Writes all bytes at a position."""
         view = memoryview(data)
         self.length, self.end = max(self.length, position + len(view)), max(self.end, position + len(view))
         while view:
@@ -120,7 +120,7 @@ class MemoryFile:
             view = view[len(part) :]
 
     def truncate(self, length: int) -> None:
-        """Sets the length. An added part reads as zero."""
+        """Sets the length in bytes. An added part reads as zeros."""
         number, offset = divmod(length, _PAGE)
         for behind in [each for each in self.pages if each * _PAGE >= length]:
             self._unsynced.setdefault(behind, self.pages.pop(behind))
@@ -139,7 +139,7 @@ class MemoryFile:
         return min(found, default=None)
 
     def copy(self) -> MemoryFile:
-        """Returns a copy that is not open."""
+        """Returns a copy of the file. The copy is not open."""
         file = MemoryFile(self.base, self.path)
         file.pages = {number: page[:] for number, page in self.pages.items()}
         file._unsynced = {number: None if page is None else page[:] for number, page in self._unsynced.items()}
@@ -158,7 +158,7 @@ class MemoryFile:
         self._sizes_when_synced = self.length, self.end, self.shown
 
     def begin_sync(self) -> SyncedPages:
-        """Begins a sync. Returns the content that it makes durable, which excludes later writes."""
+        """Begins a sync. Returns the content that the sync will make durable, without later writes."""
         self._begun += 1
         pages = {}
         for number in self._unsynced:
@@ -208,7 +208,7 @@ class MemoryFile:
         self._sizes_when_synced = length, min(length, max(lengths[0][1], lengths[1][1])), shown
 
     def lose_power(self, chance: Chance | None, sector: int) -> None:
-        """Reverts to the durable content, which is all synced data and, with `chance`, some of the other sectors."""
+        """Reverts to the durable content: all synced data and, with `chance`, some of the other sectors."""
         if self._unsynced or self._sizes_when_synced != (self.length, self.end, self.shown):
             if chance is not None:
                 self.write_back(chance, sector)
@@ -226,7 +226,7 @@ class MemoryFile:
             self.pages[number] = page
 
     def _shown(self, position: int, end: int, visible: int) -> bytes:
-        """Returns bytes of the base's file; those after the first `visible` bytes read as zero."""
+        """Returns bytes of the base's file. The bytes after its first `visible` bytes read as zeros."""
         length = max(0, end - position)
         shown = min(length, visible - position)
         found = self.base.read(self.below, shown, position) if self.base is not None and shown > 0 else b""
@@ -246,7 +246,7 @@ class MemoryFile:
 
 
 def _mixed(old: bytearray, new: bytearray, chance: Chance, often: float, sector: int) -> bytearray:
-    """Returns a page in which each sector has its old or its new content."""
+    """Returns a page in which each sector has its old or its new content. `often` is the probability of the new content."""
     mixed = old[:]
     if old != new:
         for at in range(0, _PAGE, sector):

@@ -104,7 +104,7 @@ class MemoryFiles:
     # FileSystem
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """Opens a file in memory or in the base; with `create`, creates a missing one in memory."""
+        """Opens a file in memory or in the base. With `create`, creates the file in memory if it is missing."""
         file = self._found(path)
         if file is None:
             if not create:
@@ -136,7 +136,7 @@ class MemoryFiles:
         self._file(file).write(data, position)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length. An added part reads as zero."""
+        """Sets the file's length in bytes. An added part reads as zeros."""
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
@@ -144,7 +144,7 @@ class MemoryFiles:
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
-        """Makes the file's content durable in memory; the base stays unchanged."""
+        """Makes the file's content durable in memory. The base stays unchanged."""
         self._file(file).sync()
 
     def sync_directory(self, path: Path) -> None:
@@ -177,14 +177,14 @@ class MemoryFiles:
         self._change({source: None, target: file})
 
     def unlink(self, path: Path) -> None:
-        """Removes a file in memory, or hides one of the base."""
+        """Removes a file in memory, or hides a file of the base."""
         if self.size(path) is None:
             _raise(errno.ENOENT, path)
         self._forget(path)
         self._change({path: None})
 
     def list(self, path: Path) -> list[str]:
-        """Returns the sorted names in memory and in the base."""
+        """Returns the sorted names in a directory, in memory and in the base."""
         below = [] if self._base is None else self._base.list(path)
         return sorted(self._folders.get(path, set()).union(name for name in below if path / name not in self._hidden))
 
@@ -216,7 +216,7 @@ class MemoryFiles:
         return self._opened[file] in (path, self._files.get(path))
 
     def used_ratio(self, path: Path) -> float:
-        """Returns the base's used ratio, or 0 without a base."""
+        """Returns the used ratio of the base's disk, or 0 without a base."""
         return 0.0 if self._base is None else self._base.used_ratio(path)
 
     # simulated disk behaviour, for tests
@@ -226,7 +226,7 @@ class MemoryFiles:
         return self._file(file).begin_sync()
 
     def end_sync(self, file: int, synced: SyncedPages) -> None:
-        """Makes the data written before `begin_sync` durable."""
+        """Makes the data that was written before `begin_sync` durable."""
         self._file(file).end_sync(synced)
 
     def refuse_sync(self, file: int, chance: Chance) -> None:

@@ -1,7 +1,7 @@
-"""The broker's message store (RocketMQ's DefaultMessageStore). `StoreReader` has the reading methods.
+"""The broker's message store (RocketMQ's DefaultMessageStore). Its base class `StoreReader` has the reading methods.
 
-A message is stored in four steps: `append` adds its record to a batch in memory, `write` passes the batch to the file
-system, a flush syncs it to the disk, `publish` makes it visible to readers.
+A message is stored in four steps. `append` adds its record to a batch in memory. `write` passes the batch to the file system. A
+flush syncs the batch to the disk. `publish` makes the message visible to readers.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class MessageStore(StoreReader):
         super().__init__(log, queues, index, DamagedUnits(log, queues, config.delay_levels_ms))
         self._durable = DurableState(config.root, files)
         self.lock = StoreLock(files, config.root, config.commit_log_directory)
-        """The locks on the store. Check them about once a second, and call `give_up` if they no longer protect the store."""
+        """The locks on the store. The caller must check them about once a second, and call `give_up` if they are lost."""
         self._is_open = False
         self._backlog = Backlog()
         self.writability = Writability()
-        """Whether the store accepts messages, and the reason if it does not."""
+        """The state that decides whether the store accepts messages, and the reason if it does not."""
         self.checkpoints = CheckpointRounds(log, queues, index, self._backlog, self._durable, self._open_files, self.writability)
         """Writes checkpoints, so that the next start need not read the whole log."""
         self.expiry = Expiry(log, queues, index, config, files, self.writability)
@@ -204,12 +204,12 @@ class MessageStore(StoreReader):
 
     @property
     def written_position(self) -> int:
-        """Returns the position up to which everything is written to the files."""
+        """Returns the commit log offset up to which everything is written to the files."""
         return self._log.written_position
 
     @property
     def flushed_position(self) -> int:
-        """Returns the position up to which everything is on disk."""
+        """Returns the commit log offset up to which everything is on disk."""
         return self._log.flushed_position
 
     def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
@@ -255,7 +255,7 @@ class MessageStore(StoreReader):
             self.refuse_writes(f"the disk failed, and the unflushed data cannot be removed: {_reason(error)}")
 
     def refuse_writes(self, reason: str) -> None:
-        """Refuses all writes until the store is opened again. Opening it recovers its data."""
+        """Refuses all writes until the store is opened again, which recovers its data. `reason` is the error text."""
         self.writability.break_for_good(reason)
 
     def give_up(self, reason: str) -> None:
@@ -274,7 +274,7 @@ class MessageStore(StoreReader):
         return len(self._backlog.requests)
 
     def close_files(self) -> None:
-        """Closes all cached files. They are opened again when needed."""
+        """Closes all cached files. The store opens them again when needed."""
         self._open_files.close()
 
     def flush(self) -> None:
@@ -289,7 +289,7 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
 
     def next_offset(self, topic: bytes, queue_id: int) -> int:
-        """Returns the queue offset of the next message. It is greater than `max_offset` while messages are not visible yet."""
+        """Returns the queue offset of the next message. It exceeds `max_offset` while messages are not visible yet."""
         return self._backlog.next_offsets.get((topic, queue_id), 0)
 
     def forget_topic(self, topic: bytes) -> list[Path]:

@@ -1,4 +1,4 @@
-"""The reading methods of a store, which find messages by commit log offset, queue offset, time or key."""
+"""The reading methods of a store. They find messages by commit log offset, queue offset, time or key."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_UNITS_EXAMINED: Final = 800
 
 
 class StoreReader:
-    """The reading methods of `MessageStore`. They return only intact records and, by queue or key, only published ones."""
+    """The reading methods of `MessageStore`. They return only intact records. By queue or key, they find only published ones."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
         """Creates a reader of these parts. `damaged_units` repairs the consume queue units that a pull finds damaged."""
@@ -48,7 +48,7 @@ class StoreReader:
         return record
 
     def _shows(self, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int) -> bool:
-        """Returns whether the queue contains that record at the queue offset."""
+        """Returns whether the message at a queue offset is the record at a commit log offset."""
         if not queue.min_offset <= queue_offset < queue.max_offset:
             return False
         unit = queue.unit(queue_offset)
@@ -101,7 +101,7 @@ class StoreReader:
         return unit.commit_log_offset if unit else None
 
     def consume_queue_units(self, topic: bytes, queue_id: int, queue_offset: int, count: int) -> list[Unit] | None:
-        """Returns at most `count` units of a consume queue from an offset, or None if the queue does not have that offset."""
+        """Returns at most `count` units of a consume queue from an offset, or None if the queue has no unit at that offset."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.unit(queue_offset) is None:
             return None
@@ -148,7 +148,7 @@ class StoreReader:
         return after if later == 0 or earlier > later else after - 1
 
     def first_after(self, topic: bytes, queue_id: int, commit_log_offset: int) -> int:
-        """Returns the queue offset of the first message after that commit log offset, or `max_offset` if there is none."""
+        """Returns the queue offset of the first message stored after `commit_log_offset`, or `max_offset` if there is none."""
         queue = self._queues.find(topic, queue_id)
         return queue.find_first(lambda unit: unit.commit_log_offset > commit_log_offset) if queue else 0
 
@@ -204,7 +204,7 @@ class StoreReader:
 
     @property
     def commit_log_min_offset(self) -> int:
-        """Returns the first commit log offset."""
+        """Returns the commit log offset of the first byte that has not been deleted."""
         return self._log.min_offset
 
     @property

@@ -26,7 +26,7 @@ HYSTERESIS: Final = 0.01
 
 
 class Admission(IntEnum):
-    """The kinds of messages that the store accepts."""
+    """The kinds of messages that the store accepts at a used ratio of the disk."""
 
     EVERYTHING = 0
     ACCEPTED_ONLY = 1
@@ -64,7 +64,7 @@ class Writability:
         self.is_everything_refused = False
         """Whether the ends of transactions are refused as well."""
         self.is_broken = False
-        """Whether all writes are refused until the store is opened again."""
+        """Whether all writes are refused until the store is opened again, because it is broken."""
         self.is_given_up = False
         """Whether the files must stay unchanged, because another broker may be using them. All writes are refused as well."""
         self._admission = Admission.EVERYTHING
@@ -75,7 +75,7 @@ class Writability:
         """The number of failed flushes of the commit log."""
 
     def note_disk(self, used_ratio: float, warning_ratio: float) -> None:
-        """Updates the state for the used share of the disk, 0 to 1."""
+        """Updates the state after a change of the disk's used ratio, 0 to 1. Above `warning_ratio`, new messages are refused."""
         self._admission = admission(used_ratio, warning_ratio, self._admission)
         is_full = self._admission is not Admission.EVERYTHING
         # With four significant digits the text never shows 90% for a ratio above 90 %.
@@ -103,17 +103,17 @@ class Writability:
         return self._busy is not None
 
     def break_for_good(self, reason: str) -> None:
-        """Refuses all writes until the store is opened again."""
+        """Refuses all writes until the store is opened again. `reason` is the error text."""
         self.refusal = reason
         self.is_broken = self.is_everything_refused = True
 
     def give_up(self, reason: str) -> None:
-        """Refuses all writes and all changes of files until the store is opened again."""
+        """Refuses all writes and all changes of files until the store is opened again. `reason` is the error text."""
         self.is_given_up = True
         self.break_for_good(reason)
 
     def refuse_if_given_up(self) -> None:
-        """Raises StoreUnwritable after `give_up`."""
+        """Raises StoreUnwritable if `give_up` was called."""
         if self.is_given_up:
             raise StoreUnwritable(self.refusal or "")
 

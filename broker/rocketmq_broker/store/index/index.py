@@ -60,7 +60,7 @@ _topic_hashes: Final[dict[bytes, int]] = {}
 
 
 class Index:
-    """The index files, oldest first, and the records that wait to be added to them."""
+    """The index files, oldest first, and the records that will be added to them."""
 
     STAGES: ClassVar[int] = 3
     """The number of rounds of `write`, a sync and `mark_synced` after which all entries added before are on disk."""
@@ -76,7 +76,7 @@ class Index:
         self._is_distrusted = False
         self.end_timestamp = 0
         self.end_offset = -1
-        """The commit log offset of the last record examined."""
+        """The commit log offset of the last examined record, or -1 if there is none."""
         self.durable_offset = -1
         """The commit log offset of the last examined record whose entries, if it has any, are on disk."""
         self._examining = -1
@@ -131,7 +131,7 @@ class Index:
         return self._durable_header.end_timestamp if self._index_files else 0
 
     def add(self, requests: Sequence[DispatchRequest]) -> None:
-        """Adds new records, in the order of the commit log. Ignores records that are in the index already."""
+        """Adds new records, in the order of the commit log. Ignores records that are already in the index."""
         if not self._config.is_index_enabled:
             return
         if self._waiting and requests and requests[0].commit_log_offset <= self._waiting[-1].commit_log_offset:
@@ -307,7 +307,7 @@ def _keys(properties: bytes) -> list[bytes]:
 
 
 def _value(properties: bytes, name: bytes) -> bytes:
-    """Returns the encoded value of a property. It does not decode the value, because it is called for every stored message."""
+    """Returns the encoded value of a property. Does not decode it, because the function is called for every stored message."""
     start = 0
     if not properties.startswith(name):
         start = properties.find(_PAIR_END + name) + 1

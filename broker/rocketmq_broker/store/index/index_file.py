@@ -46,7 +46,7 @@ class IndexHeader(NamedTuple):
     end_timestamp: int = 0
     begin_offset: int = 0
     end_offset: int = 0
-    """The commit log offset of the last record in the index."""
+    """The commit log offset of the last record in the file."""
     slot_count: int = 0
     entry_count: int = 1
 
@@ -73,21 +73,21 @@ class IndexFile:
         self._open = open_files
         self._files = open_files.files
         self.header = IndexHeader.decode(self._read(0, HEADER_SIZE).ljust(HEADER_SIZE, b"\0"))
-        """The header for the entries in memory."""
+        """The header that counts the entries in memory."""
         self.synced_header = self.header
-        """The header for the entries on disk."""
+        """The header that counts the entries on disk."""
         self.is_new = False
         """Whether the file's name may not be on disk yet."""
         self._slot_table: memoryview[int] | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
         self._slots_written: IndexHeader | None = None
-        """The header for the entries whose slots have been written but not synced."""
+        """The header that counts the entries whose slots have been written but not synced, or None."""
         self._header_written: IndexHeader | None = None
 
     @classmethod
     def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
-        """Creates a file that begins where the previous, full one ends. The caller must sync the file and its directories."""
+        """Creates a file that continues the previous, full one. The caller must sync the file and its directories."""
         create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
         index_file.is_new = True
@@ -164,7 +164,7 @@ class IndexFile:
         return end - start
 
     def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Yields the commit log offsets of entries with that hash stored between the times, newest first (selectPhyOffset).
+        """Yields the commit log offsets of entries with this hash and a time between the times, newest first (selectPhyOffset).
 
         Yields None after each thousand entries that do not match, because a slot may have a million entries.
         """
@@ -179,7 +179,7 @@ class IndexFile:
                 at = (number - first) * ENTRY.size
             found_hash, commit_log_offset, seconds, older = ENTRY.unpack_from(block, at)
             stored = begin_timestamp + seconds * 1000
-            # Entries hold times in whole seconds.
+            # Entries contain times in whole seconds.
             if found_hash == key_hash and begin_ms - 1000 < stored <= end_ms:
                 yield commit_log_offset
             elif (passed_over := passed_over + 1) % _PASSED_OVER == 0:
@@ -189,7 +189,7 @@ class IndexFile:
             number = older
 
     def may_hold(self, begin_ms: int, end_ms: int) -> bool:
-        """Returns whether the file may have entries between the times (isTimeMatched)."""
+        """Returns whether the file may contain entries from between the times (isTimeMatched)."""
         return self.header.begin_timestamp <= end_ms and begin_ms <= self.header.end_timestamp
 
     def write(self) -> bool:

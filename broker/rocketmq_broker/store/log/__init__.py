@@ -1,1 +1,1 @@
-"""The commit log and its segments, which contain records."""
+"""The commit log, its segments and the verification of its records."""

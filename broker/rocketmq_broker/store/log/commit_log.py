@@ -1,10 +1,10 @@
 """The commit log, which contains every record of every topic in one sequence (RocketMQ's CommitLog).
 
 A record never crosses the end of a segment. If the record and 8 more bytes do not fit, a blank record closes the segment.
-Records wait in a batch until `write`.
+Records wait in a batch until `write` is called.
 
-After a failed flush the kernel may drop the written data and report success for a later flush. So data that is acknowledged
-before its flush stays in memory until it is on disk, and is written again before the flush is repeated.
+After a failed flush, the kernel may drop the written data and report success for a later flush. So data that is acknowledged
+before its flush stays in memory until it is on disk. It is written again before the flush is repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FIRST_READ = 4096
 _MAX_KEPT: Final = 512 << 10
 """The maximum size of the cached block in bytes."""
 _TIMES_AHEAD: Final = 4
-"""The read-ahead factor: a sequential read reads this many times the requested bytes."""
+"""The read-ahead factor. A sequential read reads this many times the requested bytes."""
 
 
 class CommitLog:
@@ -62,7 +62,7 @@ class CommitLog:
 
     @property
     def min_offset(self) -> int:
-        """Returns the first offset of the log."""
+        """Returns the commit log offset of the log's first byte."""
         return self.segments.min_offset
 
     def begin_at(self, position: int) -> None:
@@ -73,7 +73,7 @@ class CommitLog:
         self._closed = []
 
     def fits(self, size: int) -> bool:
-        """Returns whether a segment can hold a record of that size."""
+        """Returns whether a segment can contain a record of `size` bytes."""
         return size + BLANK_MIN_SIZE <= self.segments.segment_size
 
     def reserve(self, size: int) -> int:
@@ -174,7 +174,7 @@ class CommitLog:
         return self._ahead.read(position, length, self.written_position)
 
     def store_timestamp(self, commit_log_offset: int) -> int:
-        """Returns the store timestamp of the record at that offset, or -1 if there is none (CommitLog.pickupStoreTimestamp)."""
+        """Returns the store timestamp of the record at an offset, or -1 if there is none (CommitLog.pickupStoreTimestamp)."""
         if not self.min_offset <= commit_log_offset < self.written_position:
             return -1
         head = self.segments.read(commit_log_offset, 96)
@@ -186,7 +186,7 @@ class CommitLog:
         return int(read_i64_be(head, store_timestamp_position(sys_flag)))
 
     def is_blank(self, position: int) -> bool:
-        """Returns whether a blank record closes the segment at that position."""
+        """Returns whether a blank record at `position` closes the segment."""
         head = self.segments.read(position, SIZE_AND_MAGIC.size)
         return len(head) == SIZE_AND_MAGIC.size and SIZE_AND_MAGIC.unpack(head)[1] == BLANK_MAGIC
 
@@ -197,10 +197,10 @@ class CommitLog:
 
 
 class LogBlock:
-    """A read-ahead cache of one block of the log, because consumers of several queues read the same bytes.
+    """A read-ahead cache of one block of the log. It saves reads, because consumers of several queues read the same bytes.
 
     The records of a topic's queues alternate in the log. A pull of one queue also reads the records of the others, and later
-    pulls find them in the block. The bytes are not verified here: each record is checked before it is returned.
+    pulls find them in the block. The cache does not verify the bytes: each record is checked before it is returned.
     """
 
     def __init__(self, segments: Segments) -> None:

@@ -35,7 +35,7 @@ class ScannedStretch(NamedTuple):
 
 
 class LogScan:
-    """One pass over the log. `end` and `has_torn_tail` are final once `found` is exhausted."""
+    """One pass over the log. `end` and `has_torn_tail` are final after the last item of `found`."""
 
     def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
         """`accepts` returns whether a record after damage belongs to the log. Otherwise the record is a remnant of older data.
@@ -112,7 +112,7 @@ class LogScan:
                     if checked is not None and self._accepts(candidate, checked, candidate < own_end):
                         return candidate
                 at = data.find(MAGIC, at + 1)
-            # The magic code may cross the end of the read.
+            # The magic code may cross the end of this read.
             is_file_end = (data_at + len(data)) % self._segments.segment_size == 0
             search = data_at + len(data) - (0 if is_file_end else min(3, len(data) - 1))
         return None
@@ -148,6 +148,6 @@ class LogScan:
 
 
 def _whole_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
-    """Returns the record if it is intact and was written completely."""
+    """Returns the record at `data[at]` if it is intact and was written completely; otherwise None."""
     checked = check_record(data, at, commit_log_offset)
     return None if checked is None or lacks_bytes(checked) else checked

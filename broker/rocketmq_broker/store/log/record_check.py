@@ -60,7 +60,7 @@ class CheckedRecord:
 
 
 def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
-    """Returns the record that begins at `data[at]` and has that commit log offset, or None if it is not complete and intact."""
+    """Returns the record at `data[at]`, or None if it is incomplete, damaged, or has another commit log offset."""
     try:
         size, magic, crc, queue_id, queue_offset, physical_offset, sys_flag, body_length = MARKS.unpack_from(data, at)
         if physical_offset != commit_log_offset:
@@ -83,8 +83,8 @@ def store_timestamp_position(sys_flag: int) -> int:
 def lacks_bytes(checked: CheckedRecord) -> bool:
     """Returns whether a part of the record's topic or properties was never written and therefore reads as zeros.
 
-    A kill or a power failure may interrupt a write, and the checksum covers only the body. Complete properties end with the
-    cluster's name, and never contain eight zero bytes in a row.
+    A kill or a power failure may interrupt a write, and the checksum covers only the body. In a complete record, the properties
+    end with the cluster's name and never contain eight zero bytes in a row.
     """
     return checked.properties.endswith(b"\0") or _ZEROS in checked.properties or b"\0" in checked.topic
 

@@ -37,11 +37,11 @@ def removable(
     *,
     at_any_hour: bool = False,
 ) -> Removal:
-    """Chooses the segments to delete, without changing anything. Raises OSError.
+    """Returns the segments to delete, without deleting them. Raises OSError.
 
-    Expired segments are chosen at the configured hours, or at any hour while the disk fills up. Unexpired ones are chosen only if
-    cleanFileForciblyEnable is set and the disk is nearly full. The last segment is never chosen, nor the segment that contains
-    `needed_from`, nor later ones.
+    Expired segments are chosen at the configured hours, or at any hour while the disk fills up. Unexpired segments are chosen
+    only if cleanFileForciblyEnable is set and the disk is nearly full. The last segment, the segment that contains
+    `needed_from`, and later segments are never chosen.
     """
     is_filling = used_ratio > config.disk_max_used_ratio
     if not (is_filling or at_any_hour) and not _is_time_to_delete(config.delete_when, now_ms):

@@ -2,7 +2,7 @@
 
     00000000000000000000 | 00000000001073741824 | 00000000002147483648 ...
 
-A file is created with its full size; unwritten bytes read as zero.
+A file is created with its full size. Bytes that are not written yet read as zeros.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Segments:
         self._paths: dict[int, Path] = {}
 
     def load(self, *, may_lack_files: bool = False) -> list[str]:
-        """Finds the files, and restores the full size of shorter ones. Returns a description of each repair.
+        """Finds the files, and restores the full size of files that are too short. Returns a description of each repair.
 
-        Raises DamagedStore if a file is too long or, without `may_lack_files`, if one is missing between two others.
+        Raises DamagedStore if a file is too long. Without `may_lack_files`, also raises it if a file is missing in between.
         """
         repaired = []
         self.starts = [int(name) for name in self._files.list(self.directory) if _is_segment_name(name)]
@@ -57,7 +57,7 @@ class Segments:
 
     @property
     def min_offset(self) -> int:
-        """Returns the offset of the first byte, or 0 without files."""
+        """Returns the offset of the first byte, or 0 if there are no files."""
         return self.starts[0] if self.starts else 0
 
     @property
@@ -70,9 +70,9 @@ class Segments:
         return position - position % self.segment_size
 
     def path(self, start: int) -> Path:
-        """Returns the path of the file that begins at that offset."""
+        """Returns the path of the file that begins at offset `start`."""
         path = self._paths.get(start)
-        if path is None:  # creating a Path takes longer than reading a record
+        if path is None:  # Creating a Path takes longer than reading a record.
             path = self._paths[start] = self.directory / f"{start:0{_NAME_LENGTH}d}"
         return path
 
@@ -82,11 +82,11 @@ class Segments:
         return [self.path(start) for start in self.starts if first <= start < to_position]
 
     def has(self, position: int) -> bool:
-        """Returns whether a file contains that position."""
+        """Returns whether a file contains `position`."""
         return bool(self.starts) and self.starts[0] <= position < self.end
 
     def create(self, start: int, *, is_durable: bool = True) -> None:
-        """Creates a zeroed file, which must follow the last one.
+        """Creates a file of zeros after the last file. It must begin where the last file ends.
 
         The file, its name and its directory's name are on disk on return, unless `is_durable` is False.
         """

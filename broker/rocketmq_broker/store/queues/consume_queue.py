@@ -24,7 +24,7 @@ SIZE_AT: Final = 8
 TAGS_CODE_AT: Final = 12
 """The positions of a unit's size (`SIZE_AT`) and tags code in the unit."""
 BLANK_SIZE: Final = 0x7FFFFFFF
-"""The size of a unit without a message."""
+"""The value of the size field in a unit without a message."""
 
 _BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
 _BLOCK_UNITS: Final = 3200
@@ -58,7 +58,7 @@ class ConsumeQueue:
         self.files = UnitFiles(segments)
 
     def end_at(self, queue_offset: int) -> None:
-        """Sets the queue's end. The files must contain all units before that offset."""
+        """Sets the queue's end. The files must contain all units before `queue_offset`."""
         self.files.end_at(queue_offset)
         self.max_offset = queue_offset
         last = self.unit(queue_offset - 1)
@@ -75,7 +75,7 @@ class ConsumeQueue:
         self.max_commit_log_offset = commit_log_offset + size
 
     def put_run(self, requests: Sequence[DispatchRequest]) -> None:
-        """Adds the units of successive messages at once."""
+        """Adds the units of successive messages."""
         first, last = requests[0], requests[-1]
         if first.queue_offset != self.max_offset or last.queue_offset - first.queue_offset != len(requests) - 1:
             for each in requests:
@@ -125,7 +125,7 @@ class ConsumeQueue:
         return min(queue_offset - queue_offset % units_per_file + units_per_file, self.max_offset)
 
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
-        """Sets `min_offset` to the first message that is still in the commit log (ConsumeQueue.correctMinOffset)."""
+        """Sets `min_offset` to the offset of the first message still in the commit log (ConsumeQueue.correctMinOffset)."""
         self.min_offset = self._first_where(
             self._first_that_is_not_blank(), lambda unit: unit.commit_log_offset >= commit_log_min_offset
         )
@@ -146,17 +146,17 @@ class ConsumeQueue:
         return self.files.segments.forget_before(min(self.min_offset * UNIT_SIZE, self.files.segments.starts[-1]))
 
     def destroy(self) -> None:
-        """Deletes the queue."""
+        """Deletes all files of the queue."""
         self.files.destroy()
         self.min_offset = self.max_offset = self.max_commit_log_offset = 0
 
     def forget(self) -> list[Path]:
-        """Drops all files. Returns the paths to delete, in this order."""
+        """Closes and drops all files. Returns the paths to delete, in this order."""
         return self.files.segments.forget()
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether no unit was ever added."""
+        """Returns whether the queue never had a unit."""
         return self.max_offset == 0 and not self.files.segments.starts
 
     def _fill_until(self, queue_offset: int) -> None:

@@ -32,7 +32,7 @@ class ConsumeQueueTable:
         """Whether the table may write repaired units to the files."""
 
     def load(self) -> None:
-        """Finds the queues on disk. Each is empty until it is recovered. Skips names that are not valid topics or queue ids."""
+        """Finds the queues on disk. Skips invalid topics and queue ids. Each queue is empty until it is recovered."""
         for topic in self._files.list(self._directory):
             if not _is_topic(topic):
                 continue
@@ -78,7 +78,7 @@ class ConsumeQueueTable:
             yield queue.take_unsynced()
 
     def max_offsets(self) -> dict[tuple[bytes, int], int]:
-        """Returns the offset after the last unit of each queue."""
+        """Returns the offset after the last unit of each queue, keyed by topic and queue id."""
         return {key: queue.max_offset for key, queue in self._table.items()}
 
     def names(self) -> dict[bytes, list[int]]:

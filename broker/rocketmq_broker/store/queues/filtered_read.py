@@ -29,7 +29,7 @@ class RecordFilter(Protocol):
         """Returns whether a record with these encoded properties matches."""
 
     def cost_ns(self, properties: bytes) -> int:
-        """Estimates how long `matches` may take, in nanoseconds."""
+        """Returns an estimate of the time that `matches` takes, in nanoseconds."""
 
 
 class FilteredRecords(NamedTuple):

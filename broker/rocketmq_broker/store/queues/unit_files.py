@@ -23,7 +23,7 @@ class Unsynced(NamedTuple):
 
 
 class UnitFiles:
-    """Units of 20 bytes in files and in memory, found by queue offset."""
+    """The units of one queue, of 20 bytes each, in files and in memory. Units are found by queue offset."""
 
     def __init__(self, segments: Segments) -> None:
         """Creates an empty queue. Call `end_at` to set its end."""
@@ -45,12 +45,12 @@ class UnitFiles:
         return self._written_offset + len(self._tail) // UNIT_SIZE
 
     def end_at(self, queue_offset: int) -> None:
-        """Sets the end and drops the units in memory. The files must contain all units before that offset."""
+        """Sets the end and drops the units in memory. The files must contain all units before `queue_offset`."""
         self._tail.clear()
         self._written_offset = queue_offset
 
     def append(self, units: bytes) -> None:
-        """Adds units at the end. They are written to the files once there are enough of them."""
+        """Adds units at the end. They are written to the files once enough of them are waiting."""
         self._tail += units
         if len(self._tail) >= _TAIL_LIMIT and self.segments.has(self._written_offset * UNIT_SIZE):
             with suppress(OSError):
@@ -72,7 +72,7 @@ class UnitFiles:
             self._written_offset += len(part) // UNIT_SIZE
 
     def replace(self, queue_offset: int, unit: bytes, *, may_write: bool) -> None:
-        """Replaces a unit. If the disk refuses the write, the new unit is kept in memory, up to `MAX_REFUSED_UNITS` of them."""
+        """Replaces a unit. If the disk refuses the write, keeps the unit in memory, but only the last `MAX_REFUSED_UNITS`."""
         at = (queue_offset - self._written_offset) * UNIT_SIZE
         if at >= 0:
             self._tail[at : at + UNIT_SIZE] = unit

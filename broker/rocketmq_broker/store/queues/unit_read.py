@@ -1,4 +1,4 @@
-"""Reads the records that consume queue units point to."""
+"""Reads the records to which consume queue units point."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class DamagedUnits:
         self._delay_levels_ms = delay_levels_ms
 
     def repair(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
-        """Repairs the unit at that queue offset, which does not point to its message. Returns the offset of the next pull.
+        """Repairs the unit at `queue_offset`, which does not point to its message. Returns the offset where the pull continues.
 
         This is the same offset if the message was found and its unit repaired. It is a later offset if the message is lost, has
         expired, or is too far away.

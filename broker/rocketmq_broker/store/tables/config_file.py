@@ -54,7 +54,7 @@ class ConfigFile:
         self.others: dict[str, Any] = {}
         """The members of the file that the caller does not use. They are kept unchanged."""
         self.complaint: str | None = None
-        """A warning if the file was unreadable and was replaced with its backup; otherwise None."""
+        """A warning if the file was unreadable and was replaced with its backup, or None."""
         self._path = path
         self._members = members
         self._backup = path.with_name(path.name + ".bak")
@@ -103,7 +103,7 @@ class ConfigFile:
         self._written = value, len(content)
 
     def write_encoded(self, content: bytes) -> None:
-        """Replaces the file with encoded JSON, like `write`. Raises OSError."""
+        """Replaces the file's content with encoded JSON, like `write`. Raises OSError."""
         before = read_file(self._files, self._path)
         if before == content:
             return

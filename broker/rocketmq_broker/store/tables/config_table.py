@@ -73,7 +73,7 @@ class ConfigTable(Generic[C]):
         return known[1]
 
     def get(self, name: str) -> C | None:
-        """Returns the settings with that name, or None if there is none."""
+        """Returns the settings of a topic or group, or None if there are none."""
         return self._table.get(name)
 
     def put(self, config: C, now_ms: int) -> None:
@@ -82,7 +82,7 @@ class ConfigTable(Generic[C]):
         self.data_version = self.data_version.next(now_ms)
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Removes the settings with that name. Returns whether they existed."""
+        """Removes the settings of a topic or group. Returns whether they existed."""
         if self._table.pop(name, None) is None:
             return False
         self._texts.pop(name, None)

@@ -24,7 +24,7 @@ class ConsumerOffsets:
         self._topics: dict[str, dict[str, None]] = {}
         """Maps each group to the topics in which it has offsets."""
         self.count = 0
-        """The number of offsets of all groups."""
+        """The number of offsets in the table."""
         self._counts: Counter[str] = Counter()
         """The number of offsets of each group."""
         self._is_changed = True

@@ -31,11 +31,11 @@ class DelayOffsets:
         self._file.write({"offsetTable": dict(sorted(self._table.items()))})
 
     def get(self, level: int) -> int | None:
-        """Returns the next offset to deliver at that level, or None if the level has no offset yet."""
+        """Returns the next offset to deliver of a delay level, or None if the level has no offset yet."""
         return self._table.get(level)
 
     def put(self, level: int, offset: int) -> None:
-        """Sets the next offset to deliver at that level."""
+        """Sets the next offset to deliver of a delay level."""
         self._table[level] = offset
 
 

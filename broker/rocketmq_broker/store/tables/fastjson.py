@@ -44,7 +44,7 @@ def _object(members: dict[Any, Any], depth: int) -> str:
 
 
 def member(key: Any, value: Any, depth: int) -> str:
-    """Encodes one member of an object at that depth, for `joined`."""
+    """Encodes one member of an object at nesting depth `depth`, for `joined`."""
     # fastjson breaks the line before a string key, but not before a number.
     line = "\n" + "\t" * (depth + 1) if isinstance(key, str) else ""
     return line + msgspec.json.encode(key).decode() + ":" + _text(value, depth + 1)

@@ -23,7 +23,7 @@ from rocketmq_broker.store.recovery.durable_state import DurableMark, DurableSta
 from rocketmq_broker.store.writability import Writability
 
 ROUNDS: Final = Index.STAGES
-"""The number of rounds after which the next recovery need not read records that were published before these rounds."""
+"""The number of rounds after which the next recovery need not read records that were published before the first of them."""
 
 
 class CheckpointRounds:
@@ -51,9 +51,9 @@ class CheckpointRounds:
         self._unsynced_directories: dict[Path, None] = {}
         self._latest_mark: DurableMark | None = None
         self.is_distrusted = False
-        """Whether a sync failed. The store then stays marked as crashed, and no state is saved until it is opened again."""
+        """Whether a sync failed. If so, the store stays marked as crashed, and no state is saved until it is opened again."""
         self.last_store_timestamp = 0
-        """The store timestamp of the last visible message."""
+        """The store timestamp of the last visible message, in milliseconds since the epoch."""
         self.believed_ms: Callable[[], int | None] = lambda: None
         """Returns the trusted current time for the expiry of data, in milliseconds since the epoch, or None if unknown.
 
@@ -61,7 +61,7 @@ class CheckpointRounds:
         """
 
     def distrust(self) -> None:
-        """Stops saving states, because a sync failed."""
+        """Stops saving states until the store is opened again, because a sync failed."""
         self.is_distrusted = True
         self._index.distrust()
 

@@ -1,4 +1,4 @@
-"""The expiry of commit log segments, and of their entries in consume queues and index."""
+"""Removes expired commit log segments, and their entries in consume queues and index."""
 
 from __future__ import annotations
 
