@@ -21,19 +21,22 @@ from rocketmq_broker.transaction.messages.half_message import HalfMessage
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction, RecordOffsets
 
 Origin = tuple[str | None, str, int, bytes]
-"""Transaction id, producer group, born timestamp and born host. The timestamp differs if a producer sends a message twice."""
+"""The values that identify a producer's message: transaction id, producer group, born timestamp and born host.
+
+The timestamp differs if a producer sends a message twice.
+"""
 
 Identity = tuple[str | None, str, int, bytes, str | None]
-"""The origin, and the commit log offset of the message that was resumed, or None."""
+"""The values of `Origin`, and the commit log offset of the message that was resumed, or None."""
 
 
 def origin_of(half: HalfMessage) -> Origin:
-    """Returns the values that identify a producer's message."""
+    """Returns the values that identify the producer's message from which the half message was made."""
     return half.transaction_id, half.producer_group, half.born_timestamp, half.born_host
 
 
 def identity_of(half: HalfMessage) -> Identity:
-    """Returns the values that all copies of a half message share with the committed or discarded message made from them."""
+    """Returns the values that are the same in all copies of a half message, and in the committed or discarded message."""
     return (*origin_of(half), half.resumed_from)
 
 
@@ -59,7 +62,7 @@ def _first_queue_offset(half: HalfMessage) -> int | None:
 
 
 class Copy:
-    """The data that recovery keeps of each half message while it reads the half queue."""
+    """A half message as recovery keeps it while it reads the half queue."""
 
     __slots__ = ("begins", "first", "is_closed", "offsets")
 
@@ -110,7 +113,7 @@ class Copies:
         self._by_identity[identity] = transaction
 
     def find(self, commit_log_offset: int) -> tuple[PendingTransaction, int] | None:
-        """Returns the pending transaction whose copy has this offset, and the copy's queue offset, or None."""
+        """Returns the pending transaction to which the copy at this offset belongs, and the copy's queue offset, or None."""
         found = self._by_offset.get(commit_log_offset)
         return found if found is not None and self._is_pending(found[0]) else None
 

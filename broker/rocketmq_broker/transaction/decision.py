@@ -73,7 +73,7 @@ _ALREADY = {
 
 
 def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
-    """Returns the decision about a request according to the table of pending transactions."""
+    """Returns the decision about a request. Uses only the table of pending transactions."""
     if request.commit_or_rollback == sysflag.TRANSACTION_NOT:
         return _KEEP
     transaction = table.find(request.commit_log_offset)

@@ -33,7 +33,7 @@ class DueTimes:
         return self._heap[0][0] if self._heap else None
 
     def watch(self, until_ms: int | None, on_due_sooner: Callable[[], None]) -> None:
-        """Calls `on_due_sooner` once when a transaction is added that is due before `until_ms`, or at any time if it is None."""
+        """Calls `on_due_sooner` once when a transaction is added that is due before `until_ms`. None means no limit."""
         self._watched_until_ms = until_ms if until_ms is not None else _AFTER_ALL_MS
         self._on_due_sooner = on_due_sooner
 

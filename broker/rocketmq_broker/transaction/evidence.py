@@ -23,11 +23,11 @@ from rocketmq_broker.transaction.recovery import RecoveredTransaction
 from rocketmq_broker.transaction.states import State
 
 HalfAt = Callable[[int], HalfMessage | None]
-"""Returns the message at a commit log offset, or None if no message in a queue has that offset."""
+"""A function that returns the message at a commit log offset, or None if no consume queue contains such a message."""
 
 
 class Evidence:
-    """Searches records for evidence that undecided transactions are decided."""
+    """Searches records for evidence that undecided transactions are decided. `states` has the result."""
 
     def __init__(self, undecided: Iterable[RecoveredTransaction], half_at: HalfAt) -> None:
         self._half_at = half_at
@@ -41,7 +41,7 @@ class Evidence:
         """The final states of the transactions with evidence, keyed by commit log offset."""
 
     def consider(self, data: bytes) -> None:
-        """Examines a record of any topic. Ignores damaged records."""
+        """Examines a record of any topic for evidence. Ignores damaged records."""
         try:
             message = read_any_message(data)
         except CorruptRecord:

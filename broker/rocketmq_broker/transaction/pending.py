@@ -75,10 +75,10 @@ class PendingTransactions:
         return iter(self._pending.values())
 
     def find(self, commit_log_offset: int) -> PendingTransaction | None:
-        """Returns the pending transaction whose first half message has that offset, or None."""
+        """Returns the pending transaction whose first half message has this commit log offset, or None."""
         return self._pending.get(commit_log_offset)
 
-    # Transitions.
+    # Transitions
 
     def add(self, transaction: PendingTransaction) -> None:
         """Adds a pending transaction. Call it after its half message was appended."""
@@ -109,17 +109,17 @@ class PendingTransactions:
         self._op_window.add(op.queue_offset, queue_offset)
         self._unconfirmed.append(_Change(_Kind.COPY_CLOSED, op.commit_log_offset, None, None))
 
-    # Calls after records are written to disk or lost.
+    # Confirmation and loss of appended records
 
     def confirm(self, position: int) -> None:
-        """Records that all records before that commit log offset are on disk."""
+        """Records that all records before `position`, a commit log offset, are on disk."""
         unconfirmed = self._unconfirmed
         while unconfirmed and unconfirmed[0].commit_log_offset < position:
             unconfirmed.popleft()
         self.ended.forget_oldest()
 
     def take_back(self, position: int) -> None:
-        """Undoes the transitions whose records were lost. All records at and after the commit log offset `position` were lost."""
+        """Undoes the transitions whose records were lost. All records at and after `position`, a commit log offset, were lost."""
         unconfirmed = self._unconfirmed
         is_order_lost = False
         while unconfirmed and unconfirmed[-1].commit_log_offset >= position:
@@ -149,7 +149,7 @@ class PendingTransactions:
         else:
             del self._pending[offset]
 
-    # Data for the next start of the broker.
+    # Data for the next start of the broker
 
     def oldest(self) -> PendingTransaction | None:
         """Returns the oldest pending transaction, or None. Its newest half message is at the half queue's consumer offset."""
@@ -160,7 +160,7 @@ class PendingTransactions:
         return self._next_queue_offset - transaction.stored_queue_offset
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """Returns the first commit log offset that transactions that began after `begun_after_ms` require, or None."""
+        """Returns the first commit log offset required by transactions that began after `begun_after_ms`, or None."""
         return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
 
     def advance_offsets(self) -> TransactionOffsets:

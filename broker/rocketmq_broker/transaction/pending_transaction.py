@@ -34,4 +34,4 @@ class PendingTransaction:
     due_ms: int
     """The time at which the check service next examines the transaction, in milliseconds since the epoch."""
     checks: int = 0
-    """The number of checks sent."""
+    """The number of checks sent to producers."""

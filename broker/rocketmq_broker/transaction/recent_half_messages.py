@@ -14,7 +14,7 @@ class RecentHalfMessages:
         self._kept: dict[int, tuple[int, InnerMessage]] = {}
 
     def keep(self, commit_log_offset: int, queue_offset: int, half: InnerMessage) -> None:
-        """Adds a half message that was appended."""
+        """Adds a half message. Call it after the half message was appended."""
         self._drop(commit_log_offset)
         self._kept[commit_log_offset] = queue_offset, half
         self._bytes += len(half.body) + len(half.properties)

@@ -60,10 +60,10 @@ class RecoveredTable:
     undecided: list[RecoveredTransaction]
     """The undecided transactions, in the order of the half queue."""
     superseded: list[int]
-    """Queue offsets of half messages that need an op message, because a newer copy exists or the transaction is decided."""
+    """The queue offsets of half messages that need an op message, because a newer copy exists or the transaction is decided."""
     op_window: OpWindow
     doubted: set[int]
-    """Queue offsets of half messages to which a doubted op message refers (see the module's description)."""
+    """The queue offsets of half messages to which a doubted op message refers (see the module's description)."""
     damaged: list[str]
     """The errors of records that could not be read."""
 
@@ -167,6 +167,6 @@ class TransactionRecovery:
         transaction.checks = max(transaction.checks, self._check_counts.get(transaction.commit_log_offset, 0))
         is_too_old = self._now_ms - transaction.begun_ms > self._policy.file_reserved_ms
         if transaction.checks or is_too_old:
-            # The time of the last check is unknown, and may have been just now. A transaction that would be discarded for its
-            # age without a check waits one interval, in which its producers can reconnect.
+            # The last check may have been a moment ago. A transaction that would be discarded for its age without a check waits
+            # for one interval, so that its producers can reconnect.
             transaction.due_ms = max(transaction.due_ms, self._now_ms + self._policy.check_interval_ms)

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 
 
 class State(Enum):
-    """The state of a transaction. The value is shown to operators."""
+    """The state of a transaction. The values are shown to operators."""
 
     PENDING = "pending"
     COMMITTED = "committed"
@@ -65,7 +65,7 @@ class Transition(NamedTuple):
     """The states before and after an operation, and the records that it appends."""
 
     before: State | None
-    """The required state, or None for a message without a transaction."""
+    """The state that the operation requires, or None for a message without a transaction."""
     after: State
     appends: tuple[Written, ...]
 

@@ -17,7 +17,7 @@ FILE_NAME = "transactionCheckTimes.json"
 
 
 def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered: Mapping[int, int]) -> dict[str, Any]:
-    """Returns the file's content.
+    """Returns the content of the file as JSON.
 
     `unanswered` has the numbers of unanswered checks, keyed by commit log offset (ChecksInFlight).
     """

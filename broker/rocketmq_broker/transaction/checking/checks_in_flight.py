@@ -23,7 +23,7 @@ from rocketmq_broker.transaction.checking.check_backs import CheckBacks
 Producer = TypeVar("Producer", bound=Hashable)
 
 ANSWER_TIMEOUT_MS: Final = 60_000
-"""The time in milliseconds after which an unanswered check is overdue. RocketMQ's default of transactionCheckInterval."""
+"""The time in milliseconds after which an unanswered check is overdue. It is RocketMQ's default of transactionCheckInterval."""
 REPEAT_AFTER_MS: Final = 6_000
 """The time in milliseconds after which an unanswered check is first repeated (transactionCheckAnswerTimeOut)."""
 
@@ -71,7 +71,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes = 0
         """A counter that increases when a check is sent or answered, or a producer disconnects."""
         self.on_record = CheckBacks()
-        """The history of check-backs for operators. No decision depends on it."""
+        """The history of check-backs, for operators. No decision depends on it."""
 
     def notice_time(self, now_ms: int) -> None:
         """Marks checks as overdue that have been unanswered for longer than the time-out."""
@@ -105,7 +105,7 @@ class ChecksInFlight(Generic[Producer]):
         return len(owed.in_flight) < (1 if owed.overdue else self._limit)
 
     def asked(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """Records a check that was sent and is counted."""
+        """Records that a check was sent to a producer. The check counts towards the transaction's limit."""
         owed = self._owed.setdefault(producer, _Owed())
         owed.in_flight.pop(commit_log_offset, None)
         owed.in_flight[commit_log_offset] = now_ms
@@ -119,7 +119,7 @@ class ChecksInFlight(Generic[Producer]):
             owed = self._owed.get(producer)
             if owed is not None and owed.in_flight.get(commit_log_offset) == asked_ms:
                 return due_ms
-            heappop(self._repetitions)  # already answered
+            heappop(self._repetitions)  # The check was already answered.
         return None
 
     def take_repetitions(self, now_ms: int, limit: int) -> Iterator[tuple[Producer, int]]:
@@ -142,7 +142,7 @@ class ChecksInFlight(Generic[Producer]):
                 yield producer, commit_log_offset
 
     def repeated_by(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """Records that another producer's unanswered check was also sent to this producer. This check is not counted."""
+        """Records that another producer's unanswered check was also sent to this producer. The check is not counted again."""
         owed = self._owed.setdefault(producer, _Owed())
         if commit_log_offset not in owed.in_flight:
             owed.in_flight[commit_log_offset] = now_ms
@@ -154,7 +154,7 @@ class ChecksInFlight(Generic[Producer]):
         heappush(self._repetitions, (now_ms + wait_ms, self._number, producer, commit_log_offset, asked_ms, wait_ms))
 
     def answered(self, producer: Producer, commit_log_offset: int, now_ms: int | None = None) -> None:
-        """Records any answer, including UNKNOWN.
+        """Records a producer's answer, which may be UNKNOWN.
 
         The answer shows that the producer works, so its overdue checks are dropped.
         """
@@ -204,7 +204,7 @@ class ChecksInFlight(Generic[Producer]):
         )
 
     def count(self, producer: Producer) -> int:
-        """Returns the number of the producer's checks in flight, without overdue ones."""
+        """Returns the number of the producer's checks in flight. Overdue checks are not included."""
         owed = self._owed.get(producer)
         return len(owed.in_flight) if owed is not None else 0
 

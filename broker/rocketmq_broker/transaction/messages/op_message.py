@@ -43,7 +43,7 @@ def _with_reason(half_queue_offset: int, state: State | None, reason: str) -> by
 
 
 def decided_offsets(op: HalfMessage) -> list[int]:
-    """Returns the half queue offsets that an op message closes. Raises NotAnOpMessage if it has none."""
+    """Returns the half queue offsets that an op message closes. Raises NotAnOpMessage if its tag or body is invalid."""
     if props.find(op.properties, props.TAGS) != REMOVE_TAG:
         raise NotAnOpMessage(f"op message at {op.commit_log_offset} must have the tag {REMOVE_TAG!r}")
     try:
