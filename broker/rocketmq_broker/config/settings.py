@@ -16,7 +16,7 @@ from rocketmq_broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerT
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 PortOrNone = Annotated[int, Meta(ge=-1, le=65535)]
-"""A port number, or -1 for no port."""
+"""The type of a port number, or -1 for no port."""
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
@@ -147,7 +147,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def acl_file(self) -> Path:
-        """Returns the path of the accounts file. If the path is relative, it is relative to RocketMQ's home."""
+        """Returns the path of the accounts file. A relative path is resolved against RocketMQ's home."""
         return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
 
     @property

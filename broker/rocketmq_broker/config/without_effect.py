@@ -1,4 +1,4 @@
-"""Properties of RocketMQ that this broker accepts and ignores, such as those of thread pools and replication."""
+"""The properties of RocketMQ that this broker accepts and ignores, such as those of thread pools and replication."""
 
 import os
 from collections.abc import Mapping

@@ -52,7 +52,7 @@ class Flood:
         return False
 
     def is_first_left_out(self, kind: Kind) -> bool:
-        """Returns whether exactly one line of this kind has been left out in the current window."""
+        """Returns whether the current window has left out exactly one line of this kind."""
         return self._windows[kind].left_out == 1
 
     def take_over(self, now_s: float) -> list[LeftOut]:

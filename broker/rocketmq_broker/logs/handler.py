@@ -50,7 +50,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
         """Writes the counts that have not been written yet, and closes the handler."""
         self.acquire()
         try:
-            with suppress(ValueError):  # the interpreter closed the stream before
+            with suppress(ValueError):  # The interpreter may already have closed the stream.
                 for left_out in self._flood.take_all(self._now_s()):
                     self._write_count(left_out)
         finally:

@@ -15,7 +15,7 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     read_queue_nums: int = 16
     write_queue_nums: int = 16
     perm: int = permissions.READ_AND_WRITE
-    """The sum of 4 (read), 2 (write) and 1 (inherit)."""
+    """The permission bits of the topic: the sum of 4 (read), 2 (write) and 1 (inherit)."""
     topic_filter_type: str = "SINGLE_TAG"
     topic_sys_flag: int = 0
     order: bool = False

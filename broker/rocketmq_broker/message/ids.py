@@ -21,15 +21,15 @@ class MessageId(NamedTuple):
 
 
 def offset_message_id(store_host: bytes, commit_log_offset: int) -> str:
-    """Returns host, port and offset in hexadecimal digits (RocketMQ's MessageDecoder.createMessageId).
+    """Returns an offset message id: host, port and offset in hexadecimal digits (RocketMQ's MessageDecoder.createMessageId).
 
-    `store_host` is encoded as in a record: 8 bytes for IPv4, which gives 32 digits, or 20 bytes for IPv6, which gives 56.
+    `store_host` is encoded as in a record. 8 bytes for IPv4 give 32 digits, and 20 bytes for IPv6 give 56 digits.
     """
     return (store_host + commit_log_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 
 def parse_offset_message_id(text: str) -> MessageId:
-    """Parses an offset message id with an IPv4 address. Raises ValueError if the text is not a valid one."""
+    """Parses an offset message id with an IPv4 address. Raises ValueError if the text is invalid."""
     try:
         host, port, offset = _HOST_AND_OFFSET.unpack(bytes.fromhex(text))
     except (ValueError, struct.error):

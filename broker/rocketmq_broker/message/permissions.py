@@ -8,9 +8,9 @@ INHERIT: Final = 1
 READ_AND_WRITE: Final = READ | WRITE
 
 UNIT: Final = 0x1
-"""The bit of a topic's sysFlag for a topic that belongs to a unit of a multi-site deployment (RocketMQ's TopicSysFlag)."""
+"""The bit of a topic's sysFlag that marks a topic as belonging to a unit (RocketMQ's TopicSysFlag)."""
 UNIT_SUBSCRIPTION: Final = 0x2
-"""The bit of a topic's sysFlag that marks a topic to which a unit subscribes (RocketMQ's TopicSysFlag)."""
+"""The bit of a topic's sysFlag that marks a topic as subscribed to by a unit (RocketMQ's TopicSysFlag)."""
 
 
 def is_readable(permission: int) -> bool:

@@ -30,7 +30,7 @@ from rocketmq_broker.message.sysflag import HOSTS_V6
 
 try:  # This function takes a third of the time of zlib's for 1 KB.
     from isal.isal_zlib import crc32  # type: ignore[import-not-found, unused-ignore]  # optional when the broker is compiled
-except ImportError:  # the package has no wheel for this machine
+except ImportError:  # The package has no wheel for this machine.
     from zlib import crc32
 
 MAX_BODY_LENGTH: Final = 16 * 1024 * 1024
@@ -52,7 +52,7 @@ QUEUE_OFFSET_POSITION: Final = 20
 PHYSICAL_OFFSET_POSITION: Final = 28
 SYS_FLAG_POSITION: Final = 36
 STORE_TIMESTAMP_POSITION: Final = 56
-"""The position of STORETIMESTAMP if the born host is IPv4. Add HOST_V6_MORE if it is IPv6."""
+"""The position of STORETIMESTAMP in a record with an IPv4 born host. For an IPv6 born host, add HOST_V6_MORE."""
 HOST_V6_MORE: Final = 12
 """The number of bytes by which an IPv6 host is longer than an IPv4 host."""
 
@@ -104,7 +104,7 @@ def encode_record(
 
 
 def size_of(message: InnerMessage, store_host: bytes) -> int:
-    """Returns the number of bytes of the message's record."""
+    """Returns the size of the message's record in bytes."""
     hosts_extra = len(message.born_host) + len(store_host) - 16
     return FIXED_LENGTH + hosts_extra + len(message.body) + len(message.topic) + len(message.properties)
 
@@ -324,7 +324,7 @@ def records_of(segment: bytes | mmap) -> Iterator[Record]:
 
 
 def _claimed(segment: bytes | mmap, position: int) -> bytes:
-    """Returns the bytes at `position`, as many as the size field there says."""
+    """Returns the bytes of the record at `position`, according to its size field."""
     size = int.from_bytes(segment[position : position + SIZE_LENGTH], "big")
     return segment[position : position + min(size, 2 * MAX_BODY_LENGTH)]
 
@@ -372,7 +372,7 @@ def to_message(record: Record, broker_name: str = "", *, max_body_length: int = 
 
 
 def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
-    """Returns the record with another topic, queue and properties, for a move to or from a system topic."""
+    """Returns the record with another topic, queue and properties. It is used to move a record to or from a system topic."""
     return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
 
 

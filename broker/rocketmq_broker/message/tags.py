@@ -7,7 +7,7 @@ def tags_code(tags: str | None) -> int:
 
 
 def java_hash_code(text: str) -> int:
-    """Returns Java's String.hashCode: s[0]*31^(n-1) + ... over UTF-16 code units, as a signed 32-bit number."""
+    """Returns the signed 32-bit hash code of a text (Java's String.hashCode): s[0]*31^(n-1) + ... over UTF-16 code units."""
     code = 0
     encoded = text.encode("utf-16-be", errors="surrogatepass")
     for high, low in zip(encoded[::2], encoded[1::2], strict=True):

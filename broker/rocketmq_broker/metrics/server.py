@@ -22,7 +22,7 @@ class MetricsServer:
     """A multi-threaded HTTP server for the metrics. It runs until `stop` is called."""
 
     def __init__(self, host: str, port: int, collector: Collector) -> None:
-        """Starts the server. Port 0 selects a free port. Raises OSError if the address cannot be used."""
+        """Starts the server. If `port` is 0, selects a free port. Raises OSError if the address cannot be used."""
         registry = CollectorRegistry()
         registry.register(collector)
         ProcessCollector(registry=registry)

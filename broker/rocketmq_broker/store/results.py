@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 
 class Appended(NamedTuple):
-    """The position of a message in the store once it is written."""
+    """The position of a message in the store, which is valid once the message is written."""
 
     commit_log_offset: int
     queue_offset: int
     end_position: int
-    """The commit log offset after the record. The record is durable once the log is flushed up to it."""
+    """The commit log offset after the record. The record is durable once the log is flushed up to this offset."""
 
 
 class GetMessageStatus(IntEnum):
@@ -51,7 +51,7 @@ class QueriedMessages(NamedTuple):
     index_last_update_timestamp: int
     index_last_update_offset: int
     are_all: bool
-    """Whether these are all messages with that key. False if the limit on their number or bytes may have excluded some."""
+    """Whether these are all messages with the key. False if the limit on their number or bytes may have excluded some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Expired:
     paths: list[Path] = field(default_factory=list)
     """The files to delete, in this order. If a file cannot be deleted, the files after it must stay."""
     unexpired: int = 0
-    """The number of unexpired segments among them (cleanFileForciblyEnable)."""
+    """The number of segments that were dropped before they expired (cleanFileForciblyEnable)."""
     youngest_ms: int = 0
-    """The time at which the youngest of the unexpired segments was completed, in milliseconds since the epoch."""
+    """The time at which the youngest of these unexpired segments was completed, in milliseconds since the epoch."""
 
 
 class Trimmed(NamedTuple):

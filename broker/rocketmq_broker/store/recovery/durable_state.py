@@ -63,7 +63,7 @@ class Progress(msgspec.Struct, frozen=True):
     index_offset: int
     """The commit log offset of the last record up to which the index is complete."""
     index_end_offset: int
-    """The ENDPHYOFFSET of the last index file at that time."""
+    """The ENDPHYOFFSET of the last index file when the progress was saved."""
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """The max offset of each queue, keyed by topic and queue id."""
     believed_ms: int | None = None
@@ -73,7 +73,7 @@ class Progress(msgspec.Struct, frozen=True):
     """
 
     def max_offset(self, topic: bytes, queue_id: int) -> int | None:
-        """Returns the max offset of that queue, or None if the queue did not exist."""
+        """Returns the max offset of a queue, or None if the queue did not exist."""
         return self.queues.get(topic.decode(), {}).get(queue_id)
 
 

@@ -10,7 +10,7 @@ from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, UNIT, Consume
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
 _FILES_SEARCHED: Final = 3
-"""The number of last files that are searched for the last unit (ConsumeQueue.recover)."""
+"""The number of files, counted from the end, that are searched for the last unit (ConsumeQueue.recover)."""
 _BLOCK_UNITS: Final = 3200
 _SEARCH_BLOCK: Final = _BLOCK_UNITS * UNIT_SIZE
 

@@ -68,7 +68,7 @@ class Requeue:
                 self._reject(request)
 
     def points_to_message(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Returns whether the unit at that offset points to its message. Also returns True if the message cannot be read."""
+        """Returns whether the unit at a queue offset points to its message. Also returns True if the message cannot be read."""
         unit = queue.unit(queue_offset)
         if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
             return True
@@ -97,7 +97,7 @@ class Requeue:
         return resembles_record(segments.read(offset, HEAD.size), unit.size, offset)
 
     def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
-        """Returns the unit at that offset. Reads units in blocks, because a queue's records are scanned in order."""
+        """Returns the unit at a queue offset. Reads units in blocks, because a queue's records are scanned in order."""
         key = (queue.topic, queue.queue_id)
         first, units = self._known.get(key, (0, []))
         if not first <= queue_offset < first + len(units):

@@ -19,7 +19,7 @@ _LOCK_FILE = "lock"
 
 
 class StoreLock:
-    """The two locks, held from `acquire` until `release` or the end of the process."""
+    """The two locks on a store. They are held from `acquire` until `release`, or until the process ends."""
 
     def __init__(self, files: FileSystem, root: Path, commit_log: Path) -> None:
         """Creates the locks without acquiring them."""
