@@ -101,7 +101,10 @@ def _parse_ipv6_range(text: str) -> AddressPattern:
 
 
 def _parse_range(parts: list[str], count: int, base: int, max_part: int) -> AddressPattern:
-    """Parses a range. The parts after it must be `*` or omitted. Raises ValueError."""
+    """Parses an address with a range or `*` in one part, such as `10.0.1-5.*`. All later parts must be `*` or omitted.
+
+    Raises ValueError if the address is malformed.
+    """
     ranges = [_range_of(part.strip(), base, max_part) for part in parts]
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if first == 0 or len(parts) > count or any(part.strip() != "*" for part in parts[first + 1 :]):

@@ -1,4 +1,4 @@
-"""RocketMQ's remoting protocol: converts bytes to commands and commands to bytes. It uses no socket and no clock."""
+"""RocketMQ's remoting protocol, which converts commands to bytes and back. This package opens no socket and reads no clock."""
 
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_request, encode_response

@@ -1,7 +1,7 @@
 """Allocates a topic's queues to the consumers of a group (RocketMQ's AllocateMessageQueueStrategy).
 
-Every member of a group, or the broker on its behalf, computes the result from the same two sets, so no queue has two
-owners.
+Each consumer of the group computes its own share, or the broker computes it for the consumer. All computations use the same
+queues and the same client ids, so no queue has two owners.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Final
 from rocketmq_broker.message import MessageQueue
 
 Strategy = Callable[[Iterable[MessageQueue], Iterable[str], str], list[MessageQueue]]
-"""A function that takes all queues, the client ids of all members, and one client id. It returns that client's queues."""
+"""A function that takes all queues, the client ids of all consumers in the group, and the id of one client.
+
+Returns that client's queues.
+"""
 
 
 def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
@@ -32,7 +35,7 @@ def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str]
 
 
 def allocate_by_circle(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
-    """Returns every n-th queue for a group of n clients (RocketMQ's AllocateMessageQueueAveragelyByCircle)."""
+    """Returns a client's share, which is every n-th queue for n clients (RocketMQ's AllocateMessageQueueAveragelyByCircle)."""
     all_clients = sorted(set(client_ids))
     if own_id not in all_clients:
         return []

@@ -16,26 +16,29 @@ from rocketmq_broker.protocol.errors import UNREADABLE_JSON, BodyError
 T = TypeVar("T")
 
 _LENIENT_LIMIT: Final = 32 * 1024
-"""Maximum length in bytes of a body that is decoded leniently, which blocks the event loop for up to 45 ms."""
+"""The maximum length in bytes of a body that is decoded leniently.
+
+Decoding a body of this length blocks the event loop for up to 45 ms.
+"""
 
 
 _NULL: Final = b":null"
 
 
 class BodyPart(msgspec.Struct, rename="camel"):
-    """Base class of the parts of bodies. Fields that are None are not encoded; null is decoded as the default."""
+    """Base class of the objects inside a body. Fields that are None are not encoded. A null is decoded as the field's default."""
 
 
 class Body(BodyPart):
     """Base class of the bodies."""
 
     constants: ClassVar[Mapping[str, type[Enum]]] = {}
-    """The enum of each field that has constants, keyed by the field's name on the wire.
+    """Maps the name of a field on the wire to the enum of its values.
 
-    As in fastjson, ordinals are accepted when a body is decoded.
+    As in fastjson, an ordinal of the enum is accepted when a body is decoded.
     """
     lenient_limit: ClassVar[int | None] = _LENIENT_LIMIT
-    """Maximum length in bytes of a body in non-standard JSON; None means no limit."""
+    """The maximum length in bytes of a body in non-standard JSON; None means no limit."""
 
     def encode(self) -> bytes:
         """Encodes the body. As in fastjson, fields that are None are omitted, because some clients fail on null."""

@@ -111,22 +111,25 @@ class RequestCode(IntEnum):
     GET_ALL_PRODUCER_INFO = 328
     DELETE_EXPIRED_COMMITLOG = 329
     GET_TOPIC_CONFIG = 351
-    """The settings of one topic, with attributes (RocketMQ 5)."""
+    """Requests the settings of one topic, including its attributes (RocketMQ 5)."""
     LITE_PULL_MESSAGE = 361
-    """PULL_MESSAGE from lite pull consumers (RocketMQ 5). Brokers of 4.9.7 do not support it."""
+    """The variant of PULL_MESSAGE that lite pull consumers send (RocketMQ 5). Brokers of version 4.9.7 do not support it."""
     QUERY_ASSIGNMENT = 400
-    """This code and the following are for pop consumers (RocketMQ 5)."""
+    """Requests the queues that are assigned to a consumer.
+
+    This code and the following ones are for pop consumers (RocketMQ 5).
+    """
     SET_MESSAGE_REQUEST_MODE = 401
     POP_MESSAGE = 200_050
     ACK_MESSAGE = 200_051
     CHANGE_MESSAGE_INVISIBLETIME = 200_053
     NOTIFICATION = 200_054
-    """Waits until messages can be popped, without popping them."""
+    """Requests a notification when messages can be popped, without popping them."""
     BATCH_ACK_MESSAGE = 200_151
 
 
 SEND_REQUESTS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
-"""The requests with which producers send messages, including half messages."""
+"""The codes of the requests with which producers send messages, including half messages."""
 
 
 class AdminRequestCode(IntEnum):
@@ -189,7 +192,10 @@ class ResponseCode(IntEnum):
 
 
 class PopResponseCode(IntEnum):
-    """The codes of responses to pop requests (RocketMQ 5's ResponseCode). Two of them have another meaning in RocketMQ 4."""
+    """The codes of responses to pop requests (RocketMQ 5's ResponseCode).
+
+    Two of these codes have another meaning in RocketMQ 4.
+    """
 
     INVALID_PARAMETER = 29
     POLLING_FULL = 209
@@ -222,4 +228,4 @@ class SerializeType(IntEnum):
 
 
 FURTHER_DETAILS = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
-"""The text that RocketMQ appends to remarks (FAQUrl). Clients append their own to remarks without a URL."""
+"""The text that RocketMQ appends to remarks (FAQUrl). RocketMQ's clients append their own text to remarks without a URL."""

@@ -40,7 +40,7 @@ _LANGUAGE_JSON = b'"PYTHON"'
 
 
 class Answerable(Protocol):
-    """The values of a request that are required to encode its response. RemotingCommand and ReplyTo provide them."""
+    """The interface of objects from which a response can be encoded. RemotingCommand and ReplyTo implement it."""
 
     @property
     def opaque(self) -> int:
@@ -62,12 +62,12 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     """One request or response. Its extension fields are decoded on demand."""
 
     code: Int32
-    """A RequestCode, or a ResponseCode in a response. Unknown codes are passed on unchanged."""
+    """A RequestCode in a request, or a ResponseCode in a response. Unknown codes are kept unchanged."""
     opaque: Int32
     flag: Int32 = 0
     remark: str | None = None
     language: str | int = "JAVA"
-    """The peer's value as received. `language_code` decodes it."""
+    """The language as the peer sent it. `language_code` decodes it."""
     version: Int32 = 0
     json_fields: msgspec.Raw = msgspec.field(name="extFields", default=msgspec.Raw())
     # The following fields are not part of a JSON header. `decode_command` overwrites members with these names.
@@ -75,7 +75,7 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     serialize_type: SerializeType = msgspec.field(name="(type)", default=_JSON)
     body: bytes = msgspec.field(name="(body)", default=b"")
     decoded: object = msgspec.field(name="(decoded)", default=None)
-    """The typed header, which `decode_header` caches at its first call; None before."""
+    """The typed header, cached by the first call of `decode_header`. None before that call."""
 
     @property
     def is_response(self) -> bool:
@@ -98,7 +98,7 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     def decode_header(self, header_type: type[Header]) -> Header:
         """Decodes the extension fields as a typed header. Raises HeaderError with the missing or invalid field.
 
-        The result is cached, so that access control and handler use the same object.
+        The header is cached, so that access control and the request's handler use the same object.
         """
         if type(self.decoded) is header_type:
             return self.decoded
@@ -116,7 +116,7 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
         return ext_fields.decode_binary(self.binary_fields)
 
     def encode(self) -> bytes:
-        """Encodes the frame of this command, with the bytes that Apache's Java code writes."""
+        """Encodes the frame of this command. The bytes are those that Apache's Java code writes."""
         if self.serialize_type is _JSON:
             language = msgspec.json.encode(self.language)
             fields = bytes(self.json_fields)
@@ -136,7 +136,7 @@ def encode_request(
     oneway: bool = False,
     remark: str | None = None,
 ) -> bytes:
-    """Encodes the whole frame of a request. Producers send their listener's failure as `remark`."""
+    """Encodes the whole frame of a request. Producers use `remark` to report an error of their transaction listener."""
     return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, remark, body)
 
 

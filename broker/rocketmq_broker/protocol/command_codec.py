@@ -1,7 +1,7 @@
 """Encodes and decodes the frames of commands, with headers in JSON or binary.
 
 `rocketmq_broker.protocol.command` documents the layouts. These functions run for every message. The module defines no msgspec
-structs, so that mypyc can compile it.
+structs, because mypyc cannot compile them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ class ProtocolError(Exception):
 
 
 class FrameError(ProtocolError):
-    """The bytes are not a valid frame: too long, malformed, or another protocol.
+    """The bytes are not a valid frame: the frame is too long or malformed, or the peer uses another protocol.
 
     The connection must be closed, because the start of the next frame is unknown.
     """
@@ -21,7 +21,7 @@ class OtherProtocol(FrameError):
     """The peer uses TLS or HTTP instead of the remoting protocol."""
 
     def __init__(self, protocol: str, text: str) -> None:
-        """`protocol` is the protocol's name, `text` the explanation."""
+        """`protocol` is the protocol's name. `text` is the error message."""
         super().__init__(text)
         self.protocol = protocol
 

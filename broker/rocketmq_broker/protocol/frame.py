@@ -9,21 +9,27 @@ from rocketmq_broker.protocol.errors import FrameError, OtherProtocol
 from rocketmq_broker.protocol.other_protocols import meaning, other_protocol
 
 MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
-"""Maximum length of a frame that Apache's clients and servers accept, including the 4 bytes of LENGTH."""
+"""The maximum length of a frame that Apache's clients and servers accept, including the 4 bytes of LENGTH."""
 _LENGTH_SIZE: Final = 4
 
 
 class FrameDecoder:
-    """Decodes the bytes of one connection. Buffers at most one incomplete frame."""
+    """Decodes the bytes received on one connection. Buffers at most one incomplete frame."""
 
     def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
-        """Refuses frames and headers that exceed these lengths in bytes. A frame's length includes the 4 bytes of LENGTH."""
+        """Creates a decoder that rejects frames and headers longer than these limits in bytes.
+
+        A frame's length includes the 4 bytes of LENGTH.
+        """
         self._max_frame_length = max_frame_length
         self._max_header_length = max_header_length
         self._buffered = bytearray()
         self._wanted = _LENGTH_SIZE
         self.failure: FrameError | None = None
-        """The error after which no more bytes can be decoded. `feed` raises it once the commands before it have been returned."""
+        """The error after which no more bytes can be decoded, or None.
+
+        `feed` first returns the commands before the error, then raises it.
+        """
 
     @property
     def buffered_length(self) -> int:

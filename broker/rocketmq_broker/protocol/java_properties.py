@@ -10,12 +10,12 @@ _BLANKS = " \t\f"
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Parses the text of a properties file. The last of several properties with one name counts."""
+    """Parses the text of a properties file. If a name occurs several times, the last value is used."""
     return dict(_name_and_value(line) for line in _logical_lines(text))
 
 
 def property_line(name: str, value: str) -> str:
-    """Returns a line with this property for `parse_properties`. Escapes unprintable characters as Java does."""
+    """Returns a line that `parse_properties` parses to this property. Escapes unprintable characters as Java does."""
     return f"{name}={''.join(map(_escape, value))}\n"
 
 

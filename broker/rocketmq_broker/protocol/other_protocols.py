@@ -26,5 +26,5 @@ def other_protocol(beginning: bytes) -> str | None:
 
 
 def meaning(protocol: str) -> str:
-    """Returns an explanation of the mistake, and what to do."""
+    """Returns a text that explains which protocol the peer uses, and how to correct the mistake."""
     return _MEANINGS[protocol]

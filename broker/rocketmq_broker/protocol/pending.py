@@ -7,23 +7,23 @@ from rocketmq_broker.protocol.errors import ProtocolError
 Waiter = TypeVar("Waiter")
 
 MAX_PENDING: Final = 65_535
-"""The maximum number of waiting requests in Apache's client."""
+"""The default maximum number of requests that wait for a response. Apache's client has the same limit."""
 
 _MAX_OPAQUE: Final = 2**31 - 1
 
 
 class TooManyPending(ProtocolError):
-    """Too many requests wait for a response."""
+    """Raised if the maximum number of requests already wait for a response."""
 
 
 class PendingRequests(Generic[Waiter]):
-    """A table of waiters, keyed by opaque.
+    """A table of the objects that wait for responses, called waiters, keyed by opaque.
 
-    A waiter is removed when its response arrives, when its deadline is reached, or when it is taken.
+    A waiter is removed when its response arrives, when its deadline is reached, or when the connection ends.
     """
 
     def __init__(self, limit: int = MAX_PENDING) -> None:
-        """At most `limit` requests wait at a time."""
+        """Creates an empty table for at most `limit` waiting requests."""
         self._limit = limit
         self._waiting: dict[int, tuple[Waiter, int]] = {}
         self._next_opaque = 0
@@ -33,7 +33,7 @@ class PendingRequests(Generic[Waiter]):
         return len(self._waiting)
 
     def next_opaque(self) -> int:
-        """Returns an opaque that no waiting request has. Use it directly for one-way requests."""
+        """Returns an opaque that no waiting request uses. A one-way request takes its opaque directly from this method."""
         opaque = self._next_opaque
         while opaque in self._waiting:
             opaque = (opaque + 1) & _MAX_OPAQUE

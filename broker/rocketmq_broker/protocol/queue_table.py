@@ -1,4 +1,4 @@
-"""Maps with message queues as keys in bodies. On the wire their keys are unquoted objects (see `fastjson`)."""
+"""Maps in bodies whose keys are message queues. On the wire each key is a JSON object without quotes (see `fastjson`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
 
 
 class QueueTable(UserDict[MessageQueue, V]):
-    """A map with MessageQueue keys, for bodies."""
+    """A map in a body whose keys are message queues."""
 
 
 def encode_table(table: QueueTable[object]) -> object:

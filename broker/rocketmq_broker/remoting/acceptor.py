@@ -1,7 +1,7 @@
 """Accepts connections, and reserves some file descriptors for the rest of the program.
 
-Without free descriptors, asyncio's server logs thousands of tracebacks a second and schedules as many further attempts. This
-listener pauses for a second instead, and logs an error once a minute.
+If no descriptor is free, asyncio's server logs thousands of tracebacks per second and schedules as many further attempts. This
+listener instead pauses for a second, and logs an error at most once a minute.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Acceptor:
     """A listener on bound sockets, from `start` to `stop`."""
 
     def __init__(self, sockets: Sequence[socket.socket], new_protocol: Callable[[], asyncio.Protocol], backlog: int) -> None:
-        """`stop` closes the sockets."""
+        """Creates a listener on these bound sockets. `stop` closes the sockets."""
         self._sockets = list(sockets)
         self._new_protocol = new_protocol
         self._backlog = backlog

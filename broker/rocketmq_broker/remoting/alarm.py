@@ -1,4 +1,4 @@
-"""Lets a task wait until something is due, and lets other code end the wait early."""
+"""A wait that other code can end early."""
 
 from __future__ import annotations
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 class Backoff:
     """Computes the pause before each attempt. The pause doubles from `first_s` up to `max_s`, and a success resets it.
 
-    With `in_outages_s`, the pause grows further in a long outage, up to `in_outages_s`. It is then a tenth of the total of
-    all pauses so far. A long outage therefore causes few attempts, and its end is noticed after at most a tenth of its
-    duration.
+    With `in_outages_s`, the pause grows further in a long outage, up to `in_outages_s`. It is then a tenth of the sum of all
+    pauses since the last success. A long outage therefore causes few attempts, and the pause delays the recovery by at most a
+    tenth of the outage.
     """
 
     def __init__(self, first_s: float, max_s: float, *, in_outages_s: float = 0.0) -> None:
-        """`first_s` and `max_s` are the first and the longest pause. `in_outages_s` is the longest pause in a long outage."""
+        """Creates a back-off. `first_s` and `max_s` are the first and the longest pause.
+
+        `in_outages_s` is the longest pause in a long outage.
+        """
         self._first_s = first_s
         self._max_s = max_s
         self._in_outages_s = in_outages_s

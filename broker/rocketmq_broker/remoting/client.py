@@ -43,7 +43,7 @@ class RefusingHandler:
 
 
 class RemotingClient:
-    """Sends requests to addresses such as "127.0.0.1:10911". Replaces a broken connection at the next request."""
+    """Sends requests to addresses such as "127.0.0.1:10911". After a connection has failed, the next request opens a new one."""
 
     def __init__(
         self,

@@ -9,13 +9,13 @@ _MAX_REMEMBERED: Final = 1000
 
 
 class Complaints:
-    """Records the times of warnings, keyed by peer and cause."""
+    """Records when a warning was last logged, keyed by peer and cause."""
 
     def __init__(self) -> None:
         self._made_s: dict[tuple[str, str], float] = {}
 
     def is_due(self, host: str, cause: str, now_s: float) -> bool:
-        """Returns True, and records the time, if a warning is due. `now_s` is the time of a monotonic clock."""
+        """Returns True, and records the time, if a warning may be logged now. `now_s` is the time of a monotonic clock."""
         before_s = self._made_s.get((host, cause))
         if before_s is not None and now_s - before_s < _INTERVAL_S:
             return False

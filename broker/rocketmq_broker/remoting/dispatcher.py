@@ -24,7 +24,7 @@ If the connection ends, the generator is closed. Other requests of the connectio
 Handler = Callable[[Connection, RemotingCommand], Answer | Steps]
 
 Guard = Callable[[Connection, RemotingCommand], None]
-"""Raises RequestRefused, or another error with an answer, for a request that is not admitted."""
+"""A function that raises RequestRefused, or another error that is sent as an answer, if a request is not allowed."""
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ INTERNAL_ERROR: Final = "internal error: see the broker's log for details"
 
 
 class RequestRefused(Exception):
-    """The request is refused. It is answered with this response code and remark."""
+    """Raised to refuse a request. The answer has this response code and remark."""
 
     def __init__(self, code: ResponseCode | PopResponseCode, remark: str) -> None:
         super().__init__(remark)
@@ -42,10 +42,10 @@ class RequestRefused(Exception):
 
 
 class Dispatcher:
-    """Passes requests to handlers. An error of a handler is answered, and the connection stays open.
+    """Passes requests to handlers. If a handler raises an error, the error is sent as the answer and the connection stays open.
 
-    `refusals` maps expected errors to response codes; the error's text is the remark. Any other error is a bug: it is logged,
-    and answered with SYSTEM_ERROR.
+    `refusals` maps expected errors to response codes. The remark is the text of the error. Any other error is a bug: it is
+    logged, and answered with SYSTEM_ERROR.
     """
 
     def __init__(
@@ -75,7 +75,10 @@ class Dispatcher:
         self._on_disconnected.append(listener)
 
     def guard_by(self, guard: Guard) -> None:
-        """Calls the guard for each request, including those with unknown codes (RocketMQ's RPCHook)."""
+        """Adds a guard, which is called before each request is handled (RocketMQ's RPCHook).
+
+        This includes requests with unknown codes.
+        """
         self._guard = guard
 
     def stop(self) -> None:
@@ -83,7 +86,10 @@ class Dispatcher:
         self._is_stopped = True
 
     def on_requests(self, connection: Connection, commands: list[RemotingCommand]) -> None:
-        """Handles the requests of one read, in order. Postpones the rest when the time of the turn is up."""
+        """Handles the requests of one read, in order.
+
+        If the time limit of the turn is reached, postpones the remaining requests.
+        """
         if self._is_stopped:
             return
         if self._under_way and not self._is_done(connection):
@@ -113,7 +119,7 @@ class Dispatcher:
                 return
 
     def _is_done(self, connection: Connection) -> bool:
-        """Continues the connection's unfinished work, if any. Returns True if none is left."""
+        """Continues the connection's unfinished work, if there is any. Returns True if no work is left."""
         if connection not in self._under_way:
             return True
         command, steps = self._under_way[connection]

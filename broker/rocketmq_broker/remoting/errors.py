@@ -14,7 +14,7 @@ class HandshakeFailed(ConnectFailed):
 
 
 class CertificateRefused(HandshakeFailed):
-    """This end does not accept the peer's certificate."""
+    """The peer's certificate was rejected by this end of the connection."""
 
 
 class ConnectionClosed(RemotingError):

@@ -22,7 +22,7 @@ Ready = list[tuple[selectors.SelectorKey, int]]
 
 
 class OnceAnswered(selectors.DefaultSelector):
-    """The system's selector, except that it skips the first non-blocking poll after a poll that found ready files."""
+    """A selector that skips the first non-blocking poll after a poll that found ready files."""
 
     def __init__(self, busy_poll_s: float = 0.0) -> None:
         """After a wait shorter than `busy_poll_s`, the next wait polls for that time before it sleeps. 0 disables polling."""

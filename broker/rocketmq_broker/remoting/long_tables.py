@@ -34,7 +34,7 @@ def list_in_steps(
 
 
 def refuse_long(length: int, advice: str) -> None:
-    """Raises RequestRefused if an answer of that many bytes is too long for a frame."""
+    """Raises RequestRefused, with `advice` in its text, if an answer of `length` bytes is too long for a frame."""
     if length > MAX_ANSWER_LENGTH:
         remark = f"answer too long: more than {MAX_ANSWER_LENGTH} bytes; {advice}"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

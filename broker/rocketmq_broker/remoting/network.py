@@ -15,7 +15,7 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class Listener(Protocol):
-    """A bound port."""
+    """A port that is bound, and accepts connections between `start` and `stop`."""
 
     @property
     def port(self) -> int:
@@ -29,7 +29,7 @@ class Listener(Protocol):
 
 
 class Network(Protocol):
-    """The interface of the remoting package to a network."""
+    """The interface between this package and a network."""
 
     async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
         """Binds the port without listening. Port 0 means any free port. Raises OSError."""
@@ -38,7 +38,7 @@ class Network(Protocol):
         """Opens a connection. Raises OSError or ssl.SSLError."""
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Adapts a server's protocol for a connection that this network did not accept. Returns the protocol to use."""
+        """Adapts a server's protocol for a connection that this network did not accept. Returns the adapted protocol."""
 
 
 class TcpNetwork:
@@ -72,7 +72,7 @@ _current: ContextVar[Network] = ContextVar("network", default=TcpNetwork())  # n
 
 
 def current_network() -> Network:
-    """Returns the caller's network. Tasks and timers inherit it."""
+    """Returns the network of the current context, which new tasks and timers inherit."""
     return _current.get()
 
 

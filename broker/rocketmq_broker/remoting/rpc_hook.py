@@ -20,13 +20,16 @@ class RpcHook(Protocol):
     """The interface of a hook. Its methods are called on the event loop and must not block for long."""
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Called with each request before it is sent to `address`, and with each request received from a broker at `address`.
+        """Called before a request is sent to `address`, and for each request received from it, such as a check-back.
 
-        Any exception stops the request: it is not sent, or not handled. A check-back is an example of a broker's request.
+        If the method raises an exception, the request is not sent, or not handled.
         """
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Called with the answer to a request of the client. Any exception stops the answer."""
+        """Called with the answer to a request that this client sent.
+
+        If the method raises an exception, the caller gets StoppedByHook instead.
+        """
 
 
 class HookedRequests(OwnRequests):

@@ -32,7 +32,9 @@ class RemotingServer:
         backlog: int = 1024,
         contexts: ServerContexts | None = None,
     ) -> None:
-        """Port 0 takes any free port. `memory` may be shared with other servers. `steady_ns` is a monotonic clock.
+        """Creates a server that does not listen yet. Port 0 takes any free port. `memory` may be shared with other servers.
+
+        `steady_ns` is a monotonic clock.
 
         Connections beyond `max_connections` are closed. TLS is refused if `contexts` is None or its mode is disabled.
         """

@@ -25,7 +25,10 @@ class Tasks:
 
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[Any], None] = {}
-        """The tasks, in the order in which they were started, so that they end in a reproducible order in a simulated world."""
+        """The tasks in the order in which they were started.
+
+        They end in a reproducible order, so that simulations can be replayed.
+        """
         self._timers: list[RepeatedCall] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
@@ -49,11 +52,13 @@ class Tasks:
         rest_s: float,
         due_s: Callable[[], float | None] | None = None,
     ) -> None:
-        """Calls the action repeatedly. The action returns the seconds until its next call, which is earlier if the alarm rings.
+        """Calls the action repeatedly. The action returns the number of seconds until its next call.
 
-        If the action returns None, its next call is when the alarm rings. At least `rest_s` seconds pass between two calls.
-        An action that fails is called again after 1 s. `due_s`, if given, is called after these `rest_s` seconds and
-        returns the remaining seconds to wait, so that work that was settled in the meantime causes no call.
+        The alarm can start the call earlier.
+
+        If the action returns None, the next call starts when the alarm rings. At least `rest_s` seconds pass between two calls.
+        If the action fails, it is called again after 1 s. `due_s`, if given, is called after `rest_s` seconds and returns the
+        remaining seconds to wait. It prevents unnecessary calls if the work is already done.
         """
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 
@@ -90,7 +95,7 @@ def _log(task: asyncio.Task[Any]) -> None:
 
 
 class _Attempts(Generic[T]):
-    """Calls an action, and logs its errors. A repeated OSError is logged once."""
+    """Calls an action, and logs its errors. If the same OSError occurs again, it is not logged again."""
 
     def __init__(self, name: str, action: Callable[[], T], again_after_s: float) -> None:
         self._name = name
@@ -119,7 +124,7 @@ class _Attempts(Generic[T]):
 
 
 class RepeatedCall:
-    """Calls an action repeatedly with a timer. A task would take an additional iteration of the event loop for each call."""
+    """Calls an action repeatedly with a timer. A task would need one more iteration of the event loop for each call."""
 
     def __init__(self, name: str, seconds: float, attempt: _Attempts[object]) -> None:
         self.name = name

@@ -23,9 +23,9 @@ from rocketmq_broker.protocol.body import Body, decode_body
 from rocketmq_broker.protocol.errors import BodyError
 
 MAX_INFLATED: Final = 8 * 1024 * 1024
-"""Maximum length of an inflated body in bytes. Inflating it blocks the event loop for at most about 20 ms."""
+"""The maximum length of an inflated body in bytes. Inflating it blocks the event loop for at most about 20 ms."""
 MAX_TOPICS: Final = 65_536
-"""Maximum number of topics in a compressed body."""
+"""The maximum number of topics in a compressed body."""
 
 _TOPICS_AT_ONCE: Final = 200
 _INT32 = struct.Struct(">i")

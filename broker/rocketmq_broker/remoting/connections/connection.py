@@ -1,4 +1,7 @@
-"""A connection of a client or a server. It passes requests to a handler and answers to their waiters."""
+"""A connection of a client or a server.
+
+It passes received requests to a handler, and received answers to the callers that wait for them.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ class RequestHandler(Protocol):
 class Connection(SendingHalf):
     """One TCP connection. Use it only in the event loop's thread.
 
-    It passes requests to the handler and answers to their waiters. The handler may postpone requests. The connection stops
-    reading while requests are postponed, and while the peer does not read the connection's output.
+    The connection passes requests to the handler, and answers to the callers that wait for them. The handler may postpone
+    requests. The connection stops reading while requests are postponed, and while the peer does not read the connection's output.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class Connection(SendingHalf):
 
     @property
     def must_rest(self) -> bool:
-        """Returns True if the handler must stop and pass the remaining requests to `postpone`."""
+        """Returns True if the handler must stop now and pass the remaining requests to `postpone`."""
         return not self._is_writable or (self._turn is not None and self._turn.is_over())
 
     def postpone(self, requests: list[RemotingCommand]) -> None:

@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class IdleWatch:
-    """Checks a connection when its timeout may have expired, instead of setting a timer for each read or write."""
+    """Closes a connection when one of its timeouts has expired. A read or write only records its time, and sets no timer."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limits: ConnectionLimits) -> None:
         self._loop = loop
@@ -21,9 +21,9 @@ class IdleWatch:
         self._close: Callable[[], None] | None = None
         self._peer = "?"
         self.moved_s = 0.0
-        """The event loop's time at which bytes were last received or sent."""
+        """The time at which bytes were last received or sent, on the event loop's clock in seconds."""
         self.frame_began_s = 0.0
-        """The event loop's time at which an incomplete frame began, or 0."""
+        """The time at which an incomplete frame began, on the event loop's clock in seconds. 0 if no frame is incomplete."""
 
     def start(self, peer: str, close: Callable[[], None]) -> None:
         """Starts the watch. After the idle timeout or the timeout of a frame, it logs the reason and calls `close` once."""

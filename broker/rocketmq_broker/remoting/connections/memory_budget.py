@@ -6,11 +6,11 @@ from typing import Final, Protocol
 
 DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
 NOT_COUNTED_BYTES: Final = 4096
-"""Connections that use at most this many bytes are not counted. Nearly all connections use less."""
+"""The number of bytes up to which a connection is not counted. Nearly all connections use less."""
 
 
 class Holder(Protocol):
-    """A connection that MemoryBudget counts."""
+    """The interface of a connection whose memory is counted."""
 
     @property
     def held_bytes(self) -> int:

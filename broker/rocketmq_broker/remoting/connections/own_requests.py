@@ -15,7 +15,7 @@ from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, T
 
 
 class SignedHeader(CommandHeader):
-    """Combines the fields of another header with the fields of the signature."""
+    """A header that combines the fields of another header with the fields of its signature."""
 
     fields: dict[str, str]
 
@@ -37,12 +37,12 @@ logger = logging.getLogger(__name__)
 
 
 class OwnRequests:
-    """Encodes requests, and passes each answer to its waiter. All deadlines share one timer."""
+    """Encodes requests, and passes each answer to its caller. All deadlines share one timer."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, serialize_type: SerializeType, credentials: SessionCredentials | None
     ) -> None:
-        """`credentials` sign every request."""
+        """Creates an empty table of requests. If `credentials` are given, they sign every request."""
         self._loop = loop
         self._serialize_type = serialize_type
         self._credentials = credentials
@@ -66,11 +66,11 @@ class OwnRequests:
         return frame, answer
 
     def new_oneway(self, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None) -> bytes:
-        """Returns the frame of a one-way request."""
+        """Returns the frame of a one-way request, which has no answer."""
         return self._frame(code, header, body, self._pending.next_opaque(), oneway=True, remark=remark)
 
     def answered(self, command: RemotingCommand) -> None:
-        """Passes an answer to its waiter."""
+        """Passes an answer to the caller that waits for it."""
         answer = self._pending.take(command.opaque)
         if answer is None:
             logger.debug("ignored an unexpected or late answer from %s: opaque %d", self.peer, command.opaque)

@@ -35,7 +35,7 @@ class SendingHalf(asyncio.Protocol):
 
     @property
     def is_writable(self) -> bool:
-        """Returns True if the peer reads its output in time. Check it before sending anything but an answer."""
+        """Returns True if the peer reads the output fast enough. Check it before sending anything except an answer."""
         return self._is_writable and self.is_open
 
     @property
@@ -54,7 +54,7 @@ class SendingHalf(asyncio.Protocol):
             self._write_unsent()
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """Sends frames at once, after previously sent ones, without waiting for the end of the loop iteration."""
+        """Sends frames immediately, after any frames that are still buffered."""
         self._unsent += frames
         self._write_unsent()
 
@@ -75,7 +75,7 @@ class SendingHalf(asyncio.Protocol):
         await asyncio.shield(self._closed)
 
     def _note_memory(self) -> None:
-        """Called when the memory used by the connection has changed."""
+        """Called when the number of bytes that the connection holds in memory has changed."""
 
     def _write_unsent(self) -> None:
         if not self._unsent or (self._transport is None and not self._closed.done()):

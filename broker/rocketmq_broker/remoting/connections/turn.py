@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 TURN_S: Final = 0.01
-"""The length of a turn in seconds.
+"""The maximum time in seconds that one turn spends on requests.
 
 The event loop is blocked for less than 50 ms, even if several servers share it and if a turn overruns by one request.
 """
@@ -22,7 +22,7 @@ class Turn:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, steady_ns: Callable[[], int], seconds: float = TURN_S) -> None:
-        """`steady_ns` returns nanoseconds since an arbitrary moment."""
+        """Creates a limit of `seconds` per turn. `steady_ns` is a monotonic clock in nanoseconds."""
         self._loop = loop
         self._length_ns = int(seconds * 1e9)
         self._now_ns = steady_ns
@@ -30,7 +30,7 @@ class Turn:
         self._waiting: deque[Callable[[], None]] = deque()
 
     def is_over(self) -> bool:
-        """Returns True if the time is up. The first call starts the turn."""
+        """Returns True if the time limit is reached. The first call starts the turn."""
         if self._ends_ns is None:
             self._begin()
             return False
@@ -47,7 +47,7 @@ class Turn:
         self._loop.call_soon(self._next)
 
     def _next(self) -> None:
-        """Ends the turn, and calls waiting callbacks in a new one."""
+        """Ends the turn, and calls the postponed callbacks in a new turn."""
         self._ends_ns = None
         if self._waiting:
             self._begin()

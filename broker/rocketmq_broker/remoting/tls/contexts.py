@@ -1,4 +1,4 @@
-"""TLS contexts with version 1.2 or later, forward secrecy and authenticated ciphers."""
+"""Creates TLS contexts that require TLS 1.2 or later, forward secrecy and authenticated ciphers."""
 
 from __future__ import annotations
 

@@ -23,5 +23,5 @@ def words_of(error: ssl.SSLError) -> str:
 
 
 def is_about_certificate(error: ssl.SSLError) -> bool:
-    """Returns True if this end refused the peer's certificate."""
+    """Returns True if the error means that this end rejected the peer's certificate."""
     return isinstance(error, ssl.SSLCertVerificationError)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Final
 
 MAX_HANDSHAKES: Final = 500
-"""Maximum number of unfinished handshakes on all ports together. Each takes about 50 KB."""
+"""The maximum number of unfinished handshakes on all ports together. Each takes about 50 KB."""
 
 _NETWORK_GROUPS: Final = 4
 """The number of 16-bit groups of an IPv6 address that identify a client, because a client usually owns a whole /64 network."""

@@ -1,4 +1,4 @@
-"""Creates a self-signed certificate for tests with the program openssl (Netty's SelfSignedCertificate)."""
+"""Creates self-signed certificates for tests with the program openssl (Netty's SelfSignedCertificate)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _WITHIN_S: Final = 30
 
 
 class SelfSigned:
-    """A certificate and its key, readable only by this user, in a directory that is removed after the block."""
+    """A context manager that creates a certificate and its key in a temporary directory.
+
+    Only the current user can read the files.
+    """
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="rocketmq-tls-")

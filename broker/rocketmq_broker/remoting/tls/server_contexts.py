@@ -29,7 +29,7 @@ class ServerContexts:
     """The TLS context of all ports of a process. New connections use the latest certificate; open ones keep theirs."""
 
     def __init__(self, settings: ServerTls) -> None:
-        """Loads the certificate and the key. Raises TlsUnusable."""
+        """Loads the certificate and the key, if there are any. Raises TlsUnusable."""
         self.handshakes = Handshakes()
         """The unfinished handshakes."""
         self._settings = settings
@@ -51,7 +51,7 @@ class ServerContexts:
         return self._current
 
     async def made(self) -> ssl.SSLContext:
-        """Returns the context, and creates a test certificate if required. Raises TlsUnusable."""
+        """Returns the context, and first creates a test certificate if one is required. Raises TlsUnusable."""
         async with self._making:
             if self._current is None:
                 if not self._settings.test_mode:
@@ -89,7 +89,7 @@ class ServerContexts:
             logger.warning("reloaded certificate %s", self._settings.cert_path)
 
     def _look(self) -> _Stamp:
-        """Returns a value that changes when the files change."""
+        """Returns the state of the files, which differs from the previous state if a file has changed."""
         if self._settings.mode is TlsMode.DISABLED or self._settings.cert_path is None:
             return ()
         stamps: list[tuple[int, int, int] | None] = []

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from rocketmq_broker.remoting.tls.errors import TlsUnusable
 
 DEFAULT_CONFIG_FILE: Final = "/etc/rocketmq/tls.properties"
-"""A settings file that is read if it exists, as in RocketMQ. Its settings take precedence."""
+"""The path of a settings file that is read if it exists, as in RocketMQ. Its settings take precedence over other settings."""
 
 _NOT_IN_CONFIG_FILE: Final = ("tls.server.mode", "tls.enable", "tls.config.file")
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -19,7 +19,7 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 class TlsMode(Enum):
-    """Whether a server accepts connections with and without TLS."""
+    """The modes that determine whether a server accepts connections with TLS and without TLS."""
 
     DISABLED = "disabled"
     """Closes connections that start with a TLS handshake."""
@@ -30,7 +30,7 @@ class TlsMode(Enum):
 
 
 class NeedClientAuth(Enum):
-    """Whether a server requests client certificates."""
+    """The modes that determine whether a server requests client certificates."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -47,9 +47,9 @@ class ServerTls:
     key_password: str | None = field(default=None, repr=False)
     need_client_auth: NeedClientAuth = NeedClientAuth.NONE
     trust_cert_path: Path | None = None
-    """The trusted certificates for verifying clients."""
+    """The path of the trusted certificates with which the server verifies clients."""
     test_mode: bool = False
-    """Uses a self-signed certificate, which is created when it is first required."""
+    """True to use a self-signed certificate, which is created when it is first required."""
 
     def __post_init__(self) -> None:
         if self.mode is TlsMode.DISABLED:
@@ -96,11 +96,11 @@ class ClientTls:
     """TLS settings of a client. Raises TlsUnusable for an invalid combination."""
 
     trust_cert_path: Path | str | None = None
-    """A PEM file with the trusted certificates for verifying servers. The default is the system's certificates."""
+    """The path of a PEM file with the trusted certificates for verifying servers. The default is the system's certificates."""
     auth_server: bool = True
-    """Verifies the server's certificate. False trusts all servers, and is only meant for tests."""
+    """True to verify the server's certificate. False trusts all servers, and is only meant for tests."""
     check_hostname: bool = True
-    """Verifies that the server's certificate is valid for the host or address of the connection."""
+    """True to verify that the server's certificate is valid for the host or address of the connection."""
     cert_path: Path | str | None = None
     key_path: Path | str | None = None
     key_password: str | None = field(default=None, repr=False)
@@ -129,7 +129,7 @@ class ClientTls:
 
 
 def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings of a `tls.config.file` that apply. As in RocketMQ, the file cannot enable or disable TLS."""
+    """Returns the settings that apply from a `tls.config.file`. As in RocketMQ, the file cannot enable or disable TLS."""
     return {name: value for name, value in properties.items() if name.startswith("tls.") and name not in _NOT_IN_CONFIG_FILE}
 
 

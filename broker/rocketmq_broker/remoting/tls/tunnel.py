@@ -10,7 +10,7 @@ _AT_A_TIME: Final = 256 * 1024
 
 
 class TlsTunnel:
-    """One end of a TLS connection.
+    """One side of a TLS connection.
 
     After each call of `receive`, `send` or `end`, send the result of `take_outgoing` to the peer.
     """
@@ -19,7 +19,7 @@ class TlsTunnel:
         self.is_open = False
         """True if the handshake is done."""
         self.is_ended = False
-        """True if the peer has ended its output."""
+        """True if the peer has ended its side of the TLS connection (close_notify)."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
@@ -54,7 +54,7 @@ class TlsTunnel:
             rest = rest[self._tls.write(rest) :]
 
     def end(self) -> None:
-        """Ends the output of this end (close_notify)."""
+        """Ends this side of the TLS connection with a close_notify message."""
         if not self.is_open:
             return
         with suppress(ssl.SSLError):  # the peer has not ended its output, or has closed the connection
