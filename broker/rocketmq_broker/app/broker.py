@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _REPLIES_END_WITHIN_S: Final = 1.0
-"""The time limit, in seconds, for pending replies when the broker stops. Only requesters that hang exceed it."""
+"""The maximum time in seconds that a stopping broker waits for pending replies. Only requesters that hang exceed it."""
 
 
 class Broker:
@@ -68,9 +68,9 @@ class Broker:
         new_flushing: NewFlushing = Flusher,
         requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
     ) -> None:
-        """Gets the time, random numbers and host names from `current_world()`. The system time may be changed at any moment.
+        """Creates a broker that is not started. The broker uses the time, random numbers and host names of `current_world()`.
 
-        Tests replace the disk (`files`, `new_flushing`), or wrap the broker's request handler (`requests_to`).
+        Tests can replace the disk (`files`, `new_flushing`), and wrap the broker's request handler (`requests_to`).
         """
         self._settings = settings
         self._world = world = current_world()
@@ -103,9 +103,10 @@ class Broker:
         self._metrics: MetricsServer | None = None
         self._proxy: GrpcProxy | None = None
         self.cannot_go_on = asyncio.Event()
-        """Set when the broker must stop. The reason is logged.
+        """An event that is set when the broker must stop. The reason is logged.
 
-        Either another broker may be using the store, or the disk has failed and only a restart can determine what it contains.
+        There are two reasons. Another broker may be using the store, or the disk has failed and only a restart can determine its
+        content.
         """
 
     @property
@@ -155,10 +156,10 @@ class Broker:
             raise
 
     async def stop(self) -> None:
-        """Stops accepting requests, responds to those in progress, and saves everything to disk.
+        """Stops accepting requests, responds to requests in progress, and saves everything to disk.
 
-        The order is essential: nothing is stored after the last flush, and no response is sent for anything that is not stored.
-        Also cleans up after a failed start.
+        The order is essential. Nothing is stored after the last flush, and no response is sent for data that is not stored. The
+        method also cleans up after a failed start.
         """
         # Accept no new clients, and stop background work: no check-backs, no delayed delivery, no retention.
         self._ports.stop_listening()
@@ -260,9 +261,9 @@ class Broker:
         self._name_server = server
 
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
-        """Raises RequestRefused unless an admin account sent the change of the name server's data.
+        """Raises RequestRefused unless the request to change the name server's data comes from an admin account.
 
-        Also raises it until the accounts have been read, because the name server starts before that.
+        Also raises it until the accounts have been read, because the name server starts before the accounts are read.
         """
         if self._access is None:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting; try again in a few seconds")

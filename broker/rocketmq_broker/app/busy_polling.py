@@ -1,4 +1,4 @@
-"""Decides how long the broker polls for events before it sleeps. Polling needs a processor that the clients do not use."""
+"""Computes how long the broker polls for events before it sleeps. Polling needs a processor that the clients do not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENOUGH_PROCESSORS: Final = 2
 
 
 def busy_poll_s(settings: BrokerSettings, processors: float) -> float:
-    """Returns how long the broker polls, in seconds.
+    """Returns the polling time in seconds.
 
     Returns 0 if there are too few processors, or if gRPC is enabled, because the threads of gRPC need the interpreter lock.
     """
@@ -23,15 +23,15 @@ def busy_poll_s(settings: BrokerSettings, processors: float) -> float:
 
 
 def usable_processors(root: Path = Path("/")) -> float:
-    """Returns how many processors this process may use, according to its affinity and its cgroup quotas (v1 and v2)."""
+    """Returns the number of processors that this process may use, according to its affinity and its cgroup quotas (v1 and v2)."""
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min([float(own), *_quotas(root)])
 
 
 def _quotas(root: Path) -> Iterator[float]:
-    """Yields the CPU quotas of this process, in processors.
+    """Yields the CPU quotas of this process, as numbers of processors.
 
-    Inside a container its control group is mounted either as the root, or under its path on the host (cgroup v1).
+    In a container, the control group of this process is mounted as the root, or under its path on the host (cgroup v1).
     """
     try:
         groups = (root / "proc/self/cgroup").read_text().splitlines()

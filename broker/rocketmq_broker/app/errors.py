@@ -4,5 +4,5 @@
 class StartError(Exception):
     """Raised if the broker cannot start, for example because its store is damaged or a port is in use.
 
-    The message is one line.
+    The error message has one line.
     """

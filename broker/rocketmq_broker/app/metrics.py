@@ -39,7 +39,7 @@ def start_metrics(
 
 
 def common_labels(settings: BrokerSettings) -> dict[str, str]:
-    """Returns the labels that all metrics have: first those from the settings, then those of RocketMQ 5."""
+    """Returns the labels of all metrics: the labels in the settings, followed by the labels that RocketMQ 5 adds."""
     added = [pair.partition(":") for pair in settings.metrics_label.split(",") if pair]
     return {
         **{name: value for name, _, value in added},

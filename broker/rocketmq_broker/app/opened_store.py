@@ -34,7 +34,7 @@ _MAX_LOGGED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenedStore:
-    """An open store and its tables, which together are everything on disk."""
+    """An open store and its tables. They contain everything that the broker has on disk."""
 
     messages: MessageStore
     topics: TopicConfigs
@@ -73,11 +73,13 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, 
 
 
 def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -> None:
-    """Resets offsets beyond the end of their queue to the end.
+    """Resets each offset beyond the end of its queue to the end.
 
-    A power failure may destroy the end of the commit log (ASYNC_FLUSH) but not the offsets. Without the reset, groups would then
+    With ASYNC_FLUSH, a power failure may destroy the end of the commit log but not the offsets. Without the reset, groups would
     skip new messages.
-    Offsets of CID_RMQ_SYS_TRANS are not changed: if they are out of range, `recover_transactions` reads everything.
+
+    Offsets of the group CID_RMQ_SYS_TRANS are not changed. If they are out of range, `recover_transactions` reads all half
+    messages.
     """
     corrected = 0
     for name, queues in offsets.as_json().items():
@@ -123,7 +125,10 @@ def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreCon
 
 
 def _warn_of_open_folders(config: StoreConfig) -> None:
-    """Warns of directories that other users can access. The broker creates private directories, but leaves existing ones."""
+    """Warns about directories that other users can access.
+
+    The broker creates private directories, but does not change existing ones.
+    """
     for folder in dict.fromkeys((config.root, config.commit_log_directory)):
         mode = stat.S_IMODE(folder.stat().st_mode)
         if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Intervals in seconds. Tests that control the broker's time may lengthen them to save work."""
+    """The intervals of background work in seconds. Tests that control the broker's time may lengthen them to save work."""
 
     upkeep_s: float = 1.0
-    """How often statistics are sampled, the lock of the store is checked, and expired parked messages are removed."""
+    """The interval at which statistics are sampled, the lock of the store is checked, and expired parked messages are removed."""
     checkpoint_s: float = 5.0
     silent_clients_s: float = 10.0
-    """How often clients that no longer send heartbeats are removed, together with their locks."""
+    """The interval at which clients without heartbeats are removed, together with their locks."""
     silent_brokers_s: float = 10.0
-    """How often brokers that no longer register are removed from the name server in this process."""
+    """The interval at which brokers that no longer register are removed from the name server in this process."""
     idle_notes_s: float = 2.0
-    """How often notes for the next start are saved while no transaction changes."""
+    """The interval at which notes for the next start are saved while no transaction changes."""
     wall_clock_s: float = 0.1
-    """How often the broker checks whether the system time was set."""
+    """The interval at which the broker checks whether the system time was changed."""
     max_sleep_s: float = 1.0
-    """The longest sleep until a due time. It is limited because the event loop's clock may be slower than the system clock."""
+    """The maximum time that background work sleeps until its next due time.
+
+    The event loop's clock may be slower than the system clock.
+    """

@@ -35,9 +35,11 @@ class BrokerPorts:
         max_connections: int,
         steady_ns: Callable[[], int],
     ) -> None:
-        """If `listen_port` is 0, chooses a free port such that the port two below it is free, too.
+        """Creates both ports without binding them.
 
-        Both ports share the certificate and the memory budget. `max_connections` applies to each of them.
+        If `listen_port` is 0, chooses a free port such that the port two below it is also free.
+
+        Both ports share the certificate and the memory budget. `max_connections` is the limit for each port.
         """
         self._memory = memory
         self._steady_ns = steady_ns

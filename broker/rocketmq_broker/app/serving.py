@@ -48,7 +48,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The parts of the broker that are needed after the start, for example for background work."""
+    """The parts of the broker that are used after the start, for example by background work."""
 
     context: ServerContext
     registration: Registration
@@ -58,7 +58,7 @@ class Serving:
     transactions: Transactions
     parked: ParkedMessages
     replies: Tasks
-    """Runs the tasks that push replies to their requesters."""
+    """The background tasks that push replies to their requesters."""
     cleaner: StoreCleaner
 
 

@@ -16,7 +16,7 @@ from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.world import World
 
 _STOPS_WITHIN_S: Final = 10.0
-"""The time that a process has to end after SIGTERM before it gets SIGKILL."""
+"""The time in seconds that a process has to end after SIGTERM. After this time it gets SIGKILL."""
 _LAST_LINES_WITHIN_S: Final = 1.0
 _MAX_LINE_LENGTH: Final = 1024 * 1024
 _READY: Final = re.compile(r"^The (?:broker\[.+, (?P<address>\S+)\]|Name Server) boot success\.")
@@ -26,7 +26,7 @@ class Child:
     """A process that is restarted under the same name when it ends. `run` keeps it running until `stop` is called."""
 
     def __init__(self, name: str, arguments: Sequence[str], report: Callable[[str, str], None], world: World) -> None:
-        """Does not start the process yet.
+        """Creates the child without starting its process.
 
         `report` is called for each line of output with its source and its text. The source is the name of a process or `cluster`.
         """
@@ -36,7 +36,7 @@ class Child:
         self.ready = asyncio.Event()
         """Set when the process is ready for the first time."""
         self.died = asyncio.Event()
-        """Set when the process first ends without a call of `stop`."""
+        """Set when the process ends for the first time without a call of `stop`."""
         self.is_given_up = False
         self._arguments = list(arguments)
         self._report = report

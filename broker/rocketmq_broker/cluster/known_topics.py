@@ -1,4 +1,4 @@
-"""Copies topics and consumer groups to a broker that joins the cluster. Without them no client would use its queues."""
+"""Copies topics and consumer groups to a broker that joins the cluster. Without them, no client would use the broker's queues."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def copy_topics(new_store: Path, members: Iterable[Path], *, excluded: frozenset
 
 
 def is_user_topic(topic: str, excluded: frozenset[str]) -> bool:
-    """Returns whether users created the topic. `excluded` are the topics that each belong to a single broker."""
+    """Returns True if users created the topic. `excluded` are the topics that each belong to a single broker."""
     is_of_the_broker = topics.is_system_topic(topic) or topic == topics.PARKED_MARK_TOPIC
     return not (is_of_the_broker or topic.startswith(topics.DEAD_LETTER_PREFIX) or topic in excluded)

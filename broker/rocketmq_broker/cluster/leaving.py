@@ -1,4 +1,4 @@
-"""Counts the messages that a broker still holds before it leaves the cluster."""
+"""Counts the messages that are left on a broker before it leaves the cluster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 
 @dataclass(frozen=True, slots=True)
 class DrainPace:
-    """The timing of a drain. Clients update their routes every 30 s, so a broker may still receive messages until then."""
+    """The times of a drain in seconds. Clients update their routes every 30 s, so a broker may receive messages until then."""
 
     poll_interval_s: float = 5.0
     min_read_only_s: float = 60.0
@@ -28,7 +28,7 @@ class DrainPace:
 
 @dataclass(frozen=True, slots=True)
 class Remainder:
-    """Counts the messages that would be unreachable if the broker left the cluster."""
+    """The numbers of messages that would be unreachable if the broker left the cluster."""
 
     pending: int = 0
     """The number of transactions without a decision."""
@@ -43,7 +43,7 @@ class Remainder:
 
     @property
     def is_empty(self) -> bool:
-        """True if the broker has no such messages, and can leave the cluster."""
+        """True if all numbers are 0, so that the broker can leave the cluster."""
         return not (self.pending or self.delayed or self.unconsumed or self.parked)
 
     def text(self) -> str:
@@ -59,7 +59,10 @@ class Remainder:
 
 
 async def remainder_of(address: str) -> Remainder:
-    """Returns the messages that the broker at the address holds. Raises AdminError if it does not answer."""
+    """Returns the numbers of messages that are left on the broker at the address.
+
+    Raises AdminError if the broker does not answer.
+    """
     async with opened_session(Target(broker_addr=address)) as session:
         (broker,) = session.brokers
         pending = await broker.list_pending(ListPendingTransactionsRequestHeader(max_count=1))

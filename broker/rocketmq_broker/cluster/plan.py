@@ -17,7 +17,7 @@ _PORTS_APART: Final = 10
 """The difference between the listenPorts of two brokers. Each broker also uses listenPort - 2, for the VIP channel."""
 _MAX_PORT: Final = 65_535
 _READ_ONLY: Final = 4
-"""The brokerPermission of a broker that leaves. Clients read from it, but send to the other brokers."""
+"""The brokerPermission of a broker that leaves the cluster. Clients read from this broker, but send to the other brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class PlannedBroker:
 
     @property
     def number(self) -> int:
-        """The minimum value of --brokers with which this broker is part of the cluster."""
+        """The smallest value of --brokers for which this broker is part of the cluster."""
         return _LETTERS.index(self.name[-1]) + 1
 
 
@@ -71,7 +71,7 @@ class ClusterPlan:
 def plan_cluster(settings: BrokerSettings, count: int, facts: FolderFacts) -> ClusterPlan:
     """Returns the plan of a cluster of `count` brokers in the folder storePathRootDir. Raises ClusterMistake.
 
-    A broker beyond `count` that has a store leaves the cluster, unless it was removed before.
+    A broker with a higher number than `count` leaves the cluster if it has a store and was not removed before.
     """
     folder = settings.store_root
     if not 1 <= count <= len(_LETTERS):

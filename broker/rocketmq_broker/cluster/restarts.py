@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_RESTARTS: Final = 10
-"""The maximum number of restarts in a row. When the process ends once more, it is not restarted."""
+"""The maximum number of consecutive restarts. If the process ends again after these restarts, it is not restarted."""
 STEADY_LIFE_S: Final = 60.0
-"""In seconds. If a process ran at least this long, its count of restarts in a row starts at 0 again."""
+"""The running time in seconds after which a process counts as stable. Its number of consecutive restarts is then reset to 0."""
 BAD_SETTINGS: Final = 2
 """The exit status of a process with invalid settings, which a restart would not fix."""
 _FIRST_PAUSE_S: Final = 0.5
@@ -24,8 +24,9 @@ class Restarts:
     def pause_s(self, status: int, lived_s: float) -> float | None:
         """Returns the seconds to wait before the next start, or None if the process must not be restarted.
 
-        `status` is the exit status, negative for a signal. The process is restarted after each status except 2. That includes 3
-        (a disk failure damaged the store), because the next start either recovers the store or reports why it cannot.
+        `status` is the exit status, negative for a signal. The process is restarted after each status except 2. It is also
+        restarted after status 3 (a disk failure damaged the store), because the next start recovers the store or reports why it
+        cannot.
         """
         if lived_s >= STEADY_LIFE_S:
             self.in_a_row = 0

@@ -34,15 +34,19 @@ class TopicSpreading:
     """Creates each new topic once on all brokers. Later changes and deletions by operators are not undone."""
 
     def __init__(self, known: set[str], excluded: frozenset[str]) -> None:
-        """Ignores the topics in `known`, which existed before, and those in `excluded`, which belong to a single broker."""
+        """Ignores the topics in `known`, which existed before.
+
+        Also ignores the topics in `excluded`, each of which belongs to a single broker.
+        """
         self._known = set(known)
         self._excluded = excluded
 
     async def spread(self, name_server: str, brokers: Sequence[str]) -> list[str]:
-        """Creates new topics on those of the brokers that do not have them. Returns the names of the new topics.
+        """Creates new topics on the brokers that do not have them. Returns the names of the new topics.
 
-        `brokers` are the addresses of all brokers that should have the topics. Ignores topics that the name server lists but
-        none of these brokers has, because anyone can register a topic there. Raises AdminError; the next call retries.
+        `brokers` are the addresses of all brokers that should have the topics. If the name server lists a topic that none of
+        these brokers has, the topic is ignored, because anyone can register a topic there. Raises AdminError. The next call tries
+        again.
         """
         async with opened_session(Target(broker_addr=name_server)) as session:
             names = await _topics_at_name_server(session.brokers[0])

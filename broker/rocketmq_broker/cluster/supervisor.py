@@ -39,12 +39,12 @@ class SupervisorOptions:
     """Called for each line with the name of its source (a process or `cluster`) and the text."""
     world: World
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set it to stop the cluster."""
+    """The event that stops the cluster when it is set."""
     pace: DrainPace = field(default_factory=DrainPace)
 
 
 async def supervise(options: SupervisorOptions) -> bool:
-    """Runs the cluster until `options.stopping` is set. Returns False if all brokers fail too often before that.
+    """Runs the cluster until `options.stopping` is set. Returns False if all brokers have failed too often.
 
     Raises ClusterMistake.
     """
@@ -80,7 +80,7 @@ def _prepare(plan: ClusterPlan, options: SupervisorOptions) -> TopicSpreading:
 
 
 def _report_removals(plan: ClusterPlan, options: SupervisorOptions) -> None:
-    """Reports the brokers that were removed before and those that leave now."""
+    """Reports the brokers that were removed before, and those that now leave the cluster."""
     for name in plan.removed:
         options.report("cluster", f"{name} was removed before and is not started; its store is kept in {plan.folder / name}")
     for broker in plan.brokers:
@@ -159,7 +159,7 @@ class _Running:
                 self._options.report("cluster", f"new topics created on all brokers: {', '.join(new)}")
 
     async def _watch(self, brokers: Collection[asyncio.Task[None]]) -> bool:
-        """Waits until the cluster must stop, or until no broker is restarted any more. Returns False in the second case."""
+        """Waits until the cluster must stop, or until no broker is restarted any more. Returns False in the latter case."""
         stopping = asyncio.create_task(self._stop_requested(), name="stop requested")
         ended = asyncio.create_task(_ends_of(brokers), name="ends of brokers")
         await asyncio.wait([stopping, ended], return_when=asyncio.FIRST_COMPLETED)
@@ -175,7 +175,7 @@ class _Running:
         await self._options.stopping.wait()
 
     async def _drain(self, broker: PlannedBroker) -> None:
-        """Stops a broker that leaves once it has been read-only for long enough and holds no messages."""
+        """Stops a leaving broker after it has been read-only for the minimum time and has no messages left."""
         child, pace, reported = self._brokers[broker.name], self._options.pace, ""
         await child.ready.wait()
         read_only_since_s = self._options.world.steady_s()

@@ -1,4 +1,4 @@
-"""Restricts which clients may change a name server's data. In RocketMQ any client may, and can hide a topic from all others."""
+"""Restricts which clients may change a name server's data. In RocketMQ any client may change it, for example to hide a topic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHANGES: Final = frozenset(
         RequestCode.ADD_WRITE_PERM_OF_BROKER,
     }
 )
-"""Request codes of operators' requests that change data. Registrations of brokers are checked by LiveBrokers instead."""
+"""The codes of operators' requests that change data. LiveBrokers checks the registrations of brokers instead."""
 
 
 def guard_of_changes(decide: Guard) -> Guard:

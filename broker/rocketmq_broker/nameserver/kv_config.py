@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
-"""The namespace that contains the number of queues at each broker for every ordered topic."""
+"""The name of a namespace. For each ordered topic it contains the number of queues at each broker."""
 
 
 class _Content(msgspec.Struct, rename="camel"):
@@ -17,10 +17,13 @@ class _Content(msgspec.Struct, rename="camel"):
 
 
 class KVConfig:
-    """A table in a file, or in memory if the path is None. Changes are flushed to disk before the method returns."""
+    """A table of values, stored in a file, or in memory if the path is None.
+
+    Changes are flushed to disk before the method returns.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        """Raises OSError or ValueError if the file exists but cannot be read."""
+        """Loads the table from the file. Raises OSError or ValueError if the file exists but cannot be read."""
         self._path = path
         self._table: dict[str, dict[str, str]] = {}
         if path is not None and path.exists() and (content := path.read_bytes()):

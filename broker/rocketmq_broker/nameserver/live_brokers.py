@@ -13,11 +13,14 @@ from rocketmq_broker.remoting.complaints import Complaints
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 BROKER_EXPIRES_MS = 120_000
-"""Time without a registration after which a broker is removed. Brokers register every 30 s."""
+"""The time in milliseconds after which a broker that has not registered again is removed. Brokers register every 30 s."""
 BROKER_HOLDS_NAME_MS = 70_000
-"""Time without a registration after which another broker may take the name. Brokers register at least every 60 s."""
+"""The time in milliseconds after which another broker may take the name of a broker that has not registered again.
+
+Brokers register at least every 60 s.
+"""
 MAX_CONNECTIONS = 8
-"""Maximum number of connections tracked for one broker. A broker has one, or two while it reconnects."""
+"""The maximum number of connections tracked for one broker. A broker has one, or two while it reconnects."""
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +34,7 @@ class LiveBroker:
     address: str
     ha_address: str
     connections: list[Hashable]
-    """The open connections on which it registered, oldest first. The broker is removed when the last one is closed."""
+    """The open connections on which the broker registered, oldest first. The broker is removed when the last one is closed."""
     data_version: DataVersion
     filter_servers: list[str]
     last_update_ms: int
@@ -70,7 +73,7 @@ class LiveBrokers:
         return self._by_address.pop(address, None)
 
     def refuse_stranger(self, connection: Hashable, *, name: str, address: str, holder_address: str | None, now_ms: int) -> None:
-        """Raises RequestRefused if the name or the address belongs to another live broker.
+        """Raises RequestRefused if another live broker has registered the name or the address.
 
         `holder_address` is the address of the broker with that name and id, or None.
         """
@@ -87,7 +90,7 @@ class LiveBrokers:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"address {address} is already registered by broker {tenant.name}")
 
     def refuse_strange_goodbye(self, connection: Hashable, *, address: str, now_ms: int) -> None:
-        """Raises RequestRefused if the broker at the address registered only on other connections."""
+        """Raises RequestRefused if the broker at the address registered on other connections, and not on this one."""
         live = self._by_address.get(address)
         if live is not None and connection not in live.connections:
             self._complain(live.name, now_ms, "refused to unregister broker %r by another connection", live.name)
@@ -96,7 +99,7 @@ class LiveBrokers:
             )
 
     def forget(self, connection: Hashable) -> list[LiveBroker]:
-        """Removes a closed connection, and returns the brokers that have no other connection."""
+        """Removes a closed connection from all brokers. Returns the brokers that have no connection left."""
         gone = []
         for live in self:
             if connection in live.connections:
@@ -111,7 +114,7 @@ class LiveBrokers:
             logger.warning(text, *facts)
 
     def silent(self, now_ms: int) -> list[LiveBroker]:
-        """Returns the brokers that have not registered for too long."""
+        """Returns the brokers whose last registration has expired."""
         return [live for live in self if now_ms - live.last_update_ms > BROKER_EXPIRES_MS]
 
 

@@ -25,10 +25,13 @@ from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 
 VERSION_4_9_4: Final = 401
-"""The first version whose clients decode standard JSON."""
+"""The first client version that decodes standard JSON (MQVersion.V4_9_4)."""
 
 READ_AT_ONCE: Final = 4096
-"""Maximum size in bytes of a registration that is read in one step. A compressed one may inflate to twenty times its size."""
+"""The maximum size in bytes of a registration that is read in one step.
+
+A compressed registration may inflate to twenty times its size.
+"""
 
 
 class RouteProcessor:
@@ -71,7 +74,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers whether the broker must register its topics again. If not, renews its registration."""
+        """Answers whether the broker must register its topics again. If its topics have not changed, renews the registration."""
         header = command.decode_header(QueryDataVersionRequestHeader)
         known = self._routes.data_version(header.broker_addr)
         is_changed = known is None or known != DataVersion.decode(command.body)

@@ -27,7 +27,10 @@ class _Broker:
 
     data: BrokerData
     queues: dict[str, QueueData] = field(default_factory=dict)
-    """Queues keyed by topic. Each broker has its own table, so that removing a broker is fast for any number of topics."""
+    """The broker's queues keyed by topic.
+
+    Each broker has its own table, so removing a broker takes the same short time for any number of topics.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class BrokerRegistration:
 
 
 class RouteTable:
-    """The registered brokers and their topics. A topic is removed with its last broker."""
+    """A table of the registered brokers and their topics. A topic is removed together with the last broker that has it."""
 
     def __init__(self) -> None:
         self._live = LiveBrokers()
@@ -111,7 +114,7 @@ class RouteTable:
         return live.data_version if live else None
 
     def renew(self, address: str, now_ms: int) -> None:
-        """Renews the registration of a broker with unchanged topics."""
+        """Renews the registration of a broker whose topics have not changed."""
         if (live := self._live.get(address)) is not None:
             live.last_update_ms = now_ms
 
@@ -182,7 +185,7 @@ class RouteTable:
                 del self._brokers[name]
 
     def _forget_former_name(self, address: str, name: str) -> None:
-        """Removes the broker's previous name if it registers with another name."""
+        """Removes the broker's previous name if the broker now registers with another name."""
         live = self._live.get(address)
         if live is not None and live.name != name:
             logger.warning("broker at %r changed its name to %r from %r", address, name, live.name)

@@ -1,4 +1,4 @@
-"""A name server that listens on a port, in its own process or in a broker's."""
+"""The name server, which listens on a port. It runs in its own process or in a broker's process."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class NameServer:
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """Port 0 takes any free port. `steady_ns` is a monotonic clock, so that a step of the wall clock does not expire brokers.
+        """Creates a name server that does not listen yet. Port 0 takes any free port.
 
-        `guard_changes` restricts who may change the data (`rocketmq_broker.nameserver.changes`). If it is None, any client
-        may, as in RocketMQ. `memory` is a budget shared with other servers. Raises OSError or ValueError if the file of the
-        KV config cannot be read.
+        `steady_ns` is a monotonic clock, so that a change of the system time does not expire brokers. `guard_changes` restricts
+        who may change the data (`rocketmq_broker.nameserver.changes`). If it is None, any client may change it, as in RocketMQ.
+        `memory` is a budget shared with other servers. Raises OSError or ValueError if the file of the KV config cannot be read.
         """
         self._steady_ns = steady_ns
         self._routes = RouteTable()

@@ -15,7 +15,7 @@ class PlainAccessConfig(BodyPart):
 
     access_key: str
     secret_key: str | None = None
-    """RocketMQ's brokers include it in answers; this broker does not."""
+    """The account's secret key. RocketMQ's brokers include it in answers, but this broker does not."""
     white_remote_address: str | None = None
     admin: bool = False
     default_topic_perm: str | None = None

@@ -1,4 +1,4 @@
-"""Statistics of a broker, and the units of its consume queues."""
+"""Bodies with a broker's statistics and with the units of its consume queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class KVTable(Body):
 
 
 class BrokerStatsItem(BodyPart):
-    """A statistic over a period."""
+    """The sum, rate and average of a statistic over a period."""
 
     sum: int = 0
     tps: float = 0.0
@@ -23,7 +23,7 @@ class BrokerStatsItem(BodyPart):
 
 
 class BrokerStatsData(Body):
-    """The answer to VIEW_BROKER_STATS_DATA."""
+    """The answer to VIEW_BROKER_STATS_DATA, with one statistic over the last minute, hour and day."""
 
     stats_minute: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
     stats_hour: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
@@ -31,7 +31,7 @@ class BrokerStatsData(Body):
 
 
 class ConsumeQueueData(BodyPart):
-    """One unit of a consume queue, and whether its message passes the group's filter."""
+    """One unit of a consume queue, which includes whether its message passes the group's filter."""
 
     physic_offset: int
     physic_size: int

@@ -62,7 +62,10 @@ class ConsumerConnection(Body):
     message_model: MessageModel | None = None
     consume_from_where: ConsumeFromWhere | None = None
     disagreement: str | None = None
-    """Describes how the members' subscriptions differ. RocketMQ's brokers do not set this field, and its tools ignore it."""
+    """A description of how the subscriptions of the group's members differ.
+
+    RocketMQ's brokers do not set this field, and its tools ignore it.
+    """
 
 
 class ProducerConnection(Body):
@@ -79,7 +82,7 @@ class ProducerInfo(BodyPart):
     language: str | int = "JAVA"
     version: int = 0
     last_update_timestamp: int = 0
-    """The time of its last heartbeat, in milliseconds since the epoch."""
+    """The time of the producer's last heartbeat, in milliseconds since the epoch."""
 
 
 class ProducerTableInfo(Body):
@@ -121,7 +124,7 @@ class OffsetWrapper(BodyPart):
     pull_offset: int | msgspec.UnsetType = msgspec.UNSET
     """`consumer_offset` plus the number of unacknowledged messages (inflight). Brokers before RocketMQ 5 do not send it."""
     popped: PopProgress | msgspec.UnsetType = msgspec.UNSET
-    """Set only if messages are unacknowledged or wait to be redelivered."""
+    """The unacknowledged messages. Set only if there are such messages, or messages that wait for redelivery."""
 
     @property
     def in_hand(self) -> int:
@@ -130,7 +133,7 @@ class OffsetWrapper(BodyPart):
 
 
 class ConsumeStats(Body):
-    """The answer to GET_CONSUME_STATS, for operators' tools."""
+    """The answer to GET_CONSUME_STATS, with the progress of a group on each queue."""
 
     lenient_limit = None
     offset_table: QueueTable[OffsetWrapper] = msgspec.field(default_factory=QueueTable)

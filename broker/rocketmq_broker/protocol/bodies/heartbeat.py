@@ -19,7 +19,10 @@ EXPRESSION_SQL92: Final = "SQL92"
 
 
 class ConsumeType(Enum):
-    """Whether the program pulls messages itself (actively), or the client library pulls them for a listener (passively)."""
+    """The modes of consumption.
+
+    The program pulls messages itself (actively), or the client library pulls them for a listener (passively).
+    """
 
     CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
     CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
@@ -27,14 +30,14 @@ class ConsumeType(Enum):
 
 
 class MessageModel(Enum):
-    """How messages are distributed: shared by the members of a group, or all messages to each member."""
+    """The models of distribution. The members of a group share the messages, or each member gets all messages."""
 
     BROADCASTING = "BROADCASTING"
     CLUSTERING = "CLUSTERING"
 
 
 class ConsumeFromWhere(Enum):
-    """The position at which a group starts to consume a queue in which it has no offset."""
+    """The positions at which a group can start to consume a queue if it has no offset there."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
@@ -52,7 +55,7 @@ class SubscriptionData(BodyPart):
     """The filter expression: `*`, tags separated by `||`, or SQL92."""
     tags_set: list[str] = []
     code_set: list[int] = []
-    """The tags' hash codes."""
+    """The hash codes of the tags in the filter expression."""
     sub_version: int = 0
     expression_type: str | None = EXPRESSION_TAG
     class_filter_mode: bool = False

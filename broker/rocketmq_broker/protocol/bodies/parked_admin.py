@@ -6,7 +6,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class ParkedCounts(Body):
-    """The answer to COUNT_PARKED_MESSAGES, with the numbers of messages that have not been handled."""
+    """The answer to COUNT_PARKED_MESSAGES, with the numbers of messages that no operator has handled."""
 
     dead_letters: dict[str, int] = {}
     """The number of dead letters, keyed by consumer group."""

@@ -18,7 +18,7 @@ _MAX_BITS: Final = 4096
 
 
 class MessageRequestMode(Enum):
-    """How a group's consumers get a topic's messages."""
+    """The modes in which a group's consumers get a topic's messages: they pull or pop them."""
 
     PULL = "PULL"
     POP = "POP"
@@ -39,7 +39,7 @@ class BatchAck(BodyPart):
     retry: str = msgspec.field(name="r", default="0")
 
     def offsets(self) -> list[int]:
-        """Returns the offsets of the messages. Raises BodyError."""
+        """Returns the offsets of the acknowledged messages. Raises BodyError."""
         try:
             bits = base64.b64decode(self.bit_set, validate=True)
         except binascii.Error as error:
@@ -77,7 +77,7 @@ class MessageQueueAssignment(BodyPart):
 
 
 class QueryAssignmentResponseBody(Body):
-    """The answer to QUERY_ASSIGNMENT. None means that the consumer keeps its queues."""
+    """The answer to QUERY_ASSIGNMENT. If it is None, the consumer keeps its current queues."""
 
     message_queue_assignments: list[MessageQueueAssignment] | None = None
 

@@ -30,7 +30,7 @@ class BrokerData(BodyPart):
     broker_addrs: dict[int, str]
     """Addresses keyed by broker id. The master's id is 0."""
     enable_acting_master: bool = False
-    """True in RocketMQ 5 if a slave may act as the master. Decision 0008 explains which clients need this field."""
+    """True in RocketMQ 5 if a slave may act as the master. Decision record 0008 explains which clients need this field."""
 
     @property
     def master_address(self) -> str | None:
@@ -71,7 +71,7 @@ class ClusterInfo(Body):
 
     broker_addr_table: dict[str, BrokerData] = {}
     cluster_addr_table: dict[str, list[str]] = {}
-    """Broker names keyed by cluster name."""
+    """The names of brokers, keyed by cluster name."""
 
     def encode(self) -> bytes:
         """Encodes the body with unquoted broker ids, as Apache's name server does."""

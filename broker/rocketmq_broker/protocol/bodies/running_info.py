@@ -53,16 +53,16 @@ class ConsumerRunningInfo(Body):
     """The answer to GET_CONSUMER_RUNNING_INFO."""
 
     properties: dict[str, str] = {}
-    """Values keyed by the PROP_* names, and the consumer's settings keyed by their names."""
+    """Contains the values with PROP_* names, and the consumer's settings keyed by their names."""
     subscription_set: list[SubscriptionData] = []
     mq_table: QueueTable[ProcessQueueInfo] = msgspec.field(default_factory=QueueTable)
     status_table: dict[str, ConsumeSpeed] = {}
-    """Rates keyed by topic."""
+    """The consumer's rates, keyed by topic."""
     jstack: str | None = None
 
 
 class CMResult(Enum):
-    """The result of consuming a message on request."""
+    """The result of a consumer that handled a message at an operator's request."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"
@@ -73,7 +73,7 @@ class CMResult(Enum):
 
 
 class ConsumeMessageDirectlyResult(Body):
-    """The answer to CONSUME_MESSAGE_DIRECTLY. Go clients send the result's ordinal."""
+    """The answer to CONSUME_MESSAGE_DIRECTLY. Go clients send the result as an ordinal."""
 
     order: bool = False
     auto_commit: bool = True

@@ -52,11 +52,11 @@ class TopicOffset(BodyPart):
     min_offset: int = 0
     max_offset: int = 0
     last_update_timestamp: int = 0
-    """The store time of its last message in milliseconds since the epoch, or 0."""
+    """The store time of the queue's last message in milliseconds since the epoch, or 0 if the queue has no message."""
 
 
 class TopicStatsTable(Body):
-    """The answer to GET_TOPIC_STATS_INFO, for operators' tools."""
+    """The answer to GET_TOPIC_STATS_INFO, with the offsets of a topic's queues."""
 
     lenient_limit = None
     offset_table: QueueTable[TopicOffset] = msgspec.field(default_factory=QueueTable)

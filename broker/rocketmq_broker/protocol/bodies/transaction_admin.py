@@ -6,7 +6,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class CheckBackInfo(BodyPart):
-    """One recorded check-back."""
+    """One check-back that the broker has recorded."""
 
     asked_ms: int
     producer: str
@@ -19,7 +19,7 @@ class CheckBackInfo(BodyPart):
 
 
 class TransactionInfo(BodyPart):
-    """One transaction, pending or decided. Values that are unknown or do not apply are None."""
+    """One transaction, pending or decided. A field is None if its value is unknown or does not apply."""
 
     state: str
     """`pending`, `committed`, `rolled back`, `discarded` or `lost`."""
@@ -35,11 +35,14 @@ class TransactionInfo(BodyPart):
     begun_ms: int = 0
     """The time at which the half message was stored, in milliseconds since the epoch."""
     checks: int | None = None
-    """The number of checks."""
+    """The number of checks of the transaction so far."""
     resumed_from: int | None = None
-    """The commit log offset of the discarded message from which it was resumed."""
+    """The commit log offset of the discarded message from which an operator resumed the transaction.
+
+    None if it was not resumed.
+    """
     problem: str | None = None
-    """The reason why the half message cannot be read."""
+    """The reason why the broker cannot read the half message, or None."""
 
     check_backs: list[CheckBackInfo] = []
     """The recorded check-backs since the broker's start, oldest first. Set only in answers to SHOW_TRANSACTION."""
@@ -47,14 +50,14 @@ class TransactionInfo(BodyPart):
     # Fields of a pending transaction.
     age_ms: int | None = None
     check_max: int | None = None
-    """The number of checks after which the message is discarded."""
+    """The number of checks after which the broker discards the half message."""
     next_check_in_ms: int | None = None
-    """The time in milliseconds until the next check, or until the message is discarded."""
+    """The time in milliseconds until the next check, or until the broker discards the half message."""
     is_producer_online: bool | None = None
     answer_owed_ms: int | None = None
-    """The time in milliseconds since an online producer got a check that it has not answered.
+    """The time in milliseconds since the broker sent a check that an online producer has not answered.
 
-    Until the producer answers or the check times out, it gets no further check and the message is not discarded.
+    Until the producer answers or the check times out, the broker sends no further check and does not discard the message.
     """
 
     # Fields of a decided transaction.
@@ -71,4 +74,4 @@ class TransactionList(Body):
     total: int = 0
     """The number of matching transactions on all pages."""
     next_after: int | None = None
-    """The value that requests the next page, or None on the last page."""
+    """The value of `after` in the request for the next page. None on the last page."""

@@ -30,7 +30,7 @@ class PopMessageRequestHeader(CommandHeader, kw_only=True):
 class PopMessageResponseHeader(CommandHeader):
     """The header of the answer to POP_MESSAGE, with the parts of the messages' receipt handles.
 
-    Each info field has one entry for each queue: `retry queueId value;...`.
+    Each info field contains an entry for each queue: `retry queueId value;...`.
     """
 
     pop_time: Int64
@@ -54,7 +54,7 @@ class AckMessageRequestHeader(CommandHeader):
 
 
 class ChangeInvisibleTimeRequestHeader(CommandHeader):
-    """The header of CHANGE_MESSAGE_INVISIBLETIME. The invisible time is in milliseconds, starting now."""
+    """The header of CHANGE_MESSAGE_INVISIBLETIME. The new invisible time starts now and is in milliseconds."""
 
     consumer_group: str
     topic: str

@@ -19,7 +19,7 @@ _TRANSACTION_ID = encode_key("transactionId")
 _length = struct.Struct(">I").pack
 
 DEFAULT_REGION_ID: Final = "DefaultRegion"
-"""The default region of a broker (regionId in MixAll and BrokerConfig)."""
+"""The name of the region that a broker has by default (regionId in MixAll and BrokerConfig)."""
 
 
 class SendMessageRequestHeader(CommandHeader):
@@ -61,7 +61,10 @@ class SendMessageRequestHeaderV2(CommandHeader):
 
 
 class SendMessageResponseHeader(CommandHeader):
-    """The header of the answer to a send request. Its encoding is written by hand, because it is on the hot path."""
+    """The header of the answer to a send request.
+
+    Its encoders are written by hand for speed, because they run for every message.
+    """
 
     msg_id: str
     """The offset message id in hexadecimal digits."""
@@ -133,4 +136,4 @@ class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
-"""Either header of a send request. Both have the same fields."""
+"""The header of a send request in either form. Both forms have the same fields."""

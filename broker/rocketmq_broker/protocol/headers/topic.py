@@ -1,4 +1,4 @@
-"""Headers about topics, single messages and the broker itself, for operators."""
+"""Headers of requests about topics, single messages and the broker itself. Operators send these requests."""
 
 from __future__ import annotations
 
@@ -70,7 +70,10 @@ class QueryMessageRequestHeader(CommandHeader):
 
 
 class QueryMessageResponseHeader(CommandHeader):
-    """The header of the answer to QUERY_MESSAGE, with the time and the commit log offset up to which the index is complete."""
+    """The header of the answer to QUERY_MESSAGE.
+
+    It contains the time and the commit log offset up to which the index is complete.
+    """
 
     index_last_update_timestamp: Int64
     index_last_update_phy_offset: Int64 = msgspec.field(name="indexLastUpdatePhyoffset")

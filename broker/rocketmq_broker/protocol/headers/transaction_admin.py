@@ -13,7 +13,7 @@ class ListPendingTransactionsRequestHeader(CommandHeader):
     older_than_ms: Int64 = 0
     """The minimum age of the listed transactions in milliseconds."""
     after: Int64 = -1
-    """The half offset at which the previous page ended. The listed transactions have greater offsets."""
+    """The half offset at which the previous page ended. The answer lists only transactions with greater half offsets."""
     max_count: Int32 = 100
 
 
@@ -42,7 +42,7 @@ class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class ListDecidedTransactionsRequestHeader(CommandHeader):
-    """The header of LIST_DECIDED_TRANSACTIONS, which lists decisions that have a reason, latest first."""
+    """The header of LIST_DECIDED_TRANSACTIONS, which lists decisions that operators made with a reason, latest first."""
 
     before_ms: Int64 = FOREVER_MS
     """The latest time of the listed decisions, in milliseconds since the epoch."""
