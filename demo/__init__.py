@@ -1,1 +1,4 @@
-"""Runs the demo, in which orders become credits while processes are killed, and Spark checks the result."""
+"""A demo of the whole system.
+
+It places orders while processes are killed, and checks with Spark that each order is credited once.
+"""

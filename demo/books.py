@@ -31,7 +31,7 @@ class BookedOrder:
 
 @dataclass(frozen=True, slots=True)
 class BookedCredit:
-    """The credit of an order."""
+    """A stored credit of an order."""
 
     order_id: str
     customer: str
@@ -41,10 +41,10 @@ class BookedCredit:
 
 
 class ShopBooks:
-    """Reads the order database and the credit database. Methods raise DemoError if a database cannot be read."""
+    """Reads the order database and the credit database. The methods raise DemoError if a database cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
-        """Does not connect yet. The URLs include passwords. Raises DemoError if a URL is invalid."""
+        """Creates a reader without connecting. The URLs include passwords. Raises DemoError if a URL is invalid."""
         self._orders = database(ORDER_DATABASE, order_database_url)
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
@@ -67,7 +67,7 @@ class ShopBooks:
         return {row.order_id: BookedOrder(**row._asdict()) for row in rows}
 
     def rolled_back(self) -> frozenset[str]:
-        """Returns the ids of transactions with a ROLLED_BACK row."""
+        """Returns the ids of transactions that have a ROLLED_BACK row in the order database."""
         return frozenset(
             row[0] for row in rows_of(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
         )

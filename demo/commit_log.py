@@ -18,20 +18,23 @@ _DISCARDED = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 @dataclass(slots=True)
 class Trace:
-    """The records of a transaction."""
+    """The records of one transaction in a broker's commit log."""
 
     half: Record
     op: Record | None = None
-    """The op message, which marks the half message as decided."""
+    """The op message, which marks the half message as decided. None if there is none."""
     committed: list[Record] = field(default_factory=list)
-    """The messages that consumers see; at most one in a healthy system."""
+    """The committed messages, which consumers receive. A correct system has at most one."""
     is_discarded: bool = False
     """True if the broker discarded the message after the last check-back."""
     half_queue_offset: int = field(init=False)
-    """The queue offset of the last copy of the half message. An op message for an earlier copy only closes that copy."""
+    """The queue offset of the last copy of the half message.
+
+    An op message for an earlier copy marks only that copy as decided.
+    """
 
     def __post_init__(self) -> None:
-        """Sets the queue offset to that of the first half message."""
+        """Sets `half_queue_offset` to the queue offset of the first half message."""
         self.half_queue_offset = self.half.queue_offset
 
     @property
@@ -41,7 +44,7 @@ class Trace:
 
     @property
     def pending_ms(self) -> int:
-        """The time from the half message to the committed message; 0 if there is none."""
+        """The time in milliseconds from the half message to the committed message. 0 if there is no committed message."""
         return self.committed[0].store_timestamp - self.half.store_timestamp if self.committed else 0
 
     @property
@@ -53,9 +56,9 @@ class Trace:
 
 
 def read_records(commit_log: Path) -> Iterator[Record]:
-    """Yields all records of the segments in the folder, in sequence.
+    """Yields all records of the segments in the folder, in the order in which they were written.
 
-    The broker creates the folder with its first message, so a missing folder has no records.
+    A missing folder has no records, because the broker creates the folder with its first message.
     """
     for segment in sorted(commit_log.iterdir()) if commit_log.exists() else ():
         if segment.stat().st_size:
@@ -78,7 +81,7 @@ def read_traces_of(stores: Iterable[Path]) -> list[Trace]:
 
 
 class _Traces:
-    """Collects transactions from records. Copies of a half message belong to the same transaction."""
+    """Collects transactions from records. Several copies of a half message belong to the same transaction."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Trace] = {}

@@ -2,4 +2,4 @@
 
 
 class DemoError(Exception):
-    """The demo cannot continue. The text gives the reason and, if possible, the remedy."""
+    """Raised if the demo cannot continue. The error message contains the reason and, if possible, the remedy."""

@@ -1,4 +1,4 @@
-"""Counts the half messages of a run by outcome. Each is counted once."""
+"""Counts the half messages of a run by outcome. Copies of a half message count once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class CountedHalfMessages:
-    """The numbers of half messages by outcome. Those committed after a check-back are counted by reason."""
+    """The numbers of half messages by outcome.
+
+    Messages that were committed after a check-back are also counted by the reason for it.
+    """
 
     by_ending: Counter[Ending]
     by_loss: Counter[Loss] = field(default_factory=Counter)
@@ -70,8 +73,9 @@ def count_half_messages(
 ) -> CountedHalfMessages:
     """Counts the transactions by outcome. `rolled_back_ids` are the ids with a ROLLED_BACK row in the order database.
 
-    Commit log and database do not distinguish a refused attempt from an attempt above the limit that a kill interrupted. Each
-    customer receives one refusal, so further attempts above the limit must have been interrupted.
+    An order above the limit ends either because the service refused it, or because a kill interrupted the attempt. Commit log and
+    database do not distinguish these two cases. Each customer receives one refusal, so further attempts above the limit must have
+    been interrupted.
     """
     by_ending: Counter[Ending] = Counter()
     by_loss: Counter[Loss] = Counter()
@@ -102,7 +106,7 @@ def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) 
 def loss_of(trace: Trace, kills: Kills) -> Loss:
     """Returns the reason why the COMMIT was lost.
 
-    It is the first kill between the half message and the committed message, or UNEXPLAINED if there was none.
+    The reason is the first kill between the half message and the committed message, or UNEXPLAINED if there was no kill.
     """
     begun_ms, ended_ms = trace.half.store_timestamp, trace.committed[0].store_timestamp
     times = [(at_ms, Loss.ORDER_SERVICE_DIED) for at_ms in kills.order_service_ms]
@@ -112,7 +116,7 @@ def loss_of(trace: Trace, kills: Kills) -> Loss:
 
 
 def _total_cents(trace: Trace) -> int:
-    """Returns the order's total; 0 if the message is not from the order service."""
+    """Returns the order's total in cents. Returns 0 if the message is not from the order service."""
     try:
         return int(json.loads(trace.half.body)["total_cents"])
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Places customers' orders over HTTP, with a client that repeats requests until they are answered."""
+"""Places customers' orders over HTTP. The client repeats each request until the service answers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PlacingOutcome(Enum):
 
     PLACED = auto()
     REFUSED = auto()
-    """The order's local transaction failed."""
+    """The order was refused, because its local transaction failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeOrder:
-    """The request for an order. The idempotency key makes a repetition harmless."""
+    """The request for an order. Because of the idempotency key, a repeated request does not place a second order."""
 
     idempotency_key: str
     customer: str
@@ -58,15 +58,15 @@ class OrderAnswer:
 
 
 class UnexpectedAnswer(DemoError):
-    """The order service gave an unexpected answer, which a repetition would not change."""
+    """Raised for an unexpected answer of the order service, if repeating the request would not help."""
 
 
 class NoAnswer(DemoError):
-    """The order service gave no final answer in time."""
+    """Raised if the order service gave no final answer in time."""
 
 
 class _NoAnswerYet(Exception):
-    """The service is down, busy or without its broker. The request must be repeated."""
+    """Raised if the service is down, busy or without its broker. The request must be repeated."""
 
 
 class OrderClient:
@@ -81,10 +81,10 @@ class OrderClient:
         first_wait_s: float = 0.1,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`api_key` is the order service's API key, if it has one.
+        """Creates a client. `api_key` is the order service's API key, if it has one.
 
-        `patience_s` is the time-out for an order with its repetitions. The first repetition is after `first_wait_s`. `transport`
-        replaces the network.
+        `patience_s` is the time-out for an order including all repetitions. The first repetition is sent after `first_wait_s`.
+        `transport` replaces the network.
         """
         headers = {b"Authorization": f"Bearer {api_key}".encode()} if api_key else {}
         self._client = httpx.Client(base_url=url, timeout=15, headers=headers, transport=transport, trust_env=False)
@@ -100,7 +100,10 @@ class OrderClient:
         self._client.close()
 
     def place(self, request: MadeOrder) -> OrderAnswer:
-        """Places the order, and repeats the request if needed. Raises UnexpectedAnswer, and NoAnswer after the time-out."""
+        """Places the order, and repeats the request if necessary.
+
+        Raises UnexpectedAnswer, and raises NoAnswer after the time-out.
+        """
         try:
             return self._ask_until_answered(request)
         except _NoAnswerYet as error:
@@ -140,7 +143,10 @@ class OrderClient:
 
 
 def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[MadeOrder]:
-    """Yields orders with a few items each. Every `refused_every`th exceeds the limit, so that its local transaction fails."""
+    """Yields orders with a few items each.
+
+    Every `refused_every`th order exceeds the limit, so that its local transaction fails.
+    """
     chance = random.Random(seed)
     for number in range(1, count + 1):
         items = tuple((name, chance.randint(1, 3), price) for name, price in chance.sample(_ITEMS, chance.randint(1, 3)))
@@ -158,7 +164,10 @@ def busiest_second(answers: Iterable[OrderAnswer]) -> int:
 def place_all(
     client: OrderClient, requests: list[MadeOrder], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
 ) -> tuple[list[OrderAnswer], float]:
-    """Places the orders, `concurrency` at a time. Returns the answers as they arrived, and the duration in seconds."""
+    """Places the orders, `concurrency` at a time.
+
+    Returns the answers in the order in which they arrived, and the duration in seconds.
+    """
     started = time.monotonic()
     answers = []
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="customer")

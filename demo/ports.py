@@ -1,4 +1,4 @@
-"""Chooses ports for servers that keep them over restarts."""
+"""Chooses ports for servers that use the same ports again after a restart."""
 
 import os
 import random
@@ -13,7 +13,10 @@ _BELOW_EPHEMERAL = range(20_000, 32_000)
 They are below the ephemeral range, so that no outgoing connection takes the port of a server that is down.
 """
 _PORTS_EACH = 200
-"""The number of ports that each process searches. Each process has its own part, so that two do not choose the same port."""
+"""The number of ports that each process searches.
+
+Each process searches a different part, so that two processes do not choose the same port.
+"""
 _APART = 4
 _TAKEN_TOGETHER = (-2, 0, 1)
 """The offsets of the neighbours of a port that must be free too.
@@ -23,14 +26,15 @@ A broker also uses listenPort - 2, and Apache's broker listenPort + 1.
 
 
 _given: Final[dict[int, list[int]]] = {}
-"""Maps each process id to the ports of its part of the range, least recently used first."""
+"""Maps each process id to the ports of its part of the range. The least recently used ports are first."""
 _giving: Final = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns `count` ports of the loopback address that are free now, with their neighbours.
+    """Returns `count` ports of the loopback address that are free now. Their neighbours are also free.
 
-    A port is returned again only after all others, because its server may not listen yet. Raises OSError if too few are free.
+    A port is returned again only after all other ports, because its server may not listen yet. Raises OSError if there are too
+    few.
     """
     with _giving:
         ports = _given.setdefault(os.getpid(), _own_ports())
@@ -44,8 +48,8 @@ def free_ports(count: int) -> list[int]:
 def free_ports_of_brokers(brokers: int, apart: int) -> int:
     """Returns a listenPort for the first of `brokers` brokers. The ports of the brokers are `apart` from each other.
 
-    All of these ports and their neighbours are free. They are returned again only after all others. Raises OSError if there are
-    none.
+    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError if there
+    are too few.
     """
     reach = (brokers - 1) * apart
     with _giving:

@@ -1,4 +1,7 @@
-"""Runs processes, each in its own process group and with a log file. They can be killed and restarted; none is left behind."""
+"""Runs processes, each in its own process group and with a log file.
+
+They can be killed and restarted, and end with this program.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _POLL_SECONDS = 0.1
 
 
 class ProcessFailed(DemoError):
-    """A process ended, or was not ready in time. The text contains the end of its log."""
+    """Raised if a process ended, or was not ready in time. The error message contains the end of its log."""
 
 
 class Process:
@@ -41,9 +44,11 @@ class Process:
         announce: Callable[[str], None],
         is_asked: bool = False,
     ) -> None:
-        """Without `log_path` its output goes to this program's output. `announce` reports process groups to the reaper.
+        """Creates a process without starting it. Without `log_path` its output is printed.
 
-        `is_asked` is True for a program that reads its standard input; see `ask`.
+        `announce` reports process groups to the reaper.
+
+        `is_asked` is True for a program that reads requests from its standard input; see `ask`.
         """
         self.name = name
         self.log_path = log_path
@@ -64,12 +69,12 @@ class Process:
 
     @property
     def is_running(self) -> bool:
-        """True if the process was started and has not ended."""
+        """True if the process has been started and has not ended."""
         return self._popen is not None and self._popen.poll() is None
 
     @property
     def is_ready(self) -> bool:
-        """True if the process runs and is ready for work."""
+        """True if the process is running and its readiness check passes."""
         return self.is_running and self._is_ready(self)
 
     @property
@@ -115,7 +120,7 @@ class Process:
         self._input().close()
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
-        """Waits until the process is ready. Raises ProcessFailed if it ends first, or after the time-out."""
+        """Waits until the process is ready. Raises ProcessFailed if the process ends, or after the time-out."""
         deadline = time.monotonic() + timeout_s
         while not self._is_ready(self):
             if not self.is_running:
@@ -178,17 +183,20 @@ class Process:
             yield log
 
     def _forget_groups(self, is_over: Callable[[int], bool]) -> None:
-        """Forgets the groups of earlier starts that have ended, because their ids may be reused."""
+        """Removes the recorded groups of earlier starts that have ended, because the system may reuse their ids."""
         for group in filter(is_over, list(self._groups)):
             self._groups.remove(group)
             self._announce(f"-{group}")
 
 
 class Processes:
-    """Processes that are stopped after the block, with Ctrl-C, and when this program is killed (`demo.reaper`)."""
+    """A set of processes.
+
+    They are stopped at the end of the block, by Ctrl-C, and when this program is killed (`demo.reaper`).
+    """
 
     def __init__(self, log_folder: Path) -> None:
-        """Each process writes its output to a file with its name in `log_folder`."""
+        """Creates an empty set. Each process will write its output to a file with its name in `log_folder`."""
         self._log_folder = log_folder
         self._processes: list[Process] = []
         self._reaper: subprocess.Popen[str] | None = None
@@ -201,7 +209,7 @@ class Processes:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops all processes, the last one first."""
+        """Stops all processes, starting with the one that was added last."""
         try:
             for process in reversed(self._processes):
                 process.stop()
@@ -220,7 +228,7 @@ class Processes:
         has_log: bool = True,
         is_asked: bool = False,
     ) -> Process:
-        """Adds a process, without starting it. Without a log its output goes to the screen."""
+        """Adds a process without starting it. If `has_log` is False, its output is printed on the screen."""
         process = Process(
             name,
             arguments,
@@ -293,5 +301,5 @@ def _tail(text: str, lines: int = 60) -> str:
 
 
 def _private(path: str, flags: int) -> int:
-    """Opens a log that only this user can read, because it may contain customers."""
+    """Opens a log file. Only this user can read it, because it may contain data of customers."""
     return os.open(path, flags, 0o600)

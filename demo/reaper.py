@@ -1,7 +1,7 @@
 """Kills the processes of its parent when the parent ends.
 
-It runs as a separate process (`python -m demo.reaper`) and reads process group ids from its standard input: `+ID` adds a group,
-`-ID` removes it. At the end of the input, which also comes when the parent is killed, it sends SIGKILL to the remaining groups.
+This module runs as a separate process (`python -m demo.reaper`) and reads process group ids from its standard input. `+ID` adds a
+group, and `-ID` removes it. The input ends when the parent exits or is killed. At its end, the remaining groups get SIGKILL.
 """
 
 import contextlib

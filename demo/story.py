@@ -1,4 +1,4 @@
-"""Shows the times of one order's half message, local transaction, decision, delivery and credit."""
+"""Chooses one order of a run, and shows the times of its half message, local transaction, decision, delivery and credit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.message.text.printable import printable
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """An order with its records."""
+    """An order with its transaction and its credit."""
 
     trace: Trace
     order: BookedOrder
@@ -28,10 +28,10 @@ class Story:
 def choose_story(
     traces: Sequence[Trace], orders: dict[str, BookedOrder], credits: Sequence[BookedCredit], deaths_ms: Sequence[int] = ()
 ) -> Story | None:
-    """Chooses a finished order whose COMMIT was lost when the order service died, and which a check-back resolved.
+    """Chooses a finished order whose COMMIT was lost when the order service died, and which was resolved by a check-back.
 
-    If there is none, chooses another one that a check-back resolved, or any finished one. Of several it chooses the one that was
-    decided fastest. `deaths_ms` are the times at which the order service died.
+    If there is no such order, chooses another order that was resolved by a check-back, or any finished order. If there are
+    several, chooses the order that was decided fastest. `deaths_ms` are the times at which the order service died.
     """
     credit_by_order = {credit.order_id: credit for credit in credits}
     finished = [
@@ -50,7 +50,7 @@ def choose_story(
 
 
 def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
-    """Returns the order's events, causes before effects. `deaths_ms` are the times at which the order service died."""
+    """Returns the order's events. A cause precedes its effects. `deaths_ms` are the times at which the order service died."""
     trace, order, credit = story.trace, story.order, story.credit
     assert trace.op is not None
     committed = trace.committed[0]

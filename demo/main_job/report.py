@@ -38,7 +38,7 @@ def orders_report(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: 
 
 
 def deaths_report(deaths: int, every: int) -> str:
-    """Returns a sentence about the deaths of the order service, and their cause."""
+    """Returns a sentence about how often the order service died, and why."""
     return (
         f"The order service died {_times(deaths)} between local commit and COMMIT: "
         f"the demo makes it die at every {every}th local commit."
@@ -61,7 +61,7 @@ def half_messages_table(half_messages: CountedHalfMessages) -> Table:
 
 
 def losses_report(half_messages: CountedHalfMessages) -> str | None:
-    """Returns sentences about the lost COMMITs and their causes, or None if none was lost."""
+    """Returns sentences about the lost COMMITs and the reasons, or None if no COMMIT was lost."""
     by_loss, committed = half_messages.by_loss, half_messages.committed
     died, killed, unexplained = (by_loss[loss] for loss in (Loss.ORDER_SERVICE_DIED, Loss.BROKER_KILLED, Loss.UNEXPLAINED))
     sentences = []

@@ -27,13 +27,13 @@ class RunningServices:
     broker_stores: tuple[Path, ...]
     """The brokers' stores; empty if they cannot be read."""
     environment: Mapping[str, str] = field(repr=False)
-    """The environment variables with the databases, for the reconciliation."""
+    """The environment variables with the database URLs. The reconciliation needs these variables."""
     api_key: str = field(default="", repr=False)
     """The order service's API key; empty if it has none."""
 
 
 def services_of(environment: Mapping[str, str]) -> RunningServices:
-    """Returns the services of the environment variables. Raises DemoError with the missing names."""
+    """Reads the addresses of the services from environment variables. Raises DemoError with the names of missing variables."""
     missing = [name for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL") if not environment.get(name)]
     if missing:
         raise DemoError(
@@ -76,7 +76,7 @@ def _api_key(path: str) -> str:
 
 
 def _stores(path: str | None) -> tuple[Path, ...]:
-    """Returns the store at the path, or the stores of all brokers if the path is the folder of a cluster."""
+    """Returns the store at the path. If the path is the folder of a cluster, returns the stores of all its brokers."""
     if not path:
         return ()
     if _is_store(Path(path)):

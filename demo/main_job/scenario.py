@@ -27,7 +27,7 @@ _POLL_SECONDS = 0.25
 
 
 LIMIT_CENTS = 1_000_000
-"""The maximum total of an order in cents, set as ORDER_LIMIT_CENTS. Higher ones fail in the local transaction."""
+"""The maximum total of an order in cents, set as ORDER_LIMIT_CENTS. The local transaction of a larger order fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class DemoPlan:
     orders: int
     concurrency: int
     lost_commit_every: int
-    """The interval N: at every Nth order the order service dies between local commit and COMMIT."""
+    """The interval N at which the order service dies. At every Nth order, it dies between local commit and COMMIT."""
     refused_every: int = 20
     brokers: int = 1
-    """The number of brokers. More than one run as a cluster, in which one is killed."""
+    """The number of brokers. If there are several, they run as a cluster, and one of them is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,10 @@ class PlacedOrders:
 
 
 def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> int:
-    """Starts the system, places orders while processes are killed, and reconciles. Returns the exit code. Raises DemoError."""
+    """Starts the system, places orders while processes are killed, and runs the reconciliation. Returns the exit code.
+
+    Raises DemoError.
+    """
     failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
     order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
     with Processes(home / "logs") as processes:
@@ -76,7 +79,10 @@ def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> 
 
 
 def run_on_compose(plan: DemoPlan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
-    """Places orders on running services, and reconciles. Kills nothing. Returns the exit code. Raises DemoError."""
+    """Places orders on running services without killing any, and runs the reconciliation. Returns the exit code.
+
+    Raises DemoError.
+    """
     services = services_of(environment)
     check_services(services)
     with Processes(home / "logs") as processes:
@@ -122,7 +128,10 @@ def _place(
 
 
 def _settle_and_tell(plan: DemoPlan, placed: PlacedOrders, kills: Kills, services: RunningServices, console: Console) -> bool:
-    """Prints the results. Returns True if each order is credited and each customer's answer was correct."""
+    """Waits for the credits and prints the results.
+
+    Returns True if each order is credited and each customer's answer was correct.
+    """
     has_kills = bool(kills.order_service_ms or kills.broker_ms)
     for line in orders_report(placed.answers, placed.seconds, has_kills=has_kills):
         console.print(line, highlight=False)
@@ -152,7 +161,7 @@ def _tell_transactions(books: ShopBooks, traces: Sequence[Trace], refusals: Refu
 def _judge(
     is_settled: bool, services: RunningServices, output: Path, processes: Processes, console: Console, *, is_kept: bool
 ) -> int:
-    """Runs the reconciliation. Returns 0 only if neither it nor an earlier step found a fault."""
+    """Runs the reconciliation. Returns 0 only if neither the reconciliation nor an earlier step found a fault."""
     verdict = reconcile(services.environment, services.broker_stores, output, processes, console, show_output=is_kept)
     console.print(WHERE_TO_GO_ON, highlight=False)
     return verdict or int(not is_settled)
@@ -163,7 +172,7 @@ def _now_ms() -> int:
 
 
 def settle(books: ShopBooks, stores: Sequence[Path], console: Console) -> bool:
-    """Waits until all orders are credited. Returns False and prints what is missing after the time-out."""
+    """Waits until all orders are credited. After the time-out, prints what is missing and returns False."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
         while (credited := books.credited()) < (placed := books.placed()) or _pending(stores):
@@ -182,5 +191,5 @@ def settle(books: ShopBooks, stores: Sequence[Path], console: Console) -> bool:
 
 
 def _pending(stores: Sequence[Path]) -> int:
-    """Returns the number of half messages without a decision."""
+    """Returns the number of half messages without a decision in these stores."""
     return sum(trace.op is None for trace in read_traces_of(stores))

@@ -1,4 +1,4 @@
-"""Restarts the order service when it dies, and records the times."""
+"""Restarts the order service when it dies, and records when it died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Supervisor:
     """Watches a process in a thread during the block, and restarts it when it dies."""
 
     def __init__(self, process: Process) -> None:
-        """`process` must be running."""
+        """Creates a supervisor for this process, which must be running."""
         self._process = process
         self._leave = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=f"supervisor of {process.name}")

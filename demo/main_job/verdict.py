@@ -15,11 +15,11 @@ from demo.orders import OrderAnswer, PlacingOutcome
 from demo.processes import Processes
 
 RECONCILE_SECONDS = 1800
-"""The time-out of the Spark job. Spark needs about a minute, but much longer on a busy machine."""
+"""The time-out of the Spark job in seconds. Spark needs about a minute, but much longer on a busy machine."""
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Console) -> bool:
-    """Returns True if the database has each order that was answered as placed."""
+    """Returns True if the database contains each order that was answered as placed."""
     placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
     missing = placed - books.orders().keys()
     if missing:
@@ -28,7 +28,7 @@ def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Cons
 
 
 def command_for_kept(home: Path, services: RunningServices) -> str:
-    """Returns the shell command that reconciles a kept run again."""
+    """Returns the shell command that repeats the reconciliation of a run whose data is kept."""
     stores = " ".join(f"--store {shlex.quote(str(store))}" for store in services.broker_stores)
     orders, credits = shlex.quote(services.order_database_url), shlex.quote(services.credit_database_url)
     urls = f"ORDER_DATABASE_URL={orders} CREDIT_DATABASE_URL={credits}"
@@ -45,7 +45,7 @@ def reconcile(
     *,
     show_output: bool,
 ) -> int:
-    """Runs the Spark job, which prints to the screen. Returns its exit code. Raises DemoError if it does not end.
+    """Runs the Spark job, which prints to the screen. Returns its exit code. Raises DemoError if the job does not end.
 
     `stores` are the brokers' stores, if they are readable. With `show_output` the job prints the folder of its Parquet output.
     """

@@ -14,7 +14,7 @@ _VERSION: Final = 2
 
 
 class NoCast(Exception):
-    """The file is not a recording. The text gives the reason."""
+    """Raised if the file is not a recording. The error message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,10 @@ def read_cast(file: Path) -> Cast:
 
 
 def record(command: str, arguments: Sequence[str], environment: Mapping[str, str], *, width: int) -> tuple[Cast, int]:
-    """Runs the program and returns its output and exit code. stderr is inherited. `command` is the picture's caption."""
+    """Runs the program and returns its output and exit code. stderr is inherited.
+
+    `command` is the command line shown in the picture.
+    """
     started_s = time.monotonic()
     lines: list[Line] = []
     running = {**environment, "COLUMNS": str(width), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}

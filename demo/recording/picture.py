@@ -97,6 +97,6 @@ def _scrolling(times: list[float], length_s: float) -> str:
 def _percent(at_s: float, length_s: float) -> str:
     """Returns the position of the recording's time `at_s` as a percentage of the animation, which is `length_s` seconds long.
 
-    The recording begins after the last screen, which the animation shows first.
+    The recording begins after the last screen, because the animation shows the last screen first.
     """
     return f"{100 * (LAST_PICTURE_S + at_s) / length_s:.3f}%"

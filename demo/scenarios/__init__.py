@@ -1,1 +1,4 @@
-"""Runs scenarios. Each causes a fault at the click of a button, and proves that no order or credit is lost or doubled."""
+"""Runs scenarios.
+
+Each scenario causes a fault when a user clicks a button, and checks that no order or credit is lost or doubled.
+"""

@@ -39,29 +39,29 @@ PAYMENT_DEADLINE_S: Final = 6
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _OTHERS_S: Final = 20.0
-"""The time-out in seconds for the end of other transactions. It is longer than the payment deadline."""
+"""The time-out in seconds for other transactions to end. It is longer than the payment deadline."""
 _CONSUMER_GROUP: Final = "credit_service"
 CARELESS: Final = "careless_service"
 """The producer group of a program that sends an invalid message."""
 
 
 class Interrupted(DemoError):
-    """`make up` was stopped while a scenario was running."""
+    """Raised if `make up` is stopped while a scenario is running."""
 
 
 class Played(Protocol):
-    """The part of a run that a context uses."""
+    """The interface of a scenario's run for ScenarioContext."""
 
     customer: str
     transaction_id: str | None
     key: str | None
 
     def note(self, what: str, arrow: Arrow | None = None) -> None:
-        """Records a step with the present time."""
+        """Records a step with the current time."""
 
 
 class ScenarioContext:
-    """The actions of one run. Methods raise DemoError after a time-out, or when `make up` is stopped."""
+    """The actions that a scenario can take in one run. Methods raise DemoError after a time-out, or when `make up` is stopped."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class ScenarioContext:
         failpoints: FailpointFolder,
         leaving: threading.Event,
     ) -> None:
-        """`leaving` is set when `make up` is stopped."""
+        """Creates the actions for `run`. The event `leaving` is set when `make up` is stopped."""
         self.run = run
         self.system = system
         self._keeper = keeper
@@ -81,7 +81,7 @@ class ScenarioContext:
         self._leaving = leaving
 
     def note(self, what: str, arrow: Arrow | None = None) -> None:
-        """Records a step. A step with an arrow appears in the sequence diagram."""
+        """Records a step. A step with an arrow is drawn in the sequence diagram."""
         self.run.note(what, arrow)
 
     def arm(self, failpoint: str) -> None:
@@ -94,7 +94,7 @@ class ScenarioContext:
         self._failpoints.disarm_all(self.run.customer)
 
     def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
-        """Sends one request for an order. Returns the status, or None if there was no answer."""
+        """Sends one request for an order. Returns the HTTP status, or None if there was no answer."""
         items = [{"name": article, "quantity": 1, "price_cents": price_cents}]
         body = {"customer": self.run.customer, "items": items, "payment": payment}
         if payment == "later":
@@ -119,11 +119,11 @@ class ScenarioContext:
         self._ask("POST", f"{self.system.order_url}/orders/{found[0]}/payment", {})
 
     def set_stock(self, available: int) -> None:
-        """Sets the stock of the article that is named like the run's customer."""
+        """Sets the stock of the run's article. The article has the same name as the run's customer."""
         self._ask("PUT", f"{self.system.inventory_url}/stock/{self.run.customer}", {"available": available})
 
     def order_state(self) -> str | None:
-        """Returns the state of the run's order, or None."""
+        """Returns the state of the run's order, or None if the run has no order."""
         found = self._ledgers.order_of(self.run.customer)
         return found[1] if found is not None else None
 
@@ -142,9 +142,9 @@ class ScenarioContext:
 
     @contextmanager
     def check_backs_limited(self, max_checks: int) -> Iterator[None]:
-        """Limits the number of check-backs during the block. The broker is restarted before and after it.
+        """Limits the number of check-backs during the block. Restarts the broker before and after the block.
 
-        Waits first until no other transaction is pending, because the broker would discard it too. Raises DemoError.
+        First waits until no other transaction is pending, because the broker would discard it too. Raises DemoError.
         """
         self.wait_until(
             lambda: asyncio.run(pending_transactions(self.system.namesrv_addr)) == 0,
@@ -170,7 +170,10 @@ class ScenarioContext:
         self.wait_until(lambda: self.system.order_service.is_ready, "the order service is connected to it again")
 
     def send_unreadable(self) -> None:
-        """Sends an invalid message to the topic of the orders, in a transaction of another program, and COMMITs it."""
+        """Sends an invalid message to the topic of the orders.
+
+        It is sent in a transaction of another program, which is committed.
+        """
         body = json.dumps({"order_id": self.run.customer, "customer": self.run.customer, "total": "25.99"}).encode()
         message = Message.of(ORDERS_TOPIC.decode(), body, tags="created", keys=[self.run.customer])
         self.note(f"another program sends a message without total_cents to the topic orders, with the key {self.run.customer}")
@@ -187,21 +190,21 @@ class ScenarioContext:
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
-        """Kills the process with SIGKILL, and keeps it down during the block."""
+        """Kills the process with SIGKILL, and does not restart it until the end of the block."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now", _at(process.name, "killed by kill -9"))
         with self._keeper.kept_down(process):
             yield
         self.note(f"the {process.name} is started again", _at(process.name, "started again"))
 
     def empty_redis(self, *, is_fault: bool = False) -> None:
-        """Empties Redis with FLUSHALL. With `is_fault` this is recorded as the scenario's fault."""
+        """Deletes all keys in Redis with FLUSHALL. With `is_fault` the step is recorded as the scenario's fault."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             redis.flushall()
         if is_fault:
             self.note("FLUSHALL: Redis has lost the task", _at("Redis", "FLUSHALL"))
 
     def keys_in_redis(self) -> int:
-        """Returns the number of keys in Redis. The queue of waiting tasks is one of them."""
+        """Returns the number of keys in Redis. The queue of waiting tasks counts as one key."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             return int(redis.dbsize())
 
@@ -242,7 +245,7 @@ class ScenarioContext:
         self.wait_until(lambda: self._ledgers.credits_of(self.run.customer) > 0, "the credit is there")
 
     def pause(self, seconds: float) -> None:
-        """Waits. Raises Interrupted if `make up` is stopped meanwhile."""
+        """Waits for `seconds`. Raises Interrupted if `make up` is stopped during the wait."""
         if self._leaving.wait(seconds):
             raise Interrupted("`make up` was stopped")
 
@@ -280,7 +283,7 @@ class ScenarioContext:
         return next((trace for trace in traces if trace.transaction_id == self.run.transaction_id), None)
 
     def _find_transaction(self) -> None:
-        """Sets the run's transaction to that of the newest half message with its customer."""
+        """Sets the run's transaction to that of the customer's newest half message."""
         if found := self._traces_of_customer():
             self.run.transaction_id = found[-1].transaction_id
             self.run.key = found[-1].half.get_property(properties.KEYS)
@@ -354,7 +357,7 @@ async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) ->
 
 @asynccontextmanager
 async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
-    """Yields a session with the brokers. Raises DemoError, also for an AdminError in the block."""
+    """Yields a session with the brokers. Raises DemoError, also if the block raises AdminError."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
             yield session
@@ -363,7 +366,7 @@ async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
 
 
 def _at(name: str, label: str) -> Arrow:
-    """Returns an arrow for an event of a process or a database, drawn as a loop at its lifeline."""
+    """Returns an arrow for an event of a process or a database. The arrow is drawn as a loop at the lifeline of `name`."""
     return Arrow(name, name, label)
 
 

@@ -1,6 +1,6 @@
 """The failpoints of the services, which are steps of the protocol at which the demo makes a process fail once.
 
-The services have only their names. This module has their descriptions, and arms them in the folder.
+The services contain only the names of the failpoints. This module adds the descriptions, and arms failpoints in a folder.
 """
 
 from __future__ import annotations
@@ -181,13 +181,13 @@ class FailpointFolder:
         (self.path / find(name).name).unlink(missing_ok=True)
 
     def disarm_all(self, meant_for: str) -> None:
-        """Disarms the failpoints of this customer."""
+        """Disarms all failpoints that are armed for this customer."""
         for name, armed_for in self.armed().items():
             if armed_for == meant_for:
                 self.disarm(name)
 
     def armed(self) -> dict[str, str]:
-        """Returns the customer of each armed failpoint, keyed by the failpoint's name."""
+        """Returns the customers for whom failpoints are armed, keyed by the failpoint's name."""
         armed = {}
         for failpoint in FAILPOINTS:
             try:
@@ -197,7 +197,7 @@ class FailpointFolder:
         return armed
 
     def hits(self) -> list[Hit]:
-        """Returns the hits, oldest first."""
+        """Returns the recorded hits of failpoints, oldest first."""
         return read_hits(self.path)
 
     def events(self, transaction_id: str) -> list[Event]:

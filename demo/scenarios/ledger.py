@@ -28,7 +28,7 @@ ORDER BY t.created_at_ms DESC, t.transaction_id DESC LIMIT CAST(:most AS INTEGER
 
 
 class CreditEntry(NamedTuple):
-    """A row of the credit database."""
+    """A row of the credit database, which is a credit or a reversal."""
 
     points: int
     at_ms: int

@@ -1,4 +1,4 @@
-"""The questions of a verdict, each an SQL statement about the customer of a run, and their answers."""
+"""Questions about the databases after a run. Each question is an SQL statement about the run's customer."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Database(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to a database, with the expected answer."""
+    """A question to a database, and the expected answer."""
 
     words: str
     database: Database
     sql: str
-    """A query that returns a number. `:customer` is the customer of the run."""
+    """A query that returns one number. The parameter `:customer` is the customer of the run."""
     expected: int
 
 
@@ -47,13 +47,13 @@ def one_order(state: str) -> Question:
 
 
 def entries(expected: int) -> Question:
-    """Returns the question for the number of credits and reversals."""
+    """Returns the question of how many credits and reversals the customer has."""
     sql = "SELECT count(*) FROM credits WHERE customer = :customer"
     return Question("How many entries does the credit database have?", Database.CREDITS, sql, expected)
 
 
 def points(expected: int) -> Question:
-    """Returns the question for the sum of all entries."""
+    """Returns the question of how large the sum of the customer's credits and reversals is."""
     sql = "SELECT coalesce(sum(points), 0) FROM credits WHERE customer = :customer"
     return Question("How many points are that?", Database.CREDITS, sql, expected)
 

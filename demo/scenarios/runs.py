@@ -17,16 +17,16 @@ from rocketmq_broker.admin.timeline.event import Event
 
 _END_WITHIN_S = 10
 _BEFORE_VERDICT_S = 1.0
-"""The pause in seconds before the verdict. A redelivery that doubles something would arrive within it."""
+"""The pause in seconds before the databases are checked. A redelivery that doubles a credit would arrive during this pause."""
 MAX_RUNS = 50
-"""The maximum number of runs that are kept."""
+"""The maximum number of runs that are kept. Older runs are deleted."""
 
 
 class Runs:
     """The runs of scenarios, newest last."""
 
     def __init__(self, system: System, keeper: Keeper, failpoints: FailpointFolder) -> None:
-        """`failpoints` belong to the system's processes."""
+        """Creates an empty list of runs. `failpoints` is the folder that the system's processes read."""
         self.ledgers = Ledgers(system.order_database_url, system.credit_database_url)
         self._system = system
         self._keeper = keeper
@@ -68,13 +68,13 @@ class Runs:
         return run
 
     def steps(self, run: ScenarioRun) -> list[ScenarioStep]:
-        """Returns the steps of a run, including its hits of failpoints."""
+        """Returns the steps of a run, including the failpoints that were hit."""
         hits = [hit for hit in self.failpoints.hits() if hit.meant_for == run.customer]
         seen = [ScenarioStep(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
         return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
 
     def events(self, transaction_id: str) -> list[Event]:
-        """Returns the events of a transaction, which are the faults of its run and its hits of failpoints."""
+        """Returns the faults of the transaction's run, and the failpoints that were hit, as events for a timeline."""
         of_runs = [event for run in self._runs if run.transaction_id == transaction_id for event in run.events]
         return [*of_runs, *self.failpoints.events(transaction_id)]
 
@@ -84,7 +84,7 @@ class Runs:
         self.wait()
 
     def wait(self) -> None:
-        """Waits up to some seconds for the end of the current run."""
+        """Waits for the end of the current run, but at most some seconds."""
         if self._thread is not None:
             self._thread.join(_END_WITHIN_S)
 

@@ -17,7 +17,7 @@ _ON_RECORD: Final = "scenario"
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A fault, with its description and the expected result."""
+    """A fault that users can cause, with its description and the expected result."""
 
     name: str
     """The name in URLs."""
@@ -26,9 +26,9 @@ class Scenario:
     watch: str
     expect: str
     verdict: tuple[Question, ...]
-    """The questions to the databases at the end of the run."""
+    """The questions to the databases that are asked at the end of the run."""
     play: Callable[[ScenarioContext], None]
-    """Causes the fault, and returns when it is over. Raises DemoError."""
+    """A function that causes the fault, and returns when the fault is over. Raises DemoError."""
     failpoint: str | None = None
     """The failpoint that is armed for the run's customer before the start."""
 
@@ -40,7 +40,7 @@ class ScenarioStep:
     at_ms: int
     what: str
     arrow: Arrow | None = None
-    """The arrow in the sequence diagram, for a fault or its end."""
+    """The arrow in the sequence diagram. None unless the step is a fault or its end."""
 
 
 class RunState(Enum):
@@ -53,7 +53,7 @@ class RunState(Enum):
 
 @dataclass(slots=True)
 class ScenarioRun:
-    """A run of a scenario. The thread that plays the scenario writes the fields; the console's screens read them."""
+    """A run of a scenario. The thread that runs the scenario writes the fields, and the console's screens read them."""
 
     number: int
     scenario: Scenario
@@ -63,7 +63,7 @@ class ScenarioRun:
     steps: list[ScenarioStep] = field(default_factory=list)
     transaction_id: str | None = None
     key: str | None = None
-    """The key of the transaction's message, which other transactions of the order have too."""
+    """The key of the transaction's message. Other transactions for the same order have the same key."""
     findings: list[ScenarioFinding] = field(default_factory=list)
     failure: str | None = None
 
@@ -79,7 +79,7 @@ class ScenarioRun:
 
     @property
     def events(self) -> list[Event]:
-        """The steps with arrows, for the timeline of the run's transaction."""
+        """The steps that have arrows, for the timeline of the run's transaction."""
         return [Event(step.at_ms, step.what, _ON_RECORD, step.arrow) for step in self.steps if step.arrow is not None]
 
     def note(self, what: str, arrow: Arrow | None = None) -> None:

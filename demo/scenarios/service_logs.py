@@ -12,7 +12,7 @@ from typing import Final
 from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 LOOKED_AT_BYTES: Final = 512 * 1024
-"""The number of bytes at the end of each log that are searched."""
+"""The number of bytes that are searched at the end of each log."""
 MAX_LINES: Final = 5
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) (WARNING|ERROR) \S+ (.*)")
 _REASON: Final = "dead letters, "

@@ -70,7 +70,7 @@ def _title(markdown: str) -> str:
 
 
 def _drawn(markdown: str, name: str) -> Markup:
-    """Returns the text after the title as HTML. Pictures and links to other files become plain text."""
+    """Returns the text after the title as HTML. Images and links to other files become plain text."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     tokens = parser.parse(markdown.partition("\n")[2])
     for token in tokens:

@@ -1,4 +1,7 @@
-"""Keeps the system running. Starts its processes in sequence, and restarts dead ones unless they are kept down."""
+"""Keeps the system running.
+
+Starts its processes in order, and restarts a process that has died unless a scenario keeps it down.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from demo.system import System
 _LOOK_EVERY_S: Final = 0.1
 _BEFORE_NEXT_START_S: Final = 1.0
 _MAX_DEATHS: Final = 5
-"""A process that dies this often before it is ready is not restarted. Its log has the reason."""
+"""The number of deaths after which a process is not restarted. Only deaths before the process is ready count."""
 
 
 class Health(Enum):
@@ -43,10 +46,10 @@ class _Kept:
 
 
 class Keeper:
-    """Starts and watches all processes of a system in a thread, until the end of the block."""
+    """Starts all processes of a system and restarts them when they die. Runs in a thread until the end of the block."""
 
     def __init__(self, system: System) -> None:
-        """Does not start the processes of `system` yet."""
+        """Creates a keeper without starting the processes of `system`."""
         self._broker = _Kept(system.broker)
         self._others = [_Kept(process) for process in system.services]
         self._leave = threading.Event()
@@ -61,7 +64,7 @@ class Keeper:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stops watching. The processes keep running."""
+        """Stops the thread. The processes keep running."""
         self._leave.set()
         self._thread.join()
 
@@ -93,7 +96,7 @@ class Keeper:
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
-        """Kills the process with SIGKILL, and restarts it after the block."""
+        """Kills the process with SIGKILL, and does not restart it until the end of the block."""
         kept = self._of(process)
         with self._lock:
             kept.is_kept_down = True

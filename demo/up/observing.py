@@ -1,4 +1,4 @@
-"""The metrics and traces of `make up`."""
+"""The settings for metrics and traces of `make up`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SERVICES: Final = ("order", "credit", "inventory")
 
 @dataclass(frozen=True, slots=True)
 class Observing:
-    """The settings of metrics and traces."""
+    """The settings for metrics and traces."""
 
     metrics_port: int | None = None
     """The broker's port for Prometheus; None without metrics."""
@@ -21,7 +21,7 @@ class Observing:
 
     @classmethod
     def wanted(cls, *, metrics: bool, traces: bool) -> Observing:
-        """Returns the settings for the options, with a free port for the broker's metrics."""
+        """Returns the settings for the command line's options. Chooses a free port for the broker's metrics."""
         return cls(free_ports(1)[0] if metrics else None, traces)
 
     @property

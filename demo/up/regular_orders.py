@@ -17,7 +17,7 @@ from demo.up.keeper import Keeper
 
 
 class RegularOrders:
-    """Places orders at intervals in a thread during the block. Skips an order if the service is not ready."""
+    """Places orders at intervals in a thread during the block. Places no order while the service is not ready."""
 
     def __init__(self, system: System, keeper: Keeper, every_s: float) -> None:
         self._url = f"{system.order_url}/orders"

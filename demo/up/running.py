@@ -1,4 +1,4 @@
-"""Starts the parts of `make up`. It takes the lock first, then starts the console, and then the processes."""
+"""Starts the parts of `make up`. The lock is taken first. Then the console and the processes are started."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LOOK_EVERY_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The arguments of the command line. Port 0 takes any free port."""
+    """The arguments of the command line. For each port, 0 means any free port."""
 
     data: Path
     console_port: int
@@ -43,9 +43,9 @@ class Wanted:
     brokers: int = 1
     observing: Observing = NOTHING_OBSERVED
     grpc_port: int | None = None
-    """The first broker's gRPC port; further brokers use the following ports. None without gRPC."""
+    """The first broker's gRPC port. Further brokers use the ports after it. None disables gRPC."""
     installs_spark: bool = False
-    """True if Spark is to be installed in the background, if it is missing."""
+    """True to install Spark in the background if it is missing."""
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -122,7 +122,7 @@ async def _report(
     begun_s: float,
     spark: SparkInstallation,
 ) -> None:
-    """Keeps the state file up to date, and prints when everything is ready. Then installs Spark, and prints the result."""
+    """Updates the state file, and prints a message when everything is ready. Then installs Spark, and prints the result."""
     has_failed = False
     is_ready_reported, is_spark_reported, written = False, find_spec("pyspark") is not None, None
     while True:
@@ -148,7 +148,10 @@ async def _report(
 
 
 def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
-    """Returns the wanted ports, with free ports for 0. `broker` is the first broker's. Raises DemoError if one is in use."""
+    """Returns the wanted ports. Replaces each 0 by a free port. `broker` is the first broker's port.
+
+    Raises DemoError if a port is in use.
+    """
     free = Ports.free(brokers)
     chosen = Ports(*(port or other for port, other in zip(wanted, free, strict=True)))
     listening = [chosen.broker + number * BROKER_PORTS_APART for number in range(brokers)]
@@ -159,7 +162,10 @@ def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
 
 
 def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
-    """Returns the gRPC port of each broker; free ports for 0, and none for None. Raises DemoError if a port is in use."""
+    """Returns one gRPC port for each broker. Chooses free ports for 0.
+
+    Returns an empty list for None. Raises DemoError if a port is in use.
+    """
     if wanted is None:
         return []
     first = wanted or free_ports_of_brokers(brokers, 1)
@@ -169,7 +175,7 @@ def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
 
 
 def _refuse_taken(needed: Sequence[tuple[int, str]]) -> None:
-    """Raises DemoError if one of these ports is in use. Each has the name of its option."""
+    """Raises DemoError if one of the ports is in use. Each port is given with the name of its option."""
     taken = [(port, name) for port, name in needed if is_taken(port)]
     if taken:
         ports = ", ".join(f"{port} (--{name}-port)" for port, name in taken)

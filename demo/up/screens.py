@@ -1,4 +1,4 @@
-"""The application's screens in the console, for the start, processes, scenarios, failpoints, and second opinion."""
+"""The application's screens in the console: start, processes, scenarios, failpoints, and second opinion."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class FailpointRow(NamedTuple):
     failpoint: Failpoint
     is_armed: bool
     meant_for: str
-    """The customer whose message is to fail there; empty for any customer."""
+    """The customer for whose message the failpoint is armed. Empty for any customer."""
     hits: int
     scenarios: list[Scenario]
-    """The scenarios that arm it."""
+    """The scenarios that use the failpoint."""
 
 
 class OpinionFacts(NamedTuple):
@@ -214,7 +214,10 @@ class _Application:
         return OpinionFacts(self._second_opinion.latest(), self._second_opinion.spark)
 
     async def ask_spark(self, visit: Visit) -> str:
-        """Starts the comparison, or restarts a failed installation of Spark. Raises Refused if a comparison is running."""
+        """Starts a comparison. If Spark's installation has failed, starts the installation again.
+
+        Raises Refused if a comparison is running.
+        """
         if self._second_opinion.spark.has_failed:
             self._second_opinion.spark.begin()
             return "Spark is being installed again"

@@ -1,6 +1,6 @@
-"""Runs the reconciliation in a separate process, for Spark's verdict on all orders in addition to the verdict by SQL.
+"""Runs the reconciliation in a separate process. Spark compares all orders, in addition to the comparison by SQL.
 
-The first comparison starts the process and Spark. Then the process waits for the next one.
+The first comparison starts the process and Spark. The process then waits for further comparisons.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ YOUNG_S: Final = 10
 _LAST_LINES: Final = 40
 
 _ANSWERS: Final = ("{", "could not tell: ")
-"""The prefixes of the line that ends an answer."""
+"""The prefixes of the last line that a comparison prints."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The state of a comparison, and its output."""
+    """The state and the output of a comparison."""
 
     seconds: float
-    """The time since the start, or the total time after the end."""
+    """The time in seconds since the start of the comparison. After its end, the total time."""
     is_running: bool
     lines: tuple[str, ...]
 
@@ -40,7 +40,7 @@ class Opinion:
 
     @property
     def verdict(self) -> Mapping[str, Any] | None:
-        """The output of `reconcile --json`; None if it is still running or failed."""
+        """The output of `reconcile --json`. None if the comparison is still running or failed."""
         answer = next((line for line in reversed(self.lines) if line.startswith(_ANSWERS)), "")
         try:
             verdict = json.loads(answer)
@@ -50,12 +50,12 @@ class Opinion:
 
     @property
     def is_consistent(self) -> bool:
-        """True if the comparison has ended and the books are consistent."""
+        """True if the comparison has ended and has found the databases and the broker consistent."""
         return self.verdict is not None and bool(self.verdict.get("is_consistent"))
 
     @property
     def meaning(self) -> str:
-        """The verdict as a sentence; empty while it runs."""
+        """The result as a sentence. Empty while the comparison runs."""
         if self.is_running:
             return ""
         if self.verdict is None:
@@ -64,10 +64,13 @@ class Opinion:
 
 
 class SparkInstallation:
-    """Installs Spark while everything else runs. Spark is most of the download, and the start screen does not need it."""
+    """Installs Spark in the background. Spark is most of the download, and the start screen works without it."""
 
     def __init__(self, process: Process | None = None) -> None:
-        """`process` installs Spark and prints its progress; None if Spark is installed."""
+        """Creates the installation. `process` installs Spark and prints its progress.
+
+        It is None if Spark is already installed.
+        """
         self._process = process
         self._has_begun = False
 
@@ -84,12 +87,12 @@ class SparkInstallation:
 
     @property
     def has_failed(self) -> bool:
-        """True if the installation failed. It can be started again."""
+        """True if the installation failed. Call `begin` to start it again."""
         return self._process is not None and self._has_begun and self._process.exit_code not in (None, 0)
 
     @property
     def last_line(self) -> str:
-        """The last line of its output, which has the progress or the reason for the failure."""
+        """The last line that the installation printed: its progress, or the reason for its failure."""
         if self._process is None or not self._has_begun:
             return ""
         lines = [line for line in self._process.output().splitlines() if line.strip()]
@@ -100,7 +103,11 @@ class SecondOpinion:
     """Runs comparisons, one at a time."""
 
     def __init__(self, process: Process, spark: SparkInstallation | None = None) -> None:
-        """`process` compares when it starts, and again for each line of input. `spark` may not be installed yet."""
+        """Creates an object that runs comparisons in `process`.
+
+        The process runs one comparison when it starts, and another one for each line of its input. `spark` may not be installed
+        yet.
+        """
         self._process = process
         self.spark = spark or SparkInstallation()
         self._begun_s: float | None = None
@@ -124,7 +131,7 @@ class SecondOpinion:
         self._begun_s, self._taken_s = time.monotonic(), None
 
     def latest(self) -> Opinion | None:
-        """Returns the latest opinion; None before the first comparison."""
+        """Returns the latest comparison. Returns None before the first one."""
         if self._begun_s is None:
             return None
         is_running = self.is_running

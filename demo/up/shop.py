@@ -37,7 +37,10 @@ DELIVERED: Final = "delivered"
 CREDITED: Final = "credited"
 _ROLLED_BACK: Final = "ROLLED_BACK"
 _BROKER_S: Final = 1.0
-"""The time-out in seconds for the broker. After it the rows of the databases are shown without the broker's states."""
+"""The time-out in seconds for requests to the broker.
+
+After it, the rows of the databases are shown without the broker's states.
+"""
 _REQUEST_S: Final = 20.0
 
 
@@ -79,12 +82,12 @@ class OrderAndCredit(NamedTuple):
 
     @property
     def is_given_up(self) -> bool:
-        """True if the broker has discarded the message although the order database awaits its delivery."""
+        """True if the broker has discarded the message although the order database still expects its delivery."""
         return any(step.name == COMMIT and step.state is StepProgress.FAILED for step in self.steps)
 
     @property
     def after_ms(self) -> int | None:
-        """The time from the order to its entry; None without an entry."""
+        """The time in milliseconds from the order to its entry in the credit database. None if there is no entry."""
         return None if self.entry is None else max(0, self.entry.at_ms - self.row.at_ms)
 
 
@@ -95,14 +98,14 @@ class StartFacts(NamedTuple):
     links: Mapping[str, str]
     """Maps the names of the services to their URLs."""
     metrics: Mapping[str, str]
-    """Maps names to the URLs of Prometheus metrics."""
+    """Maps a name to the URL of its Prometheus metrics."""
     grpc: str | None
-    """The broker's gRPC address, if it has one."""
+    """The broker's gRPC address. None if gRPC is disabled."""
     pairs: list[OrderAndCredit]
     totals: LedgerTotals | None
     """The totals of both databases; None if one of them cannot be read."""
     trouble: str | None
-    """The reason why the recent transactions or their credits cannot be shown."""
+    """The reason why the recent transactions or their credits cannot be shown. None if they can be shown."""
     has_broker: bool
     """True if the broker answered."""
     chapters: Sequence[Chapter]
@@ -176,7 +179,10 @@ class Shop:
         )
 
     async def place(self, visit: Visit) -> str:
-        """Places the form's order. Raises Refused with the order service's reason, or CannotAsk if it does not answer."""
+        """Places the order in the form.
+
+        Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
+        """
         item = {"name": visit.word("article"), "quantity": _number(visit, "quantity"), "price_cents": _cents(visit.word("price"))}
         body = {"customer": visit.word("customer"), "items": [item], "payment": visit.word("payment") or "now"}
         response = await self._asked("/orders", body)
@@ -187,7 +193,10 @@ class Shop:
         return f"order {order['order_id']} of {body['customer']} is {order['state']}"
 
     async def pay(self, visit: Visit) -> str:
-        """Pays the form's order. Raises Refused with the order service's reason, or CannotAsk if it does not answer."""
+        """Pays the order in the form.
+
+        Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
+        """
         order_id = visit.word("order")
         if re.fullmatch("[0-9A-Za-z-]{1,36}", order_id) is None:
             raise Refused("invalid order id")
@@ -197,7 +206,7 @@ class Shop:
         return f"order {order_id} is paid: the next check-back finds the payment, and its answer is COMMIT"
 
     async def _asked(self, path: str, body: Mapping[str, object]) -> httpx.Response:
-        """Returns the order service's response. Raises CannotAsk if there is none."""
+        """Returns the order service's response. Raises CannotAsk if the service does not answer."""
         try:
             async with httpx.AsyncClient(timeout=_REQUEST_S, transport=self._transport, trust_env=False) as client:
                 return await client.post(f"{self._order_url}{path}", json=body)
@@ -231,7 +240,10 @@ class Shop:
 def steps_of(
     row: RecentTransaction, entries: Mapping[str, CreditEntry] | None, decided: Mapping[str, str] | None
 ) -> tuple[Step, ...]:
-    """Returns the steps of a transaction. `entries`, and the broker's states in `decided`, are None if they are unknown."""
+    """Returns the steps of a transaction.
+
+    `entries` are the entries of the credit database, and `decided` are the broker's states. Each is None if it could not be read.
+    """
     done, still_open, failed, unknown = StepProgress.DONE, StepProgress.OPEN, StepProgress.FAILED, StepProgress.UNKNOWN
     if row.transaction_state == _ROLLED_BACK:
         state = (decided or {}).get(row.transaction_id)

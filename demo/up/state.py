@@ -1,4 +1,4 @@
-"""Ensures that only one `make up` uses a folder, with a lock, and a file that describes the running processes."""
+"""Ensures that only one `make up` uses a folder. It uses a lock, and a file that describes the running processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UpState:
 
 
 class RunsAlready(DemoError):
-    """Another `make up` uses the folder. The text describes it, and how to stop it."""
+    """Raised if another `make up` uses the folder. The error message describes it, and how to stop it."""
 
 
 class StateFile:
