@@ -1,4 +1,5 @@
-"""Simulates broker, services, customers and faults in one process, and judges the result.
+"""Simulates broker, services, customers and faults in one process, and checks the result.
 
-A world is one such simulation. Its seed determines everything that happens in it.
+Each simulated run is called a simulation here, and a world in names and on screens. Its seed determines everything that happens
+in it.
 """

@@ -1,4 +1,4 @@
-"""The command line of the simulated world: `python -m lab.simulation --help`."""
+"""The command line of the simulations: `python -m lab.simulation --help`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -37,9 +37,10 @@ def simulate(
     shrinking_tries: Annotated[int, typer.Option(min=1, help="maximum number of worlds played to shrink a failed one")] = 600,
     output: Annotated[Path, typer.Option(help="folder for results", file_okay=False)] = Path("build"),
 ) -> None:
-    """Plays simulated worlds of broker, services, customers and faults, each from its seed, and checks their promises.
+    """Runs simulations of broker, services, customers and faults, each from a seed, and checks the system's guarantees.
 
-    Exit status: 0 if every promise held, 1 if one broke or a kind of fault never fired in 1,000 worlds, 130 after Ctrl-C.
+    Exit status: 0 if every guarantee held, 1 if one was violated or a kind of fault never occurred in 1,000 simulations, 130
+    after Ctrl-C.
     """
     console = Console()
     command = SimulationCommand(
@@ -64,7 +65,7 @@ def simulate(
 
 
 def _fitting(plan: Plan) -> Plan:
-    """Returns the plan. Raises UnreadablePlan if its world cannot play it."""
+    """Returns the plan. Raises UnreadablePlan if the plan does not fit its own settings."""
     shape_for(plan)
     return plan
 

@@ -1,4 +1,4 @@
-"""The kinds of customers' actions in the simulated world."""
+"""The kinds of customers' actions in a simulation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from enum import StrEnum
 
 
 class ActionKind(StrEnum):
-    """A customer's action. `where` in a plan names the customer; parameter `order` is the number of the order in the plan.
+    """A customer's action. `where` in a plan is the name of the customer.
 
-    An action on an order without an answer first finds the order by its idempotency key.
+    Parameter `order` is the number of the order in the plan.
+
+    If the customer got no answer for an order, an action on the order first finds it by its idempotency key.
     """
 
     PLACE = "order.place"

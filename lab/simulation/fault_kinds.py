@@ -1,4 +1,4 @@
-"""The kinds of faults in the simulated world."""
+"""The kinds of faults in a simulation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from enum import StrEnum
 
 
 class FaultKind(StrEnum):
-    """A kind of fault. `where` in a plan names its target: a process, a link "FROM>TO", a database or "redis".
+    """A kind of fault. `where` in a plan is the name of its target: a process, a link "FROM>TO", a database or "redis".
 
-    Databases and Redis are targets by the names "orders-database", "credits-database", "inventory-database" and "redis".
+    The names of the databases are "orders-database", "credits-database" and "inventory-database". In the descriptions, `for_s`
+    and other parameters are the fields of a fault in a plan.
     """
 
     PROCESS_KILL = "process.kill"
@@ -87,8 +88,11 @@ class FaultKind(StrEnum):
     """Each task with the `nth` order after `at_s` fails for `for_s`. `when` is "before" or "after" the task's writes."""
 
     REPLICA_OLD_ROWS = "replica.old_rows"
-    """The order service answers check-backs from a copy of its database, made at `at_s`. It starts `age_s` later, for `for_s`."""
+    """The order service answers check-backs from a copy of its database, made at `at_s`.
+
+    The answers start `age_s` later, for `for_s`.
+    """
     MEMBER_OLD = "member.old"
-    """The order service is stopped at `at_s` and restarts after `for_s`, so that other members of its group are older."""
+    """The order service is stopped at `at_s` and restarts after `for_s`. The other members of its group are then older."""
     OUTAGE = "outage"
-    """The process is killed at `at_s` and restarts after `for_s`, 20 minutes to an hour."""
+    """The process is killed at `at_s` and restarts after `for_s`, which is 20 minutes to an hour."""

@@ -1,4 +1,4 @@
-"""Defines the settings of a simulated world, which are stored as its plan's shape, and the names of its parts."""
+"""The settings of a simulation, which a plan stores as its shape, and the names of the simulation's parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INVENTORY_DATABASE: Final = "inventory-database"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldShape:
-    """The settings of a world. The defaults are the simplest values."""
+    """The settings of a simulation. The defaults are the simplest values."""
 
     brokers: int = 1
     """The number of brokers: 1, or 2 (broker-a and broker-b)."""
@@ -28,28 +28,28 @@ class WorldShape:
     credit_services: int = 1
     """The number of credit services, 1 to 3: credits-1 to credits-3. They share one database."""
     workers: int = 1
-    """Number of Celery workers."""
+    """The number of Celery workers."""
     credits_by_celery: bool = False
-    """Whether Celery tasks write the credits. Otherwise the consumer writes them."""
+    """True if Celery tasks write the credits. Otherwise the consumer writes them."""
     has_inventory: bool = False
-    """Whether the world has an inventory service, inventory-1."""
+    """True if the simulation has an inventory service, inventory-1."""
     flush_sync: bool = True
-    """Whether brokers flush a message before they answer."""
+    """True if brokers flush a message before they answer."""
     check_interval_s: float = 10.0
-    """Seconds between a broker's checks of pending transactions."""
+    """The interval in seconds at which a broker checks pending transactions."""
     check_immunity_s: float = 6.0
     """The age in seconds after which a broker sends a check-back."""
     check_max: int = 15
-    """Maximum number of check-backs per transaction."""
+    """The maximum number of check-backs for each transaction."""
     payment_deadline_s: float = 60.0
-    """Seconds after which an order that is to be paid later expires."""
+    """The time in seconds after which an unpaid order expires. It applies to orders that are paid later."""
     consumer_batch: int = 1
-    """Maximum number of messages that a consumer handles together."""
+    """The maximum number of messages that a consumer handles together."""
     order_limit_cents: int = 1_000_000
-    """Maximum total of an order. A larger order fails in its local transaction."""
+    """The maximum total of an order in cents. The local transaction of a larger order fails."""
 
     as_apache: int = 0
-    """4 or 5 for brokers that behave like Apache RocketMQ 4 or 5; 0 for rocketmq-broker."""
+    """The version of Apache RocketMQ that the brokers imitate, 4 or 5. 0 for rocketmq-broker."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Setting]) -> WorldShape:
@@ -88,12 +88,12 @@ class WorldShape:
 
     @property
     def inventory_names(self) -> tuple[str, ...]:
-        """The names of the inventory services, one or none."""
+        """The names of the inventory services. Empty without an inventory service."""
         return ("inventory-1",) if self.has_inventory else ()
 
     @property
     def worker_names(self) -> tuple[str, ...]:
-        """The names of the workers, none without Celery."""
+        """The names of the workers. Empty without Celery."""
         return tuple(f"worker-{number}" for number in range(1, self.workers + 1)) if self.credits_by_celery else ()
 
     @property

@@ -1,4 +1,4 @@
-"""Plays one plan: runs the shop with customers and faults in a simulated world, and returns the judges' verdict."""
+"""Runs one plan. Simulates the shop with customers and faults, and returns the violations that the judges find."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
-"""The seconds before each check whether the world has settled. The last check is after the longest redelivery."""
+"""The pauses in seconds between checks whether the simulation has settled. The last check follows the longest redelivery."""
 _ENOUGH_ORDERS: Final = 12
-"""The minimum number of orders for which a world without answers is a violation. Fewer may all fall into one outage."""
+"""The number of orders from which a simulation without any answer is a violation. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
 _CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
 _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
@@ -50,7 +50,7 @@ _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYN
 
 @dataclass(frozen=True, slots=True)
 class ShopPlayed:
-    """The result of a world."""
+    """The result of a simulation."""
 
     digest: str
     violations: tuple[FoundBroken, ...]
@@ -60,7 +60,7 @@ class ShopPlayed:
 
 
 def play(plan: Plan) -> ShopPlayed:
-    """Plays the plan to its end. Raises UnreadablePlan, and NothingLeft if the world stops before its end."""
+    """Runs the plan to its end. Raises UnreadablePlan. Raises NothingLeft if the simulation stops before its end."""
     logging.disable(logging.CRITICAL)
     try:
         return _ShopWorld(plan).played()
@@ -118,7 +118,7 @@ class _ShopWorld:
 
     @property
     def _must_sync(self) -> bool:
-        """Whether the brokers flush before they acknowledge."""
+        """True if the brokers flush messages before they acknowledge them."""
         return self._shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
 
     def _broker_settings(self) -> dict[str, str]:
@@ -201,7 +201,7 @@ class _ShopWorld:
         self._found(violations)
 
     async def _mend(self) -> None:
-        """Ends all faults. Later violations are caused by the code."""
+        """Ends all faults. Violations after this are caused by the code."""
         await self._injector.stop()
         for database in self._shop.databases.values():
             database.faults.end_all()
@@ -237,7 +237,7 @@ class _ShopWorld:
         return CutOff(STARTS_MS + round(self._world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
 
     def _excused(self) -> set[Finding]:
-        """Returns the findings that wrong clocks explain."""
+        """Returns the findings that are excused because clocks were wrong."""
         return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
 
     def _found(self, violations: Iterable[Violation]) -> None:

@@ -27,7 +27,7 @@ _LOST: Final = ServiceAnswer(None, text="no answer")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """A request with its answer."""
+    """A request and its answer."""
 
     number: int
     """The number of the order in the plan."""
@@ -51,7 +51,7 @@ class CustomerAction:
     key: str | None = None
     is_paid_later: bool = False
     tries: int = len(_PAUSES_S)
-    """Maximum number of tries. With 1 the customer ignores the answer."""
+    """The maximum number of attempts. If it is 1, the customer ignores the answer."""
 
     @classmethod
     def of(cls, event: PlannedEvent) -> Self:
@@ -63,10 +63,10 @@ class CustomerAction:
 
 
 class Customers:
-    """The customers of a world. Their machines never fail."""
+    """The customers of a simulation. Their machines never fail."""
 
     def __init__(self, shop: SimulatedShop, *, lost_answers: float = 0.0, lost_requests: float = 0.0) -> None:
-        """`lost_answers` and `lost_requests` are the probabilities that an answer or a request is lost."""
+        """Creates the customers. `lost_answers` and `lost_requests` are the probabilities that an answer or a request is lost."""
         self._shop = shop
         self._world: SimulatedWorld = shop.world
         self._lost_answers, self._lost_requests = lost_answers, lost_requests
@@ -117,7 +117,10 @@ class Customers:
             self._tasks.pop(task, None)
 
     async def _request_of(self, action: CustomerAction, chance: Chance) -> ServiceRequest | None:
-        """Returns the request. A customer without an order id first places the order again with its key."""
+        """Returns the request, or None if it cannot be sent.
+
+        A customer without an order id first places the order again with its key.
+        """
         if action.kind in (ActionKind.PLACE, ActionKind.PLACE_AGAIN):
             return self.placings.get(action.number)
         placing = self.placings.get(action.number)
@@ -156,7 +159,7 @@ class Customers:
         return answer
 
     async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:
-        """Returns the service's answer, or one without a status if the process dies or does not answer in time."""
+        """Returns the service's answer. The answer has no status if the process dies or does not answer in time."""
         has_died: asyncio.Future[None] = self._world.loop.create_future()
         service.process.on_death(lambda: _settle(has_died))
         working = service.process.start_thread(service.answer, request)

@@ -46,7 +46,7 @@ ServiceRequest = PlaceRequest | PayRequest | CancelRequest | FindRequest
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """An answer. Without a status no answer arrived, and the outcome is unknown."""
+    """An answer of the order service. If it has no status, no answer arrived and the outcome is unknown."""
 
     status: int | None
     order_id: str | None = None
@@ -56,9 +56,9 @@ class ServiceAnswer:
     is_replay: bool = False
     text: str = ""
     is_refused_connection: bool = False
-    """True if no process listened, so that the request did not arrive."""
+    """True if no process listened at the address. The request did not arrive."""
 
     @property
     def may_change(self) -> bool:
-        """True if a repetition may get another answer soon: no answer, 202, or 503."""
+        """True if a repeated request may soon get another answer. This is so after no answer, 202, or 503."""
         return self.status in (None, 202, 500, 503)

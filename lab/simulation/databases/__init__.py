@@ -1,1 +1,1 @@
-"""The databases of the simulated world and their faults."""
+"""The databases of a simulation and their faults."""

@@ -1,4 +1,4 @@
-"""SQLite connections whose statements pass through a gate of the simulated world."""
+"""SQLite connections whose statements pass through a gate, which adds faults and waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Parameters = Sequence[Any]
 
 
 class StatementGate(Protocol):
-    """Runs each statement with faults and waits, and records it."""
+    """The interface of a gate, which runs each statement with faults and waits, and records it."""
 
     @property
     def is_open(self) -> bool:
@@ -26,11 +26,14 @@ class StatementGate(Protocol):
 
 
 class SimulatedConnection(sqlite3.Connection):
-    """A connection of a simulated process. A dead process changes nothing in the database, not even by a rollback."""
+    """A connection of a simulated process.
+
+    After the process has died, its connections cannot change the database, not even by a rollback.
+    """
 
     gate: StatementGate
     busy_timeout_s = 0.0
-    """The maximum time that a statement waits for locks of other connections, in the world's time."""
+    """The maximum time in simulated seconds that a statement waits for locks of other connections."""
 
     def cursor(self, factory: Any = None) -> SimulatedCursor:  # type: ignore[override]
         """Returns a cursor whose statements pass through the gate."""
@@ -57,21 +60,24 @@ class SimulatedCursor(sqlite3.Cursor):
     connection: SimulatedConnection
 
     def execute(self, sql: str, parameters: Any = ()) -> Self:
-        """Runs a statement through the gate. Ignores settings that would slow down the world."""
+        """Runs a statement through the gate. Ignores settings that would slow down the simulation."""
         if sql.startswith("PRAGMA"):
             return self if self._is_left_out(sql) else super().execute(sql, parameters)
         execute = super().execute
         return self.connection.gate.execute(self.connection, sql, parameters, lambda: execute(sql, parameters))
 
     def executemany(self, sql: str, parameters: Iterable[Any]) -> Self:
-        """Runs a statement for each row through the gate as one step."""
+        """Runs a statement for each row. All rows pass through the gate as one step."""
         rows = list(parameters)
         flat = [value for row in rows for value in row]
         execute = super().executemany
         return self.connection.gate.execute(self.connection, sql, flat, lambda: execute(sql, rows))
 
     def _is_left_out(self, sql: str) -> bool:
-        """Returns whether to ignore a setting: waits for locks use the world's time, and the database is in memory."""
+        """Returns True for statements that change settings which a simulation ignores.
+
+        Waits for locks use simulated time, and the database is in memory.
+        """
         name, _, value = sql.removeprefix("PRAGMA ").partition("=")
         if name == "busy_timeout" and value:
             self.connection.busy_timeout_s = int(value) / 1000

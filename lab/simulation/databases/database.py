@@ -1,7 +1,7 @@
-"""Simulates the services' databases with SQLite files in memory, with production's engines and with faults.
+"""Simulates the services' databases with SQLite files in memory. The engines are those of production, and faults are added.
 
-The model omits PostgreSQL with its isolation levels and row locks. As in SQLite, a writer excludes all others. A pool has any
-number of connections.
+The model omits PostgreSQL with its isolation levels and row locks. As in SQLite, a writer excludes all other writers. A pool has
+any number of connections.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
 
 
 class SimulatedDatabase:
-    """A database that outlives the processes that use it and their machines."""
+    """A database that continues to exist after the processes that use it, and their machines, have failed."""
 
     _numbers = itertools.count()
 
@@ -58,9 +58,11 @@ class SimulatedDatabase:
         content: Path | None = None,
         is_replica: bool = False,
     ) -> None:
-        """`name` is a key of MIGRATIONS_OF, unless `migrations` is given. `on_fault` is called at each effect of a fault.
+        """Creates the database. `name` is a key of MIGRATIONS_OF, unless `migrations` is given.
 
-        `content` is a file with the initial rows; without it the database has no rows. `is_replica` makes the database
+        `on_fault` is called when a fault has an effect.
+
+        `content` is a file with the initial rows. Without it, the database has no rows. `is_replica` makes the database
         read-only. Call `close` when the database is no longer used.
         """
         self.name = name
@@ -96,19 +98,22 @@ class SimulatedDatabase:
         return engine
 
     def reader(self) -> sqlite3.Connection:
-        """Returns the judges' connection. It reads committed rows and is not affected by faults."""
+        """Returns the connection that the judges use. It reads committed rows, and faults do not affect it."""
         if self._reader is None:
             self._reader = sqlite3.connect(f"file:{self._file.path}?mode=ro", uri=True, isolation_level=None)
         return self._reader
 
     def lock(self) -> None:
-        """Takes the write lock as another writer until `unlock`, as soon as it is free. Locks may overlap."""
+        """Takes the write lock for another writer, as soon as the lock is free. `unlock` releases it.
+
+        Several locks may overlap.
+        """
         self._lockers += 1
         if self._lockers == 1:
             self._begin_to_lock()
 
     def unlock(self) -> None:
-        """Releases the other writer's lock, once for each `lock`."""
+        """Releases the other writer's lock. Call it once for each `lock`."""
         self._lockers = max(self._lockers - 1, 0)
         if self._lockers == 0 and self._locker is not None:
             self._locker.close()

@@ -12,7 +12,7 @@ from lab.simulation.databases.rules import OrderRule, RuledRow
 from rocketmq_broker.world import Chance
 
 Die = Callable[[], object]
-"""Kills the process that is using the database."""
+"""A function that kills the process that is using the database."""
 
 _LOCKED: Final = "database is locked"
 _BROKEN: Final = "disk I/O error"
@@ -38,14 +38,14 @@ class DyingStep:
 
 @dataclass
 class DatabaseFaults:
-    """The current faults of one database. Lasting faults end at a moment of the world's time."""
+    """The current faults of one database. Faults with a duration end at a given simulated time."""
 
     now_s: Callable[[], float]
     chance: Chance
     fired: Callable[[str], object]
-    """Called at each effect of a fault with a word: refuse, hang, lost_answer, locked, rule, kill."""
+    """Called when a fault has an effect, with one of these words: refuse, hang, lost_answer, locked, rule, kill."""
     rules: list[OrderRule] = field(default_factory=list)
-    """The rules by which the database refuses single orders."""
+    """The rules with which the database refuses the rows of single orders."""
     _refuses_until_s: float = 0.0
     _refusal_rate: float = 0.0
     _refused: str | None = None
@@ -56,24 +56,27 @@ class DatabaseFaults:
     _dying: list[DyingStep] = field(default_factory=list)
 
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
-        """Refuses statements of all processes or of one, with probability `rate`. Of overlapping calls, the later end counts."""
+        """Refuses statements of all processes, or of `process`, with the probability `rate`.
+
+        If calls overlap, the latest end counts.
+        """
         self._refuses_until_s = max(self._refuses_until_s, self.now_s() + for_s)
         self._refusal_rate, self._refused = rate, process
 
     def hang(self, for_s: float) -> None:
-        """Answers no statement for `for_s`. Of overlapping calls, the later end counts."""
+        """Delays all statements until `for_s` seconds have passed. If calls overlap, the latest end counts."""
         self._hangs_until_s = max(self._hangs_until_s, self.now_s() + for_s)
 
     def hang_statements(self, count: int, for_s: float) -> None:
-        """Delays each of the next `count` statements by `for_s`."""
+        """Delays each of the next `count` statements by `for_s` seconds."""
         self._hangs_left, self._hang_s = count, for_s
 
     def lose_answer(self, nth: int = 1) -> None:
-        """Stores the `nth` next database commit and breaks its connection before the answer."""
+        """Stores the `nth` next database commit, and breaks its connection before the process gets the answer."""
         self._outcomes.append((nth, CommitOutcome.LOSES_ANSWER))
 
     def lose_commit(self, nth: int = 1) -> None:
-        """Breaks the connection of the `nth` next database commit without storing it."""
+        """Breaks the connection of the `nth` next database commit, and does not store the commit."""
         self._outcomes.append((nth, CommitOutcome.IS_LOST))
 
     def die_at(self, process: str, nth: int, die: Die, *, is_before: bool) -> None:
@@ -91,7 +94,7 @@ class DatabaseFaults:
     # called at each step
 
     def hang_ends_s(self) -> float | None:
-        """Returns the time at which a statement that starts now continues, or None if it does not wait."""
+        """Returns the time at which a statement that starts now can continue. Returns None if the statement need not wait."""
         if self._hangs_left:
             self._hangs_left -= 1
             self.fired("hang")
@@ -102,7 +105,7 @@ class DatabaseFaults:
         return None
 
     def is_refused(self, process: str) -> bool:
-        """Returns whether a statement that starts now is refused."""
+        """Returns True if a statement that starts now is refused."""
         if self.now_s() >= self._refuses_until_s or self._refused not in (None, process):
             return False
         if self._refusal_rate < 1 and self.chance.random() >= self._refusal_rate:
@@ -111,7 +114,7 @@ class DatabaseFaults:
         return True
 
     def is_against_a_rule(self, rows: Iterable[RuledRow]) -> bool:
-        """Returns whether a rule refuses one of these rows and therefore the whole statement."""
+        """Returns True if a rule refuses one of these rows. The whole statement then fails."""
         refusing = [rule for row in rows for rule in self.rules if rule.refuses(row, self.now_s())]
         if refusing:
             self.fired("rule")
@@ -130,7 +133,7 @@ class DatabaseFaults:
         return due[0]
 
     def deaths_of(self, process: str) -> list[DyingStep]:
-        """Counts a step of the process, and returns the deaths due before or after it."""
+        """Counts a step of the process. Returns the planned deaths of the process at this step."""
         if not self._dying:
             return []
         for step in self._dying:

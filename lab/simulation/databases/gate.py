@@ -1,4 +1,4 @@
-"""Controls the statements between a process and a database: adds faults and waits to each, and records it."""
+"""Controls the statements between a process and a database. Adds faults and waits to each statement, and records it."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class DatabaseFile:
     """True if the database is read-only."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
-        """Returns a random duration of a step in seconds: up to `longest_s` with the probability `likely`, otherwise 0."""
+        """Returns a random duration in seconds. With the probability `likely` it is up to `longest_s`, otherwise 0."""
         return self.chance.random() * longest_s if self.chance.random() < likely else 0.0
 
 
 class DatabaseGate:
-    """The connections of one process to one database (`lab.simulation.databases.connection.StatementGate`)."""
+    """The gate between one process and one database (`lab.simulation.databases.connection.StatementGate`)."""
 
     def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
         """Creates a gate without connections. Call `break_all` when the process dies."""
@@ -68,7 +68,7 @@ class DatabaseGate:
         self._faults = file.faults
         self._process = process
         self._connections: dict[SimulatedConnection, list[tuple[int, list[_Note]]]] = {}
-        """The connections, each with the rows written by its open transaction."""
+        """The connections. Each has a list of the rows that its open transaction has written."""
 
     @property
     def is_open(self) -> bool:
@@ -88,7 +88,7 @@ class DatabaseGate:
         return connection
 
     def break_all(self) -> None:
-        """Closes all connections and rolls their open transactions back."""
+        """Closes all connections, and rolls back their open transactions."""
         for connection in self._connections:
             # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
             with suppress(sqlite3.ProgrammingError):  # it is already closed
@@ -150,7 +150,7 @@ class DatabaseGate:
             self._process.threads.sleep(pause_s)
 
     def _unlocked(self, connection: SimulatedConnection, work: Callable[[], T]) -> T:
-        """Does the work after waiting for locks as SQLite does, but in the world's time."""
+        """Runs `work` after waiting for locks. The wait follows SQLite's algorithm, but in simulated time."""
         waited_s = 0.0
         for tries in itertools.count():
             try:
@@ -168,7 +168,7 @@ class DatabaseGate:
 
     @contextmanager
     def _dying(self) -> Iterator[None]:
-        """Kills the process before or after the step if a fault requires it."""
+        """Kills the process before or after the step in the block, if a fault requires it."""
         due = self._faults.deaths_of(self._process.name) if self._process.is_alive else []
         if any(death.is_before for death in due):
             self._die(due)
@@ -210,7 +210,7 @@ def _written(sql: str, parameters: Parameters) -> list[_Note]:
 
 
 def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
-    """Yields the rows of an INSERT to which rules apply: orders, credits and shipments."""
+    """Yields the rows of an INSERT into a table that has rules: orders, credits or shipments."""
     found = _INSERT.match(sql)
     if found is None or found[1] not in _RULED_TABLES:
         return

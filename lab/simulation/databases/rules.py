@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 
 class RuledRow(NamedTuple):
-    """The fields of a row to be inserted that rules check."""
+    """The fields of a new row that rules check."""
 
     order_id: str
     amount_cents: int | None
-    """None for a row without an amount."""
+    """The amount in cents, or None if the row has no amount."""
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class OrderRule:
     _seen: set[str] = field(default_factory=set)
 
     def refuses(self, row: RuledRow, now_s: float) -> bool:
-        """Returns whether the rule refuses the row."""
+        """Returns True if the rule refuses the row."""
         if now_s >= self.ends_s:
             return False
         self._seen.add(row.order_id)

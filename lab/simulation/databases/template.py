@@ -1,4 +1,4 @@
-"""Creates migrated databases once per interpreter, to be copied for each world."""
+"""Creates the migrated databases once per interpreter. Each simulation gets copies of them."""
 
 from __future__ import annotations
 

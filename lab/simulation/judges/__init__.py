@@ -1,1 +1,1 @@
-"""The judges of a simulated world. Each judge checks different promises and returns violations."""
+"""The judges of a simulation. Each judge checks different guarantees, and returns the violations."""

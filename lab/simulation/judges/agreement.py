@@ -1,4 +1,4 @@
-"""Compares the verdicts of auditor and liveness on each order. If they disagree, one of them is wrong."""
+"""Compares the results of the modules `audit` and `liveness` for each order. If they differ, one of them is wrong."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from lab.simulation.judges.violation import Promise, Violation
 
 
 def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violation]:
-    """Returns a violation for each order with different verdicts."""
+    """Returns a violation for each order on which `audit` and `liveness` disagree."""
     return [
         Violation(Promise.JUDGES_AGREE, _told(order_id, audit, by_liveness), (order_id,))
         for order_id, by_liveness in _verdicts(audit, liveness).items()
@@ -18,7 +18,10 @@ def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violatio
 
 
 def _verdicts(audit: AuditReport, liveness: LivenessReport) -> Mapping[str, OrderVerdict]:
-    """Returns the verdicts of liveness on the auditor's orders. An unknown order counts as settled."""
+    """Returns the verdicts of `liveness` on the orders that `audit` checked.
+
+    An order that `liveness` does not know counts as settled.
+    """
     return {order_id: liveness.verdicts.get(order_id, OrderVerdict.SETTLED) for order_id in audit.verdicts}
 
 

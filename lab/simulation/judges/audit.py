@@ -1,4 +1,4 @@
-"""Applies the rules of the reconciliation to the books at the end of a world."""
+"""Applies the rules of the reconciliation to the stored data at the end of a simulation."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pipelines.judging.without_spark.auditing import audited
 
 _HEALTHY: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED})
 _LACKS_AN_ENTRY: Final = frozenset({Finding.MISSING_CREDIT, Finding.MISSING_REVERSAL, Finding.REVERSAL_WITHOUT_CREDIT})
-"""Findings that an operator repairs if the order is on a list for operators.
+"""The findings about a missing entry. An operator repairs them if the order is on a list for operators.
 
 For example, the database may have refused a credit but not its reversal.
 """
 _UNDECIDED: Final = frozenset({Finding.IN_FLIGHT, Finding.OVERDUE})
-"""Findings of undecided orders. An unpaid order whose half message was discarded also waits for an operator."""
+"""The findings about undecided orders. An unpaid order whose half message was discarded also waits for an operator."""
 _OF_ENTRIES: Final = _LACKS_AN_ENTRY | {
     Finding.CREDIT_WITHOUT_ORDER,
     Finding.DOUBLE_CREDIT,
@@ -29,25 +29,25 @@ _OF_ENTRIES: Final = _LACKS_AN_ENTRY | {
     Finding.POINTS_MISMATCH,
     Finding.WRONG_CUSTOMER,
 }
-"""The findings about an order's entries, which must agree with `liveness`."""
+"""The findings about the entries of an order. `liveness` must agree with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """The auditor's findings."""
+    """The findings and verdicts of an audit."""
 
     violations: tuple[Violation, ...]
     verdicts: Mapping[str, OrderVerdict]
-    """Maps order ids to verdicts. Orders whose finding is not about entries are omitted."""
+    """Maps order ids to verdicts. Orders are omitted if their finding is not about entries."""
     findings: Mapping[str, Finding]
     """Maps order ids to findings."""
 
 
 def audit(books: WorldBooks, cut_off: CutOff, named: Collection[str] = (), excused: Collection[Finding] = ()) -> AuditReport:
-    """Judges the books at the end of a world. Orders that are still in progress are violations.
+    """Checks the stored data at the end of a simulation. Orders that are still in progress are violations.
 
-    `named` are the orders on the lists for operators. `excused` are the findings that the world's faults explain: for example,
-    a clock that jumps causes wrong times.
+    `named` are the orders on the lists for operators. `excused` are the findings that the simulation's faults explain. For
+    example, a clock that jumps causes wrong times.
     """
     rows = audited(books.tables, books.logs, cut_off, ROUTE)
     of_orders = {row["order_id"]: row for row in rows if row["order_id"] is not None}

@@ -1,4 +1,4 @@
-"""Reads the books of a world once for all judges: the rows of its databases and the commit logs of its brokers."""
+"""Reads the stored data of a simulation once for all judges: the rows of its databases and the commit logs of its brokers."""
 
 from __future__ import annotations
 
@@ -33,16 +33,19 @@ _SEGMENT_NAME: Final = re.compile(r"[0-9]{20}")
 
 @dataclass(frozen=True, slots=True)
 class BrokerStore:
-    """The data on a broker's disk."""
+    """The files of one broker, decoded."""
 
     records: tuple[LogRecord | Damage, ...]
     offsets: Mapping[str, Mapping[str, Mapping[int, int]]]
-    """The next offset to consume, keyed by consumer group, topic and queue id. Queues that were never consumed are omitted."""
+    """The offsets of the next messages to consume, keyed by consumer group, topic and queue id.
+
+    Queues that were never consumed are omitted.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class WorldBooks:
-    """The stored data of a world."""
+    """The stored data of a simulation."""
 
     tables: TableRows
     shipments: tuple[Row, ...]
@@ -52,7 +55,7 @@ class WorldBooks:
 
     @property
     def logs(self) -> list[RecordsOfBroker]:
-        """The commit logs as the reconciliation reads them."""
+        """The commit logs in the form that the reconciliation reads."""
         return [
             RecordsOfBroker(store.records, {topic: store.offsets[ROUTE.consumer_group][topic] for topic in ROUTE.consumed_topics})
             for store in self.stores.values()
@@ -60,7 +63,10 @@ class WorldBooks:
 
 
 def read_books(orders: Database, credits: Database, stock: Database | None, files: Mapping[str, Files]) -> WorldBooks:
-    """Reads the services' databases, and the brokers' files by broker name. `stock` is None in a world without inventory."""
+    """Reads the services' databases and the files of the brokers. `files` is keyed by broker name.
+
+    `stock` is None without an inventory service.
+    """
     of_orders = [rows_of(orders, table) for table in ("orders", "order_items", "transactions")]
     of_credits = [rows_of(credits, table) for table in ("credits", "balances")]
     return WorldBooks(

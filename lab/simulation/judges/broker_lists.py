@@ -1,4 +1,4 @@
-"""The brokers' lists for operators at the end of a world: pending transactions, discarded messages and dead letters."""
+"""The brokers' lists for operators at the end of a simulation: pending transactions, discarded messages and dead letters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.testing.transactions import Inspection, Transaction
 
 @dataclass(frozen=True, slots=True)
 class BrokerLists:
-    """The lists of all brokers of a world."""
+    """The lists of all brokers of a simulation."""
 
     pending: tuple[Transaction, ...] = ()
     dead_letters: tuple[MessageExt, ...] = ()

@@ -17,10 +17,10 @@ _FINAL: Final = (TransactionState.COMMITTED, TransactionState.ROLLED_BACK)
 
 
 class CommitWatch:
-    """Checks new rows after each database commit, and keeps all orders, entries and shipments of the world."""
+    """Checks new rows after each database commit. It keeps all orders, entries and shipments of the simulation."""
 
     def __init__(self) -> None:
-        """Creates a watch for a new world."""
+        """Creates a watch for a new simulation."""
         self.orders: set[str] = set()
         self.transactions: dict[str, str] = {}
         """Maps transaction ids to the states in their rows."""
@@ -37,14 +37,17 @@ class CommitWatch:
         return [] if look is None else look(connection)
 
     def forget(self, database: str) -> None:
-        """Rereads the whole database at the next check, because a power failure may have removed rows."""
+        """Makes the next check read the whole database again, because a power failure may have removed rows."""
         self._looked_at = {table: at for table, at in self._looked_at.items() if not table.startswith(f"{database}.")}
         if database == CREDITS:
             self._entries.clear()
             self._sums.clear()
 
     def is_handled(self, group: str, topic: str, order_id: str) -> bool:
-        """Returns whether a group's database shows the order's message as handled. True for groups without a database."""
+        """Returns True if the database of a group shows that the order's message was handled.
+
+        Also returns True for a group without a database.
+        """
         if group == "credit_service" and topic == order_created.TOPIC:
             return (order_id, EntryKind.CREDIT) in self._entries
         if group == "credit_service" and topic == order_cancelled.TOPIC:
@@ -98,7 +101,7 @@ class CommitWatch:
         return rows
 
     def _is_news(self, what: str) -> bool:
-        """Returns whether this violation is new: a lasting violation is reported once."""
+        """Returns True if this violation was not reported before. A violation that persists is reported only once."""
         is_news = what not in self._told
         self._told.add(what)
         return is_news

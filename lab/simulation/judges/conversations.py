@@ -1,4 +1,4 @@
-"""Replays all requests and answers of a world in order of time against the shadow model."""
+"""Compares all requests and answers of a simulation, in order of time, with the shadow model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A request and its answer, with the times at which the customer sent it and got the answer or gave up."""
+    """A request and its answer. Contains the times at which the customer sent the request, and got the answer or gave up."""
 
     asked_ns: int
     answered_ns: int
@@ -33,24 +33,24 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class CustomersReport:
-    """The violations, and the orders confirmed to customers."""
+    """The violations found, and the orders that were confirmed to customers."""
 
     violations: tuple[Violation, ...]
     told: dict[str, str]
-    """Maps the order ids that were confirmed to customers to those customers, for `liveness.judge_end`."""
+    """Maps each order id that was confirmed to a customer to that customer. The map is passed to `liveness.judge_end`."""
 
 
 def kind_of(status: int | None, *, is_refused_connection: bool = False) -> AnswerKind:
-    """Returns the kind of an HTTP status. Without an answer, and after a 500, the outcome is unknown."""
+    """Returns the kind of an HTTP status. If there is no answer, or after a 500, the outcome is unknown."""
     if is_refused_connection:
         return AnswerKind.UNREACHED
     return AnswerKind.LOST if status is None else _KINDS.get(status, AnswerKind.LOST)
 
 
 def judge_conversations(conversations: Iterable[Conversation], orders: Iterable[Row], order_limit_cents: int) -> CustomersReport:
-    """Checks all answers against the shadow model, and finally the rows of all orders.
+    """Checks all answers with the shadow model, and then the rows of all orders.
 
-    Conversations at the same time keep the order of `conversations`.
+    Conversations at the same time are processed in the order of `conversations`.
     """
     shadow, found = Shadow(order_limit_cents), list[Violation]()
     moments = []

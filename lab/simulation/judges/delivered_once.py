@@ -16,8 +16,8 @@ _OF_REDELIVERIES: Final = tuple(name.encode() for name in (topics.SCHEDULE_TOPIC
 def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
     """Yields a violation for each committed message that is more than once in the queues of all brokers.
 
-    Each half message has its own unique key, even if it is sent again. So a duplicate key was committed twice. Messages in retry
-    topics keep their key and are not counted.
+    Each half message has its own unique key, even if the order is sent again. A key that occurs twice was therefore committed
+    twice. Messages in retry topics keep their key, and are not counted.
     """
     seen: dict[tuple[bytes, str], LogRecord] = {}
     for store in stores:
@@ -38,7 +38,7 @@ def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
 
 
 def _visible(store: BrokerStore) -> Iterable[LogRecord]:
-    """Returns the records visible in queues. Of two records with one position it returns the later, as recovery does."""
+    """Returns the records visible in queues. If two records have the same position, returns the later one, as recovery does."""
     shown: dict[tuple[bytes, int, int], LogRecord] = {}
     for record in store.records:
         if isinstance(record, LogRecord):

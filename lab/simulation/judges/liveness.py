@@ -1,4 +1,4 @@
-"""Checks that all orders, messages and transactions are settled at the end of a world, long after its faults."""
+"""Checks that all orders, messages and transactions are settled at the end of a simulation, long after its faults."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def judge_end(
     *,
     has_inventory: bool = True,
 ) -> LivenessReport:
-    """Judges the end of a world.
+    """Checks the end of a simulation.
 
-    `lists` are the brokers' lists for operators. `told` maps the order ids that were confirmed to customers to those
-    customers. `groups` are the consumer groups of the world.
+    `lists` are the brokers' lists for operators. `told` maps each order id that was confirmed to a customer to that customer.
+    `groups` are the consumer groups of the simulation.
     """
     violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]
     for store in books.stores.values():
@@ -75,7 +75,7 @@ class _Account:
     entries: tuple[Row, ...]
 
     def verdict(self, is_named: bool) -> OrderVerdict:
-        """Returns the verdict. `is_named` is true if a list names the order."""
+        """Returns the verdict. `is_named` is True if the order is on a list for operators."""
         if self.order is not None and self._is_right():
             return OrderVerdict.SETTLED
         lacks = set(self.wanted) - {entry["kind"] for entry in self.entries}
@@ -124,7 +124,10 @@ def _accounts(books: WorldBooks) -> dict[str, _Account]:
 
 
 def _wanted(state: str, is_announced: bool) -> tuple[EntryKind, ...]:
-    """Returns the entries that the state of an order requires. Only an announced order can be cancelled in the ledger."""
+    """Returns the entries that the state of an order requires.
+
+    Only an order whose message was committed can be cancelled in the ledger.
+    """
     if OrderState(state).is_published:
         return (EntryKind.CREDIT,)
     if state == OrderState.CANCELLED and is_announced:

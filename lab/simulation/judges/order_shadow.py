@@ -1,7 +1,7 @@
-"""Tracks the shadow of an order: the set of its possible states, given its customer's requests and answers.
+"""Tracks the shadow of an order, which is the set of its possible states, given its customer's requests and answers.
 
-An answer may be lost, or the outcome may be unknown. So the shadow is a set of states. Unanswered requests and spontaneous events
-extend it, and answers reduce it.
+The state can be uncertain, because answers may be lost. Unanswered requests and events without a request add possible states.
+Answers remove possible states.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from order_service.domain.life_cycle import OrderEvent, next_state
 
 
 class ShadowState(StrEnum):
-    """The state of an order, or its absence."""
+    """A possible state of an order. One of them is that the order does not exist."""
 
     ABSENT = "ABSENT"
     PLACED = OrderState.PLACED.value
@@ -29,18 +29,21 @@ class ShadowState(StrEnum):
 States = frozenset[ShadowState]
 EXISTING: Final[States] = frozenset(ShadowState) - {ShadowState.ABSENT}
 _BY_ITSELF: Final = (OrderEvent.EXPIRE, OrderEvent.CANCEL)
-"""Events that occur without a customer's request: the deadline passes, stock is short, or the credit is refused."""
+"""The events that occur without a customer's request: the payment deadline passes, stock is short, or the credit is refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of a request, which places the order in a state or triggers an event. A request that only reads has neither."""
+    """The effect of a request: it places the order in a state, or it triggers an event.
+
+    A request that only reads has no effect.
+    """
 
     places: ShadowState | None = None
     event: OrderEvent | None = None
 
     def on(self, state: ShadowState) -> ShadowState | None:
-        """Returns the state after the request, or None if it has no effect in this state."""
+        """Returns the order's state after the request. Returns None if the request has no effect in this state."""
         if state is ShadowState.ABSENT:
             return self.places
         after = None if self.event is None else next_state(OrderState(state), self.event)
@@ -57,11 +60,11 @@ class OpenRequest:
     seen: States
     """All possible states of the order since the request was sent."""
     is_alone: bool = True
-    """Whether no other request for this order has been open since the request was sent."""
+    """True if no other request for this order has been open since the request was sent."""
     has_rival: bool = False
-    """Whether another request may have placed the order since the request was sent."""
+    """True if another request may have placed the order since the request was sent."""
     is_silent: bool = False
-    """Whether the request will never be answered."""
+    """True if the request will never be answered."""
 
 
 @dataclass(slots=True)
@@ -93,13 +96,13 @@ class OrderShadow:
             self.open.remove(request)
 
     def never_happened(self, request: OpenRequest) -> None:
-        """Marks a request as without effect."""
+        """Marks a request as one that had no effect and will have none."""
         self.open.remove(request)
         self._become(request.before if request.is_alone else self.states)
         self._disturb()
 
     def happened(self, request: OpenRequest, said: Collection[ShadowState]) -> bool:
-        """Applies an answer with these states of the order. Returns whether it is possible."""
+        """Applies an answer that reports these states of the order. Returns True if the answer is possible."""
         self.open.remove(request)
         fitting = request.seen & frozenset(said)
         if request.is_alone:
@@ -111,7 +114,7 @@ class OrderShadow:
 
     @property
     def places(self) -> bool:
-        """Whether an open request may still place it."""
+        """True if an open request may still place the order."""
         return any(request.effect.places is not None for request in self.open)
 
     def _disturb(self) -> None:
@@ -125,7 +128,7 @@ class OrderShadow:
 
 
 def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> States:
-    """Returns the states and all states that can follow by these effects or spontaneous events."""
+    """Returns the states, and all states that can follow by these effects or without a request."""
     found: set[ShadowState] = set()
     left = list(states)
     moves = [*effects, *(Effect(event=event) for event in _BY_ITSELF)]
@@ -137,6 +140,6 @@ def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> Stat
 
 
 def _reachable(states: Iterable[ShadowState]) -> States:
-    """Returns all states that can follow these by any requests."""
+    """Returns the states, and all states that can follow by any requests."""
     places = [Effect(places=ShadowState.PLACED), Effect(places=ShadowState.AWAITING_PAYMENT)]
     return _closure(states, [*places, Effect(event=OrderEvent.PAY)])

@@ -4,10 +4,10 @@ from enum import StrEnum
 
 
 class OrderVerdict(StrEnum):
-    """The verdict on an order at the end of a world."""
+    """The verdict on an order at the end of a simulation."""
 
     SETTLED = "settled"
-    """It has the entries that its state requires."""
+    """The order has the entries that its state requires."""
     WAITS_FOR_A_PERSON = "waits for a person"
-    """It lacks an entry, and is on a list for operators: as a dead letter or a discarded half message."""
+    """The order lacks an entry, and is on a list for operators as a dead letter or as a discarded half message."""
     BROKEN = "broken"

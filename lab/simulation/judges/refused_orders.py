@@ -13,9 +13,9 @@ from rocketmq_commitlog.commit_log import LogRecord
 
 
 def refused_but_open(books: WorldBooks) -> Iterator[Violation]:
-    """Yields the orders that were reported as refused but not closed in the ledger.
+    """Yields a violation for each order that was reported as refused but is not closed in the ledger.
 
-    Such an order can be reversed without a credit, or credited after its cancellation.
+    Such an order could be reversed without a credit, or credited after its cancellation.
     """
     closed = {entry["order_id"] for entry in books.tables.credits if entry["kind"] == EntryKind.CREDIT}
     told: dict[str, None] = {}

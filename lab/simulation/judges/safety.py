@@ -1,4 +1,4 @@
-"""Checks the safety of a world at each frame and each database commit."""
+"""Checks safety guarantees at each frame and each database commit of a simulation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 
 class SafetyJudge:
-    """Observes a world. Each method returns the violations of its step."""
+    """Checks a simulation step by step. Each method returns the violations of one step."""
 
     def __init__(self, recorder: FrameRecorder | None = None) -> None:
-        """Observes a world from its start. `recorder` records the frames."""
+        """Creates the judge of a new simulation. `recorder` records the frames."""
         self._commits = CommitWatch()
         self._frames = WireWatch(self._commits.is_handled, self._commits.transactions.get, recorder)
 
@@ -29,9 +29,9 @@ class SafetyJudge:
         return self._commits.observe_commit(database, connection)
 
     def after_recovery(self, broker: str, records: Iterable[LogRecord | Damage]) -> list[Violation]:
-        """Checks the commit log of a restarted broker. `broker` is its name as sender of frames."""
+        """Checks the commit log of a restarted broker. `broker` is the name with which the broker sends frames."""
         return self._frames.after_recovery(broker, records)
 
     def after_power_failure(self, database: str) -> None:
-        """Rereads the whole database at the next check."""
+        """Makes the next check read the whole database again."""
         self._commits.forget(database)

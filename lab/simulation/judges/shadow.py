@@ -1,4 +1,4 @@
-"""Implements the shadow, a small model of the order service that predicts the possible answers to a customer's request."""
+"""The shadow model: a small model of the order service that predicts the possible answers to a customer's request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AnswerKind(StrEnum):
     """The kind of an answer."""
 
     DONE = "done"
-    """201 or 200: done now or before, or read."""
+    """201 or 200: the request was carried out now or before, or the order was read."""
     UNKNOWN = "unknown"
     """202: the outcome is unknown."""
     REFUSED = "refused"
@@ -42,12 +42,12 @@ class AnswerKind(StrEnum):
     UNAVAILABLE = "unavailable"
     """503 and similar. A new order was not written and will not be."""
     LOST = "lost"
-    """No answer arrived."""
+    """No answer arrived, so the outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomerRequest:
-    """A customer's request. It has the order id of an earlier answer, or the fields of a new order."""
+    """A customer's request. It contains the order id of an earlier answer, or the fields of a new order."""
 
     customer: str
     kind: RequestKind
@@ -56,30 +56,30 @@ class CustomerRequest:
     total_cents: int = 0
     is_paid_later: bool = False
     items: Hashable = ()
-    """Other content that must be equal in a repetition with the same key."""
+    """Other content of the request, which must be equal in a repeated request with the same key."""
 
     @property
     def effect(self) -> Effect:
-        """The possible effect on the order."""
+        """The effect that the request may have on the order."""
         if self.kind is RequestKind.PLACE:
             return Effect(places=ShadowState.AWAITING_PAYMENT if self.is_paid_later else ShadowState.PLACED)
         return _EFFECTS[self.kind]
 
     @property
     def content(self) -> Content:
-        """The content that must be equal in a repetition with the same key."""
+        """The content that must be equal in a repeated request with the same key."""
         return self.total_cents, self.is_paid_later, self.items
 
 
 @dataclass(frozen=True, slots=True)
 class CustomerAnswer:
-    """An answer, with the order's id and state if it has them."""
+    """An answer. It contains the order's id and state if the service sent them."""
 
     kind: AnswerKind
     order_id: str | None = None
     state: ShadowState | None = None
     is_replay: bool = False
-    """Whether a repetition found the order of an earlier request."""
+    """True if the order was placed by an earlier request with the same key."""
 
 
 _EFFECTS: Final = {
@@ -102,7 +102,7 @@ _Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRequest:
-    """A request that has not been answered."""
+    """A request that has not been answered yet."""
 
     request: CustomerRequest
     shadow: OrderShadow
@@ -112,7 +112,7 @@ class SentRequest:
 
 
 class Shadow:
-    """Follows all customers of a world. Each request is sent once and answered at most once."""
+    """The shadow model of all customers of a simulation. Each request is sent once, and answered at most once."""
 
     def __init__(self, order_limit_cents: int) -> None:
         """`order_limit_cents` is the maximum total of an order."""
@@ -122,7 +122,7 @@ class Shadow:
         self._by_id: dict[str, OrderShadow] = {}
         self._shadows: list[tuple[str, OrderShadow]] = []
         self.told: dict[str, str] = {}
-        """Maps the order ids that were confirmed to customers to those customers."""
+        """Maps each order id that was confirmed to a customer to that customer."""
 
     def send(self, request: CustomerRequest) -> SentRequest:
         """Adds a request when its customer sends it. An unanswered request may still take effect."""
@@ -135,7 +135,7 @@ class Shadow:
         return SentRequest(request, shadow, shadow.send(effect), contents)
 
     def answer(self, sent: SentRequest, answer: CustomerAnswer) -> list[Violation]:
-        """Applies the answer to a request. Returns a violation if the answer is impossible."""
+        """Applies the answer to a request. Returns a violation if the service cannot give this answer."""
         if answer.kind is AnswerKind.LOST:
             sent.shadow.fall_silent(sent.open)
             return []
@@ -159,7 +159,7 @@ class Shadow:
         return found + [Violation(Promise.ANSWERS_FIT, text, (order_id,)) for order_id in self._strangers(rows)]
 
     def _rows_of(self, customer: str, shadow: OrderShadow, rows: dict[str, Row]) -> dict[str, str]:
-        """Removes the rows with the shadow's order id or key, and returns their states."""
+        """Removes the rows with the order id or the key of the shadow. Returns the states of these rows."""
         keys = {key for (of, key), one in self._by_key.items() if one is shadow and of == customer}
         named = {
             order_id
@@ -169,7 +169,7 @@ class Shadow:
         return {order_id: rows.pop(order_id)["state"] for order_id in sorted(named)}
 
     def _strangers(self, rows: Mapping[str, Row]) -> list[str]:
-        """Returns the rows without a request. Each unanswered request without key explains one row."""
+        """Returns the rows that no request explains. Each unanswered request without a key explains one row."""
         unnamed = [(customer, shadow) for customer, shadow in self._shadows if not shadow.order_id and shadow.places]
         taken: dict[int, str] = {}
 
@@ -202,7 +202,10 @@ class Shadow:
         return request.kind is RequestKind.PLACE and request.total_cents > self._limit_cents
 
     def _place(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Applies the answer to a placing. Returns the reason if it is impossible, else None."""
+        """Applies the answer to a request that places an order.
+
+        Returns the reason if the answer is impossible, otherwise None.
+        """
         shadow, request = sent.shadow, sent.request
         may_be_absent = ShadowState.ABSENT in sent.open.seen
         if answer.kind is AnswerKind.DONE:
@@ -253,7 +256,10 @@ class Shadow:
         return None
 
     def _change(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Applies the answer to a payment, a cancellation or a reading. Returns the reason if it is impossible, else None."""
+        """Applies the answer to a payment, a cancellation or a read.
+
+        Returns the reason if the answer is impossible, otherwise None.
+        """
         shadow, kind = sent.shadow, sent.request.kind
         if answer.kind in (AnswerKind.UNKNOWN, AnswerKind.UNAVAILABLE):
             # The database may have stored it and lost the answer: only a later answer shows it.
@@ -277,7 +283,7 @@ class Shadow:
 
 
 def _end_of(customer: str, shadow: OrderShadow, found: Mapping[str, str]) -> Iterator[Violation]:
-    """Yields the differences between a shadow and the states of its order's rows."""
+    """Yields the differences between a shadow and the states in the rows of its order."""
     may_be = ", ".join(sorted(shadow.states))
     if len(found) > 1:
         yield Violation(Promise.ANSWERS_FIT, f"{customer} asked for one order, and there are {len(found)}", tuple(found))

@@ -1,4 +1,7 @@
-"""Checks the shipments at the end of a world. Each order must be shipped, or be short of stock under the inventory's rules."""
+"""Checks the shipments at the end of a simulation.
+
+Each order must be shipped, or be short of stock by the inventory service's rules.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ _AFTER_ITS_END: Final = frozenset({ShipmentState.SHORT, ShipmentState.RETURNED, 
 
 
 def shipping_violations(books: WorldBooks, lists: BrokerLists) -> list[Violation]:
-    """Returns a violation for each order with a wrong shipment or none. An order on a list of dead letters may lack it."""
+    """Returns a violation for each order with a wrong or missing shipment.
+
+    The shipment may be missing if the order is on a list of dead letters.
+    """
     named = lists.names_of("inventory_service")
     undone = lists.names_of("order_service")
     shipments = {row["order_id"]: row for row in books.shipments}
@@ -55,7 +61,7 @@ def _lines(rows: tuple[Row, ...], article: str) -> Mapping[str, Mapping[str, int
 
 
 def _problem(shipment: Row, wanted: Mapping[str, int], taken: Mapping[str, int]) -> str | None:
-    """Returns the difference between the order and the stock taken for it. Articles without a stock count have no line."""
+    """Returns the difference between the order and the stock taken for it. Articles without a stock count are ignored."""
     is_taken = shipment["state"] in (ShipmentState.SHIPPED, ShipmentState.RETURNED)
     if not is_taken and taken:
         return f"the shipment is {shipment['state']}, and took {dict(taken)} from stock"

@@ -1,11 +1,11 @@
-"""The promises of a world and their violations."""
+"""The guarantees of a simulation and their violations."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Promise(StrEnum):
-    """A promise that must hold in each world."""
+    """A guarantee that must hold in each simulation."""
 
     ONE_OUTCOME = "A transaction has one outcome."
     VISIBLE_AFTER_COMMIT = "A consumer sees a message of a transaction only after its COMMIT."
@@ -30,7 +30,7 @@ class Promise(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken promise. `text` describes it; `keys` are the orders, transactions or messages concerned."""
+    """A violated guarantee. `text` describes the violation. `keys` are the orders, transactions or messages concerned."""
 
     promise: str
     text: str

@@ -1,4 +1,4 @@
-"""Draws the plan of each seed."""
+"""Creates the plan of a simulation from its seed."""
 
 from lab.simulation.plans.drawing import plan_of
 

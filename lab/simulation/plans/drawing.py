@@ -1,4 +1,4 @@
-"""Draws the plan of a seed: the world's settings, its customers' actions and its faults."""
+"""Draws the plan of a seed at random: the simulation's settings, its customers' actions and its faults."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
 ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
 
 _ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
-"""Minimum and maximum number of orders. Most worlds are small, so that more are played and faults hit more often."""
+"""The minimum and maximum number of orders. Most simulations are small.
+
+More of them run per second, and more faults hit an order.
+"""
 _ACTING_S: Final = (8.0, 60.0)
 _FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
-"""Minimum and maximum number of faults of a world with faults."""
+"""The minimum and maximum number of faults of a simulation with faults."""
 _KIND_IS_USED: Final = 0.5
 _WITHOUT_FAULTS: Final = 0.02
 _OUTAGE: Final = 0.02
@@ -42,7 +45,7 @@ def plan_of(seed: int) -> Plan:
 
 
 def shape_of(chance: Chance) -> WorldShape:
-    """Draws the settings of a world. An unpaid order expires before its half message is discarded."""
+    """Draws the settings of a simulation. An unpaid order expires before its half message is discarded."""
     check_interval_s = float(chance.choice((3, 5, 10, 20)))
     check_immunity_s = float(chance.choice((2, 6, 12)))
     check_max = chance.choice((6, 10, 15))
@@ -66,7 +69,7 @@ def shape_of(chance: Chance) -> WorldShape:
 
 @dataclass(frozen=True, slots=True)
 class _Mix:
-    """The probabilities of the customers' actions in a world."""
+    """The probabilities of the customers' actions in a simulation."""
 
     with_key: float
     with_several_items: float
@@ -133,7 +136,10 @@ def _items(chance: Chance, mix: _Mix, shape: WorldShape) -> list[list[str | int]
 
 
 def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
-    """Draws the faults. A world has only some of the kinds, so that each hits more often and fewer mask another."""
+    """Draws the faults.
+
+    A simulation has only some kinds of faults, so that each kind occurs more often and fewer faults hide others.
+    """
     chance = stream(seed, "plan", "faults")
     possible = {kind: row for kind, row in FAULTS.items() if row.share and row.targets(shape)}
     used = [kind for kind in possible if chance.random() < _KIND_IS_USED] or list(possible)
@@ -165,7 +171,7 @@ def _fault(
 ) -> PlannedEvent:
     """Draws a fault: its start, its target and its parameters.
 
-    It often starts soon after the start or end of another fault and at the same target, because some bugs need two faults.
+    The fault often starts soon after the start or end of another fault and at the same target, because some bugs need two faults.
     """
     row, lot = FAULTS[kind], chance.random()
     targets = row.targets(shape)

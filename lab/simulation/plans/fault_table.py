@@ -1,4 +1,4 @@
-"""Defines the faults for the search, with the targets, share, duration and parameters of each kind."""
+"""The table of faults that the search uses. For each kind it contains the targets, weight, duration and parameters."""
 
 from __future__ import annotations
 
@@ -14,43 +14,46 @@ from rocketmq_broker.world import Chance
 Draw: TypeAlias = Callable[[Chance], Any]
 """A function that draws a value."""
 Targets: TypeAlias = Callable[[WorldShape], tuple[str, ...]]
-"""A function that returns the possible targets of a kind of fault in a world, or none if it cannot happen there."""
+"""A function that returns the possible targets of a kind of fault.
+
+It returns none if the fault cannot occur with these settings.
+"""
 
 
 def between(low: float, high: float) -> Draw:
-    """Draws a number from a log-uniform distribution."""
+    """Returns a function that draws a number from a log-uniform distribution."""
     return lambda chance: rounded(math.exp(chance.uniform(math.log(low), math.log(high))))
 
 
 def evenly(low: float, high: float) -> Draw:
-    """Draws a number from a uniform distribution."""
+    """Returns a function that draws a number from a uniform distribution."""
     return lambda chance: rounded(chance.uniform(low, high))
 
 
 def whole(low: int, high: int) -> Draw:
-    """Draws an integer from a log-uniform distribution."""
+    """Returns a function that draws an integer from a log-uniform distribution."""
     return lambda chance: int(math.exp(chance.uniform(math.log(low), math.log(high + 1))))
 
 
 def one_of(*values: Any) -> Draw:
-    """Draws one of these values."""
+    """Returns a function that draws one of these values."""
     return lambda chance: chance.choice(values)
 
 
 def either_sign(draw: Draw) -> Draw:
-    """Draws a number that is negative in half of the cases."""
+    """Returns a function that negates the drawn number in half of the cases."""
     return lambda chance: draw(chance) * chance.choice((1, -1))
 
 
 def rounded(number: float) -> float:
-    """Returns a number rounded to three decimal places, as in plans."""
+    """Returns the number rounded to three decimal places, as in plans."""
     return round(number, 3)
 
 
 _BUSY_LINKS: Final = 3
-"""Weight of links to a broker relative to links to the name server, which are idle for 30 s at a time."""
+"""The weight of links to a broker relative to links to the name server, which are idle for 30 s at a time."""
 _SYNCING_MACHINES: Final = 3
-"""Weight of power failures of brokers' machines relative to other machines, which have no data on disk."""
+"""The weight of power failures of brokers' machines relative to other machines, which have no data on disk."""
 
 
 def _brokers(shape: WorldShape) -> tuple[str, ...]:
@@ -105,9 +108,9 @@ class FaultRow:
 
     targets: Targets
     share: float = 1.0
-    """Its weight relative to other kinds."""
+    """The weight of the kind relative to other kinds."""
     for_s: Draw | None = None
-    """Its duration, or None for a fault without duration."""
+    """A function that draws the duration in seconds. None for a fault without duration."""
     parameters: Mapping[str, Draw] = field(default_factory=dict)
 
 
@@ -158,6 +161,6 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
 }
 """The table of faults.
 
-An outage has no share, because it takes much of a world's time. So `plans` adds it to a few worlds. Twenty minutes exceed
-every check-back, hold and time-out of a world. Only the longest redelivery takes longer, two hours.
+Outages have no weight, because an outage takes much of the simulated time. `plans` adds an outage to a few simulations instead.
+Its twenty minutes or more exceed every check-back, wait and time-out, except the longest redelivery, which takes two hours.
 """

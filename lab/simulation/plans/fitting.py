@@ -1,4 +1,4 @@
-"""Checks that the target of each fault in a plan exists in its world."""
+"""Checks that the target of each fault in a plan exists with the plan's settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, Unreadab
 
 
 def shape_for(plan: Plan) -> WorldShape:
-    """Returns the settings of a plan's world.
+    """Returns the settings of the simulation that a plan describes.
 
     Raises UnreadablePlan for unknown settings, for an event of an unknown kind, and for a fault whose target does not exist.
     """

@@ -43,7 +43,7 @@ def hunt_planted(
     ] = None,
     write: Annotated[bool, typer.Option("--write", help="write the results to found.py and docs/simulation-planted.md")] = False,
 ) -> None:
-    """Plays world after world with each planted bug until one breaks a promise, and prints the table of all bugs.
+    """Runs simulations with each planted bug until one violates a guarantee, and prints the table of all bugs.
 
     Exit status: 0 if each bug was found, 1 if not, 2 for a name that no bug has.
     """

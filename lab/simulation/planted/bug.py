@@ -23,7 +23,7 @@ class PlantedArea(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A plausible mistake in production code."""
+    """A plausible mistake in production code, which is planted as a test of the simulations."""
 
     name: str
     area: PlantedArea
@@ -32,6 +32,6 @@ class Planted:
     needs: str
     """The faults or the situation in which the bug has an effect."""
     breaks: Promise
-    """The promise that the bug is expected to break first."""
+    """The guarantee that the bug is expected to violate first."""
     plant: Callable[[Patches], None]
-    """The function that makes the replacements."""
+    """A function that makes the replacements."""

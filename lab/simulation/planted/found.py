@@ -1,4 +1,4 @@
-"""Stores after how many worlds each planted bug was found."""
+"""The results of the search for planted bugs: how many simulations it took to find each bug."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from lab.simulation.planted.kept import KeptHunt
 
 @dataclass(frozen=True, slots=True)
 class FoundBug:
-    """The result of playing worlds from seed 1 with a planted bug."""
+    """The result of running simulations from seed 1 onwards with a planted bug."""
 
     tried: int
-    """Maximum number of worlds played."""
+    """The maximum number of simulations."""
     seeds: int | None
-    """Number of worlds played until one broke a promise, or None."""
+    """The number of simulations until one violated a guarantee, or None if none did."""
     remark: str
-    """The promise that was broken first, or why no promise was broken."""
+    """The guarantee that was violated first, or the reason why none was violated."""
     cpu_s: float | None = None
-    """CPU seconds of these worlds, or None if not measured."""
+    """The CPU time of these simulations in seconds, or None if it was not measured."""
     events: int | None = None
-    """Number of events in the shrunk plan, or None if it was not shrunk."""
+    """The number of events in the shrunk plan, or None if it was not shrunk."""
 
 
 FOUND: Final[Mapping[str, FoundBug]] = {
@@ -90,7 +90,10 @@ FOUND: Final[Mapping[str, FoundBug]] = {
 
 
 def found_in(kept: KeptHunt, names: Iterable[str]) -> dict[str, FoundBug]:
-    """Returns the results of the bugs that a hunt has found, or has played in as many worlds as an earlier hunt."""
+    """Returns the results of the bugs that a search has found.
+
+    Also returns those for which it ran as many simulations as an earlier search.
+    """
     results = {name: _found_bug(name, kept) for name in names if kept.worlds(name)}
     return {name: bug for name, bug in results.items() if bug.seeds is not None or bug.tried >= _tried_before(name)}
 
@@ -109,6 +112,6 @@ def _found_bug(name: str, kept: KeptHunt) -> FoundBug:
 
 
 def _why_missed(name: str) -> str:
-    """Returns the remark of an earlier hunt that also missed the bug, because it may be written by hand."""
+    """Returns the remark of an earlier search that also did not find the bug, because the remark may be written by hand."""
     earlier = FOUND.get(name)
     return earlier.remark if earlier is not None and earlier.seeds is None else "more worlds are needed"

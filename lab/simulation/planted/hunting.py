@@ -1,4 +1,4 @@
-"""Hunts for planted bugs: plays worlds with each bug until one breaks a promise."""
+"""Searches for planted bugs: runs simulations with each bug until one violates a guarantee."""
 
 from __future__ import annotations
 
@@ -13,30 +13,33 @@ from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
 
 PlayPlan = Callable[[Plan | int], WorldEnd]
-"""Plays a plan or the plan of a seed. Does not raise: an error is a broken promise."""
+"""A function that runs a plan, or the plan of a seed. It does not raise: an error counts as a violated guarantee."""
 
 SHRINKS_AFTER: Final = 150
-"""Number of seeds after which found bugs are shrunk. Failed worlds run long, so shrinking costs more than the hunt."""
+"""The number of seeds after which the found failures are shrunk.
+
+Failed simulations take long, so shrinking costs more than the search.
+"""
 
 
 class HuntWatcher(Protocol):
-    """Receives the progress of a hunt."""
+    """The interface of an object that is notified of the progress of a search."""
 
     def has_played(self, seed: int, left: Sequence[str]) -> None:
-        """Called after a seed was played. `left` are the bugs not yet found."""
+        """Called after a seed was simulated. `left` are the bugs that have not been found."""
 
     def has_found(self, world: HuntedWorld) -> None:
-        """Called after a world has found a bug."""
+        """Called after a simulation has found a bug."""
 
     def has_shrunk(self, bug: ShrunkBug) -> None:
-        """Called after a world that found a bug was shrunk."""
+        """Called after a simulation that found a bug was shrunk."""
 
 
 def hunt(names: Sequence[str], seeds: Iterable[int], play: PlayPlan, kept: KeptHunt, *, tries: int, watcher: HuntWatcher) -> None:
-    """Plays the seeds, each with all bugs not yet found, and keeps each result at once.
+    """Simulates each seed once with each bug that has not been found, and keeps each result at once.
 
-    Skips worlds with kept results, and worlds that break a promise without a bug. Shrinks the world that found a bug in
-    at most `tries` worlds.
+    Skips simulations whose results were kept, and seeds that violate a guarantee without a bug. Shrinks the first failure of each
+    bug in at most `tries` simulations.
     """
     for number, seed in enumerate(seeds, 1):
         left = _left(names, kept)
@@ -85,7 +88,7 @@ def _shrink_found(names: Iterable[str], play: PlayPlan, kept: KeptHunt, tries: i
 
 
 def _shrunk(name: str, seed: int, play: PlayPlan, tries: int) -> ShrunkBug | None:
-    """Returns the smallest world that shows the bug, or None if the world does not fail each time."""
+    """Returns the smallest simulation that shows the bug, or None if the failure cannot be repeated."""
     played = 0
     with planted(name):
         failed = play(seed)

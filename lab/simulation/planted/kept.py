@@ -1,4 +1,4 @@
-"""Keeps the results of a hunt in a file, so that the next hunt continues there."""
+"""Keeps the results of a search for planted bugs in a file, so that the next search continues there."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from lab.simulation.search.kept_lines import KeptLines
 
 
 class HuntedWorld(msgspec.Struct, frozen=True, tag="world"):
-    """A world played with a planted bug or without one."""
+    """The result of one simulation, with a planted bug or without one."""
 
     bug: str | None
-    """The bug's name, or None for the world without a bug."""
+    """The name of the bug, or None for the simulation without a bug."""
     seed: int
     cpu_s: float
-    """CPU seconds of the world."""
+    """The CPU time of the simulation in seconds."""
     promise: str | None = None
-    """The promise that it broke first, or None."""
+    """The guarantee that the simulation violated first, or None."""
 
 
 class ShrunkBug(msgspec.Struct, frozen=True, tag="shrunk"):
-    """The smallest world found that shows a planted bug."""
+    """The smallest simulation found that shows a planted bug."""
 
     bug: str
     seed: int
-    """The seed of the shrunk world."""
+    """The seed of the shrunk simulation."""
     events: int
-    """Number of events in its plan: customers' actions and faults."""
+    """The number of events in its plan: customers' actions and faults."""
     worlds: int
-    """Number of worlds played to shrink it."""
+    """The number of simulations that were run to shrink it."""
 
 
 class KeptHunt:
-    """The results of a hunt."""
+    """The kept results of a search for planted bugs."""
 
     def __init__(self, file: Path) -> None:
         """Reads the results of earlier hunts from the file."""
@@ -51,25 +51,28 @@ class KeptHunt:
         self._learn(result)
 
     def is_whole(self, seed: int) -> bool | None:
-        """Returns whether the world of a seed keeps its promises without a bug, or None if it was not played."""
+        """Returns True if the seed violates no guarantee without a bug, and False if it violates one.
+
+        Returns None if it was not simulated.
+        """
         return self._whole.get(seed)
 
     def has_played(self, bug: str, seed: int) -> bool:
-        """Returns whether the world of a seed was played with a bug."""
+        """Returns True if the seed was simulated with this bug."""
         return seed in self._worlds.get(bug, {})
 
     def worlds(self, bug: str) -> list[HuntedWorld]:
-        """Returns the worlds played with a bug, in order of seeds, up to the first that found it."""
+        """Returns the simulations with a bug, in order of seeds, up to the first one that found it."""
         played = [world for _, world in sorted(self._worlds.get(bug, {}).items())]
         first = next((number for number, world in enumerate(played, 1) if world.promise is not None), len(played))
         return played[:first]
 
     def found(self, bug: str) -> HuntedWorld | None:
-        """Returns the first world that found a bug, or None."""
+        """Returns the first simulation that found a bug, or None."""
         return next((world for world in self.worlds(bug) if world.promise is not None), None)
 
     def shrunk(self, bug: str) -> ShrunkBug | None:
-        """Returns the smallest world that shows a bug, or None."""
+        """Returns the smallest simulation that shows a bug, or None."""
         return self._shrunk.get(bug)
 
     def _learn(self, result: HuntedWorld | ShrunkBug) -> None:

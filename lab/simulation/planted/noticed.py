@@ -1,4 +1,4 @@
-"""Maps each planted bug to one test of the project that fails with it, or to None. Other tests may fail too."""
+"""Maps each planted bug to one test of the project that fails with the bug, or to None. Other tests may fail too."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 
 
 class PlantingFailed(Exception):
-    """A target is missing or has another signature, because the production code has changed since the bug was written."""
+    """Raised if a target is missing or has another signature. The production code has then changed since the bug was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class PatchedName:
 
 
 class Patches:
-    """The replacements of one planted bug."""
+    """The replacements that plant one bug."""
 
     def __init__(self) -> None:
         """Creates an empty list of replacements."""
         self.made: list[PatchedName] = []
 
     def original(self, target: str) -> Any:
-        """Returns the current function of a target, or a property's getter. Raises PlantingFailed."""
+        """Returns the current function of a target. For a property, returns its getter. Raises PlantingFailed."""
         return _function_of(_found(target)[2])
 
     def replace(self, target: str, replacement: Callable[..., Any]) -> None:
@@ -54,7 +54,7 @@ class Patches:
             setattr(*place, after)
 
     def undo(self) -> None:
-        """Restores all targets, also in modules imported since then."""
+        """Restores the original value of each replaced name. Also restores it in modules that imported the replacement."""
         for patched in reversed(self.made):
             setattr(patched.owner, patched.name, patched.before)
             if isinstance(patched.owner, ModuleType):
@@ -97,7 +97,7 @@ def _require_same_signature(target: str, before: Any, after: Any) -> None:
 
 
 def _shape_of(function: Any) -> tuple[bool, list[tuple[str, Any, Any]]]:
-    """Returns whether it is a coroutine function, and its parameters with their kinds and defaults."""
+    """Returns the shape of a function: True if it is a coroutine function, and its parameters with their kinds and defaults."""
     parameters = inspect.signature(function).parameters.values()
     is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
     return is_async, [(each.name, each.kind, each.default) for each in parameters]

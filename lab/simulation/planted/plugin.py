@@ -1,6 +1,6 @@
-"""A pytest plugin that plants a bug for the whole run: `pytest -p lab.simulation.planted.plugin --plant NAME`.
+"""A pytest plugin that plants a bug for the whole test run: `pytest -p lab.simulation.planted.plugin --plant NAME`.
 
-The run shows the tests that detect the bug.
+The tests that fail are those that detect the bug.
 """
 
 from __future__ import annotations

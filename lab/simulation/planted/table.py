@@ -1,4 +1,4 @@
-"""Formats the planted bugs as Markdown tables: what each does, which test notices it, and how it was found."""
+"""Formats the planted bugs as Markdown tables. They show what each bug does, which test fails with it, and how it was found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def as_markdown(
     noticed_by: Mapping[str, str | None] = NOTICED_BY,
     found: Mapping[str, FoundBug] = FOUND,
 ) -> str:
-    """Returns a Markdown summary of all bugs, and a heading and a table for each area. A dash marks a bug that was not tried."""
+    """Returns a summary of all bugs in Markdown, and a heading and a table for each area.
+
+    A dash marks a bug that was not tried.
+    """
     all_bugs, areas = list(bugs), dict[str, list[str]]()
     for bug in all_bugs:
         seen = _noticed(noticed_by.get(bug.name)) if bug.name in noticed_by else "-"
@@ -33,7 +36,7 @@ def _noticed(test: str | None) -> str:
 
 
 def _found(bug: FoundBug | None) -> tuple[str, str, str, str]:
-    """Returns the columns about the hunt."""
+    """Returns the table columns with the result of the search."""
     if bug is None:
         return "-", "-", "-", "-"
     seeds = f"not in {bug.tried}" if bug.seeds is None else str(bug.seeds)

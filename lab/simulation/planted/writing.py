@@ -1,4 +1,4 @@
-"""Writes the results of a hunt to `found.py` and to the docs page."""
+"""Writes the results of a search for planted bugs to `found.py` and to the docs page."""
 
 from __future__ import annotations
 

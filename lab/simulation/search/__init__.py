@@ -1,1 +1,1 @@
-"""Plays the worlds of many seeds on all CPUs, and shrinks and reports failed ones."""
+"""Runs the simulations of many seeds on all CPUs. Shrinks and reports the failed ones."""

@@ -1,4 +1,4 @@
-"""Computes the version of the code that worlds run. Results are valid for one version only."""
+"""Computes the version of the simulated code. Results are valid for one version only."""
 
 from __future__ import annotations
 

@@ -26,23 +26,23 @@ from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress
 
 @dataclass(frozen=True, slots=True)
 class SimulationCommand:
-    """The command for a kind of worlds."""
+    """The actions of the command for one kind of simulations."""
 
     worlds: Worlds
     console: Console
     folder: Path
     """The folder for results."""
     version: str
-    """The version of the code. Results of other versions are not continued."""
+    """The version of the code. Results of other versions are ignored."""
     processes: int | None = None
-    """Number of processes, or None for the number of CPUs."""
+    """The number of processes, or None for the number of CPUs."""
     shrinking_tries: int = 600
-    """Maximum number of worlds played to shrink a failed one."""
+    """The maximum number of simulations that are run to shrink a failed one."""
     patience_s: float = PATIENCE_S
-    """Time limit of one world in real seconds."""
+    """The time limit of one simulation in real seconds."""
 
     def search(self, wanted: range, *, goes_on: bool = False) -> int:
-        """Plays the wanted seeds. Returns 0 if every promise held and every kind of fault fired, else 1."""
+        """Simulates the wanted seeds. Returns 0 if every guarantee held and every kind of fault occurred, otherwise 1."""
         standing = Standing(self.folder / "simulation" / f"{self.version}.jsonl")
         known = standing.totals.failed
         left = sum(map(len, standing.missing(wanted)))
@@ -71,15 +71,15 @@ class SimulationCommand:
         return 0
 
     def play_seed(self, seed: int) -> int:
-        """Plays the world of a seed and writes its page. Returns 0 if every promise held, else 1."""
+        """Runs the simulation of a seed and writes its page. Returns 0 if every guarantee held, otherwise 1."""
         return self._play(seed, self.folder / f"world-{seed}.html", f"make simulate SEED={seed}")
 
     def play_plan(self, plan: Plan, file: Path, picture: Path | None = None) -> int:
-        """Plays the plan in a file, and writes its page and its picture. Returns 0 if every promise held, else 1."""
+        """Runs the plan in a file, and writes its page and its picture. Returns 0 if every guarantee held, otherwise 1."""
         return self._play(plan, self.folder / f"world-{file.stem}.html", f"python -m lab.simulation --plan {file}", picture)
 
     def check_digests(self, seeds: range) -> int:
-        """Plays each seed twice in new interpreters. Returns 0 if the digests are equal, else 1."""
+        """Simulates each seed twice in new interpreters. Returns 0 if the digests are equal, otherwise 1."""
         with self._bar("worlds", 2 * len(seeds)) as (progress, bar):
             different = check_digests(self.worlds, seeds, self.processes, lambda end: progress.advance(bar))
         print_digests(self.console, different, len(seeds))

@@ -1,4 +1,4 @@
-"""Checks that the same seeds give the same worlds in new interpreters with different hash seeds."""
+"""Checks that simulations are reproducible: the same seed gives the same digest in new interpreters with different hash seeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HASH_SEEDS: Final = ("1", "20261123")
 
 
 class DifferentDigests(NamedTuple):
-    """A seed whose world is not reproducible."""
+    """A seed whose simulations have different digests."""
 
     seed: int
     digests: tuple[str, ...]
@@ -21,7 +21,10 @@ class DifferentDigests(NamedTuple):
 def check_digests(
     worlds: Worlds, seeds: range, processes: int | None, on_end: Callable[[WorldEnd], None]
 ) -> list[DifferentDigests]:
-    """Plays each seed in two sets of new interpreters with different PYTHONHASHSEED, and returns the seeds that differ."""
+    """Simulates each seed in two sets of new interpreters with different PYTHONHASHSEED.
+
+    Returns the seeds with different digests.
+    """
     found: dict[int, list[str]] = {seed: [] for seed in seeds}
     for hash_seed in _HASH_SEEDS:
         with PlayingProcesses(worlds, processes, environment={"PYTHONHASHSEED": hash_seed}) as players:

@@ -1,4 +1,4 @@
-"""Shrinks a failed world, and writes its plan and page."""
+"""Shrinks a failed simulation, and writes its plan and page."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _FAULTS = frozenset(map(str, FaultKind))
 
 @dataclass(frozen=True, slots=True)
 class ShrunkFailure:
-    """The smallest world found with the same failure."""
+    """The smallest simulation found with the same failure."""
 
     end: WorldEnd
     is_repeated: bool
-    """Whether the failure was repeatable. Otherwise the plan is not shrunk."""
+    """True if the failure was repeatable. If it was not, the plan is not shrunk."""
     plan_file: Path
     page_file: Path
 
@@ -36,9 +36,9 @@ def keep_failure(
     tries: int,
     on_progress: Callable[[ShrinkingProgress], None],
 ) -> ShrunkFailure:
-    """Shrinks a failed world by playing at most `tries` worlds. Ignores worlds that fail for another reason.
+    """Shrinks a failed simulation by running at most `tries` simulations. Ignores simulations that fail for another reason.
 
-    Writes its plan and its page into the folder, named by its seed.
+    Writes the plan and the page of the smallest one into the folder. The seed is part of the file names.
     """
 
     def fails(plan: Plan) -> bool:

@@ -1,4 +1,4 @@
-"""A file of results with one JSON object per line, which survives an interruption."""
+"""A file of results with one JSON object per line. Complete lines remain readable after an interruption."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ T = TypeVar("T")
 class KeptLines(Generic[T]):
     """The results in a JSON Lines file. Each line is written at once.
 
-    Skips incomplete lines of an interrupted process, and lines with other content.
+    Incomplete lines of an interrupted process, and lines with other content, are skipped.
     """
 
     def __init__(self, file: Path, kind: type[T]) -> None:
-        """Reads the results of earlier runs. `kind` is the type of a line."""
+        """Reads the results of earlier runs from the file. `kind` is the type of a line."""
         self._file = file
         self.read: list[T] = []
         """The results of earlier runs."""

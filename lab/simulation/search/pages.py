@@ -1,4 +1,4 @@
-"""Creates the page and the picture of a played world."""
+"""Creates the page and the picture of a simulation."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "i
 
 
 def page_text(end: WorldEnd, beside: WorldEnd | None, how_to_repeat: str) -> str:
-    """Returns the page of a world as HTML. `beside` is the same world without its last fault."""
+    """Returns the page of a simulation as HTML. `beside` is the same simulation without its last fault."""
     return page_of(world_report(end, how_to_repeat), None if beside is None else world_report(beside, ""))
 
 
 def picture_text(end: WorldEnd) -> str:
-    """Returns the picture of a world as SVG, for documents."""
+    """Returns the picture of a simulation as SVG, for documents."""
     return picture_of(world_report(end, ""))
 
 
 def world_report(end: WorldEnd, how_to_repeat: str) -> WorldReport:
-    """Returns the data that the page of a simulated world displays."""
+    """Returns the data that the page of a simulation displays."""
     happenings = tuple(ReportedEvent(it.at_ns, it.process, it.kind, it.text, it.keys, it.to) for it in end.happenings)
     last_ns = max([int(end.simulated_s * 1e9), *(it.at_ns for it in happenings)])
     return WorldReport(

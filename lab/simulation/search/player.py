@@ -1,4 +1,4 @@
-"""Runs the main loop of a search process, which plays the requested worlds one after another."""
+"""The main loop of a search process, which runs the requested simulations one after another."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from rocketmq_broker.testing.simulation.plan import Plan
 
 
 class PlayRequest(NamedTuple):
-    """A request to play a world."""
+    """A request to run a simulation."""
 
     plan: Plan | int
-    """A plan or a seed."""
+    """A plan, or a seed from which the plan is created."""
     with_happenings: bool = False
 
 
 def play_requests(connection: Connection, worlds: Worlds) -> None:
-    """Plays requested worlds until the connection is closed. Ends with its parent process."""
+    """Runs requested simulations until the connection is closed. The process also ends when its parent process ends."""
     Thread(target=_end_with_parent, daemon=True).start()
     logging.disable(logging.CRITICAL)
     try:
@@ -36,7 +36,7 @@ def play_requests(connection: Connection, worlds: Worlds) -> None:
 
 
 def play_one(worlds: Worlds, request: PlayRequest) -> WorldEnd:
-    """Plays a world and returns its end. An exception of its code counts as a broken promise."""
+    """Runs a simulation and returns its result. An exception in the simulated code counts as a violated guarantee."""
     plan = worlds.plan_of(request.plan) if isinstance(request.plan, int) else request.plan
     begun_s = time.process_time()
     try:

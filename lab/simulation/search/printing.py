@@ -1,4 +1,4 @@
-"""Prints the command's output: the table of faults, the verdict, a failure, and a summary of a world."""
+"""Prints the command's output: the table of faults, the result, a failure, and a summary of a simulation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _IN_SHORT: Final = frozenset({"fault", "death", "start", "error", "violation"})
 
 
 def print_totals(console: Console, totals: Totals, *, played: int, real_s: float, processes: int) -> None:
-    """Prints how often each kind of fault fired, and the rate of this run: `played` worlds in `real_s` seconds."""
+    """Prints how often each kind of fault occurred, and the rate of this run: `played` simulations in `real_s` seconds."""
     console.print(table_of_fired(totals.fired, FaultKind))
     if played and real_s > 0:
         console.print(
@@ -37,7 +37,7 @@ def print_totals(console: Console, totals: Totals, *, played: int, real_s: float
 
 
 def table_of_fired(fired: Mapping[str, int], kinds: Iterable[str]) -> Table:
-    """Returns the table of fired kinds of faults, followed by rare branches."""
+    """Returns the table of faults that have occurred, followed by rare branches that were executed."""
     table = Table(title="What happened in these worlds", title_justify="left")
     table.add_column("fault, or rare branch")
     table.add_column("times", justify="right")
@@ -49,14 +49,14 @@ def table_of_fired(fired: Mapping[str, int], kinds: Iterable[str]) -> Table:
 
 
 def print_never_fired(console: Console, names: Sequence[str], worlds: int) -> None:
-    """Prints the kinds of faults and rare branches that never fired."""
+    """Prints the kinds of faults and the rare branches that never occurred."""
     console.print(f"In {worlds:,} worlds this never happened, so that they prove nothing about it:", style="red", markup=False)
     for name in names:
         console.print(f"  {name}", style="red", markup=False)
 
 
 def print_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> None:
-    """Prints a broken promise with the plan that leads to it."""
+    """Prints a violated guarantee with the plan that leads to it."""
     print_broken(console, f"World {failed.seed} breaks a promise", shrunk.end.broken)
     if not shrunk.is_repeated:
         console.print(
@@ -72,7 +72,7 @@ def print_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> 
 
 
 def print_broken(console: Console, title: str, broken: Sequence[FoundBroken]) -> None:
-    """Prints the broken promises of a world."""
+    """Prints the violated guarantees of a simulation."""
     console.print(title, style="bold red", markup=False, highlight=False)
     for one in broken[:_MAX_BROKEN]:
         console.print(f"  {one.promise}", style="red", markup=False, highlight=False)
@@ -82,7 +82,7 @@ def print_broken(console: Console, title: str, broken: Sequence[FoundBroken]) ->
 
 
 def print_world(console: Console, end: WorldEnd) -> None:
-    """Prints a summary of a world's events, its verdict and its digest."""
+    """Prints a summary of a simulation's events, its result and its digest."""
     shape = ", ".join(f"{name} {value}" for name, value in sorted(end.plan.shape.items()))
     console.print(f"World {end.seed}: {len(end.plan.events)} events; {shape}", markup=False, highlight=False)
     short = [it for it in end.happenings if it.kind in _IN_SHORT]
@@ -99,7 +99,7 @@ def print_world(console: Console, end: WorldEnd) -> None:
 
 
 def print_digests(console: Console, different: Sequence[DifferentDigests], seeds: int) -> None:
-    """Prints whether worlds were reproducible."""
+    """Prints which seeds were not reproducible, or that all were."""
     for one in different:
         console.print(f"World {one.seed} is not the same each time: {', '.join(one.digests)}", style="red", markup=False)
     if not different:

@@ -1,4 +1,4 @@
-"""Manages the processes that play worlds in parallel."""
+"""Manages the processes that run simulations in parallel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lab.simulation.search.worlds import WorldEnd, Worlds, without_end
 from rocketmq_broker.testing.simulation.plan import Plan
 
 PATIENCE_S: Final = 600.0
-"""Time limit of one world in real seconds."""
+"""The time limit of one simulation in real seconds."""
 _WORLDS_PER_PROCESS: Final = 2000
-"""Number of worlds after which a process is replaced, to limit the effect of memory leaks."""
+"""The number of simulations after which a process is replaced, to limit the effect of memory leaks."""
 _LOOK_S: Final = 0.5
 
 
 class _PlayingProcess:
-    """A process, and the world that it plays."""
+    """A process, and the simulation that it is running."""
 
     def __init__(self, worlds: Worlds, environment: Mapping[str, str]) -> None:
         context = get_context("spawn")
@@ -36,13 +36,13 @@ class _PlayingProcess:
         self.played = 0
 
     def begin(self, request: PlayRequest) -> None:
-        """Starts a world."""
+        """Starts a simulation."""
         self.request, self._begun_at_s = request, time.monotonic()
         with suppress(BrokenPipeError):  # the process has died, which its connection shows
             self.connection.send(request)
 
     def end_of_world(self) -> WorldEnd | None:
-        """Returns the end of its world, or None if the process has died."""
+        """Returns the result of the simulation, or None if the process has died."""
         try:
             end: WorldEnd = self.connection.recv()
         except (EOFError, ConnectionResetError):
@@ -52,7 +52,7 @@ class _PlayingProcess:
         return end
 
     def is_overdue(self, patience_s: float) -> bool:
-        """Returns whether its world exceeds the time limit."""
+        """Returns True if the simulation has exceeded the time limit."""
         return self.request is not None and time.monotonic() - self._begun_at_s > patience_s
 
     def kill(self) -> int | None:
@@ -64,7 +64,7 @@ class _PlayingProcess:
 
 
 class PlayingProcesses:
-    """A pool of processes that play worlds. As a context manager, it ends all of them on exit."""
+    """A pool of processes that run simulations. The processes end at the end of the `with` block."""
 
     def __init__(
         self,
@@ -74,7 +74,10 @@ class PlayingProcesses:
         patience_s: float = PATIENCE_S,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`count` defaults to the number of CPUs. `environment` has additional variables for the processes."""
+        """Creates the pool. `count` defaults to the number of CPUs.
+
+        `environment` contains additional variables for the processes.
+        """
         self.count = count or os.cpu_count() or 1
         self._worlds = worlds
         self._patience_s = patience_s
@@ -82,7 +85,7 @@ class PlayingProcesses:
         self._all: list[_PlayingProcess] = []
 
     def __enter__(self) -> PlayingProcesses:
-        """Returns the pool. Each process starts with its first world."""
+        """Returns the pool. Each process starts when it gets its first simulation."""
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -92,14 +95,14 @@ class PlayingProcesses:
         self._all.clear()
 
     def play(self, plan: Plan | int, *, with_happenings: bool = False) -> WorldEnd:
-        """Plays one world."""
+        """Runs one simulation."""
         (end,) = self.play_all([plan], with_happenings=with_happenings)
         return end
 
     def play_all(self, plans: Iterable[Plan | int], *, with_happenings: bool = False) -> Iterator[WorldEnd]:
-        """Yields the end of each world as it finishes. Starts no world while the caller handles an end.
+        """Yields the result of each simulation as it finishes. Starts no simulation while the caller handles a result.
 
-        A world whose process dies or which exceeds the time limit breaks the promise that a world runs to its end.
+        If a process dies, or a simulation exceeds the time limit, the guarantee that a simulation runs to its end is violated.
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:

@@ -1,4 +1,4 @@
-"""Searches for failures by playing the worlds of many seeds until one fails."""
+"""Searches for failures by running the simulations of many seeds until one fails."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from lab.simulation.search.standing import OpenParts, Standing
 from lab.simulation.search.worlds import WorldEnd
 
 ENOUGH_TO_FIRE: Final = 1000
-"""Number of worlds after which each kind of fault must have fired."""
+"""The number of simulations after which each kind of fault must have occurred."""
 
 
 def play_missing(
     processes: PlayingProcesses, standing: Standing, wanted: range, *, goes_on: bool, on_end: Callable[[WorldEnd], None]
 ) -> list[WorldEnd]:
-    """Plays the wanted seeds that were not played before, keeps each finished part, and returns the failed worlds.
+    """Simulates the wanted seeds that were not simulated before, keeps each finished part, and returns the failed simulations.
 
-    Stops at the first failed world unless `goes_on`. Its part is not kept, so that the next run plays it again.
+    Stops at the first failed simulation unless `goes_on` is True. The part with this simulation is not kept, so that the next run
+    repeats it.
     """
     open_parts = OpenParts(standing.missing(wanted))
     failed = []
@@ -34,9 +35,9 @@ def play_missing(
 
 
 def never_fired(fired: Mapping[str, int], worlds: int, expected: Iterable[str]) -> list[str]:
-    """Returns the names that should have fired but never did. Returns nothing after too few worlds.
+    """Returns the names that should have occurred but never did. Returns nothing if too few simulations were run.
 
-    `expected` are the kinds of faults. A rare branch is expected if a world has reported it with a count of 0.
+    `expected` are the kinds of faults. A rare branch is also expected if a simulation has reported it with a count of 0.
     """
     if worlds < ENOUGH_TO_FIRE:
         return []

@@ -1,4 +1,4 @@
-"""Keeps the played seeds in a file, so that the next run continues there."""
+"""Keeps the simulated seeds in a file, so that the next run continues there."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lab.simulation.search.kept_lines import KeptLines
 from lab.simulation.search.worlds import WorldEnd
 
 PART: Final = 25
-"""Number of seeds per line. An interrupted run replays fewer than this per process."""
+"""The number of seeds per line of the file. After an interruption, each process repeats fewer seeds than this."""
 
 
 class FailedSeed(msgspec.Struct, frozen=True):
-    """A seed whose world broke a promise, with the first broken promise."""
+    """A seed whose simulation violated a guarantee, with the first violated guarantee."""
 
     seed: int
     promise: str
@@ -27,12 +27,12 @@ class FailedSeed(msgspec.Struct, frozen=True):
 
 
 class PlayedPart(msgspec.Struct, frozen=True):
-    """A range of played seeds."""
+    """A range of seeds that were simulated, with the sums of their results."""
 
     first: int
     count: int
     digest: str
-    """The digest of the worlds' digests in the order of the seeds."""
+    """A digest of the digests of all simulations, in the order of the seeds."""
     fired: dict[str, int]
     simulated_s: float
     cpu_s: float
@@ -40,12 +40,12 @@ class PlayedPart(msgspec.Struct, frozen=True):
 
     @property
     def seeds(self) -> range:
-        """The played seeds."""
+        """The seeds of the part."""
         return range(self.first, self.first + self.count)
 
 
 class Totals:
-    """The sums over all parts played."""
+    """The sums over all parts."""
 
     def __init__(self, parts: Sequence[PlayedPart]) -> None:
         """Adds up the figures of the parts."""
@@ -59,9 +59,9 @@ class Totals:
 
 
 class Standing:
-    """The parts played with one version of the code. Each line of its file is a part.
+    """The parts that were simulated with one version of the code. Each line of the file is a part.
 
-    The seeds of an incomplete line are played again.
+    The seeds of an incomplete line are simulated again.
     """
 
     def __init__(self, file: Path) -> None:
@@ -70,13 +70,13 @@ class Standing:
         self.parts = self._lines.read.copy()
 
     def missing(self, wanted: range) -> list[range]:
-        """Returns the wanted seeds that were not played, as parts."""
+        """Returns the wanted seeds that were not simulated, divided into parts."""
         played = {seed for part in self.parts for seed in part.seeds}
         left = [seed for seed in wanted if seed not in played]
         return [_range(list(seeds)) for _, seeds in groupby(enumerate(left), key=lambda it: (it[1] // PART, it[1] - it[0]))]
 
     def add(self, ends: Sequence[WorldEnd]) -> PlayedPart:
-        """Adds a part with these ends of worlds, and returns it."""
+        """Adds a part with these results of simulations, and returns the part."""
         part = _part(sorted(ends, key=lambda end: end.seed))
         self._lines.append(part)
         self.parts.append(part)
@@ -89,10 +89,10 @@ class Standing:
 
 
 class OpenParts:
-    """Collects ends of worlds in any order until a part is complete."""
+    """Collects the results of simulations, in any order, until a part is complete."""
 
     def __init__(self, parts: Sequence[range]) -> None:
-        """`parts` must not overlap."""
+        """Creates empty parts. `parts` must not overlap."""
         self._part_of = {seed: part for part in parts for seed in part}
         self._ends: dict[range, list[WorldEnd]] = {}
 
@@ -101,7 +101,7 @@ class OpenParts:
         yield from self._part_of
 
     def add(self, end: WorldEnd) -> list[WorldEnd] | None:
-        """Adds an end. Returns the ends of its part if the part is complete, else None."""
+        """Adds a result. Returns the results of its part if the part is now complete, otherwise None."""
         part = self._part_of[end.seed]
         ends = self._ends.setdefault(part, [])
         ends.append(end)

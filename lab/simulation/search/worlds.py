@@ -1,4 +1,4 @@
-"""Defines the interface of worlds for the search: a plan for each seed, and a function that plays a plan."""
+"""The interface of simulations for the search: a function that creates the plan of a seed, and a function that runs a plan."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from rocketmq_broker.testing.simulation.plan import Plan
 
 
 class FoundViolation(Protocol):
-    """A judge's violation."""
+    """The interface of a violation that a judge has found."""
 
     @property
     def promise(self) -> str:
-        """The promise that was violated."""
+        """The guarantee that was violated."""
 
     @property
     def text(self) -> str:
@@ -28,32 +28,35 @@ class FoundViolation(Protocol):
 
 
 class PlayedWorld(Protocol):
-    """A played world."""
+    """The interface of a finished simulation."""
 
     @property
     def digest(self) -> str:
-        """The digest of its history."""
+        """The digest of the simulation's history."""
 
     @property
     def violations(self) -> Sequence[FoundViolation]:
-        """The broken promises."""
+        """The violated guarantees."""
 
     @property
     def fired(self) -> Mapping[str, int]:
-        """How often each kind of fault fired and each rare branch ran. A name with 0 must fire in other worlds."""
+        """The number of times that each kind of fault occurred and each rare branch was executed.
+
+        Each name with 0 must occur in another simulation.
+        """
 
     @property
     def happenings(self) -> Sequence[RecordedEvent]:
-        """The readable events of its history."""
+        """The events of the history in readable form."""
 
     @property
     def simulated_s(self) -> float:
-        """Its duration in simulated seconds."""
+        """The duration of the simulation in simulated seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Worlds:
-    """The searched worlds. Both functions are module-level, so that other processes can import them."""
+    """The functions that create plans and run simulations. They are module-level, so that other processes can import them."""
 
     plan_of: Callable[[int], Plan]
     play: Callable[[Plan], PlayedWorld]
@@ -71,11 +74,14 @@ class FoundBroken:
     text: str
     keys: tuple[str, ...] = ()
     at_ns: int | None = None
-    """Nanoseconds since the start of the world, or None if it was found at the end."""
+    """The time of the violation in nanoseconds since the start of the simulation. None if it was found at the end."""
 
     @property
     def mark(self) -> tuple[str, str]:
-        """The promise and the description without ids and numbers. Equal marks identify the same failure."""
+        """The guarantee and the description without ids and numbers.
+
+        Two failures with the same mark count as the same failure.
+        """
         text = self.text
         for key in sorted(filter(None, self.keys), key=len, reverse=True):
             text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "#", text)
@@ -84,7 +90,7 @@ class FoundBroken:
 
 @dataclass(frozen=True, slots=True)
 class WorldEnd:
-    """The result of a world."""
+    """The result of a simulation."""
 
     plan: Plan
     digest: str
@@ -101,16 +107,16 @@ class WorldEnd:
         return self.plan.seed
 
     def fails_like(self, other: WorldEnd) -> bool:
-        """Returns whether this world has the first failure of the other world."""
+        """Returns True if the first failure of this simulation is also the first failure of the other simulation."""
         return any(broken.mark == other.broken[0].mark for broken in self.broken)
 
 
 RUNS_TO_ITS_END = "A world runs to its end."
-"""The promise broken by a world that raises an exception, whose process dies, or that exceeds its time limit."""
+"""The guarantee that is violated if a simulation raises an exception, if its process dies, or if it exceeds its time limit."""
 
 
 def without_end(plan: Plan, text: str, cpu_s: float = 0.0) -> WorldEnd:
-    """Returns a WorldEnd for a world that did not finish."""
+    """Returns the result of a simulation that did not finish."""
     return WorldEnd(plan, "", {}, 0.0, cpu_s, (FoundBroken(RUNS_TO_ITS_END, text),))
 
 

@@ -1,1 +1,1 @@
-"""The shop's services in simulated processes, with models of Celery, Redis and workers."""
+"""The shop's services in simulated processes. Celery, Redis and the workers are replaced by models."""

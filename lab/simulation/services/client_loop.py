@@ -1,4 +1,4 @@
-"""Runs a client's coroutines on the world's event loop, while threads of the process wait in the world's time."""
+"""Runs a client's coroutines on the simulation's event loop. Threads of the process wait for them in simulated time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class SimulatedClientLoop:
     """Runs coroutines for the threads of a process (`service_runtime.messaging.client_loop.ClientLoop`)."""
 
     def __init__(self, process: SimulatedProcess) -> None:
-        """`process` is the process whose threads call `run`."""
+        """Creates the loop for the threads of `process`."""
         self._process = process
 
     def start(self) -> None:
-        """Does nothing, because the world's loop runs."""
+        """Does nothing, because the simulation's event loop is already running."""
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs a coroutine and returns its result. Cancels it after `timeout_s` and raises TimeoutError."""
         return self._process.run_and_wait(work, timeout_s)
 
     def stop(self) -> None:
-        """Does nothing, because the world ends its loop."""
+        """Does nothing, because the simulation ends its event loop."""

@@ -16,7 +16,7 @@ from service_runtime.messaging.sender_thread import SenderThread
 
 
 class InventoryProcess:
-    """An inventory service from its start to the end of its process. Must be created in the process."""
+    """An inventory service. It runs until its process ends, and must be created in that process."""
 
     def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
         """Creates the service without connecting."""
@@ -39,7 +39,7 @@ class InventoryProcess:
         await self.process.start_thread(self._stop)
 
     async def set_stock(self, article: str, available: int) -> None:
-        """Sets the stock of an article. An article without a stock count is never short."""
+        """Sets the stock of an article. An article whose stock was never set is never short."""
         await self.process.start_thread(self._stock_room.set_stock, article, available)
 
     def _start(self) -> None:

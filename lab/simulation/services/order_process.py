@@ -1,6 +1,6 @@
 """Runs the order service's code without HTTP in a simulated process.
 
-The model omits Flask and waitress, the lanes that limit requests, and the wait for the database at the start.
+The model omits Flask and waitress, the limits on requests, and the wait for the database at the start.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SwitchedListener:
 
 
 class OrderProcess:
-    """An order service from its start to the end of its process. Must be created in the process."""
+    """An order service. It runs until its process ends, and must be created in that process."""
 
     def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
         """Creates the service without connecting."""
@@ -87,7 +87,10 @@ class OrderProcess:
         await self.process.start_thread(self._stop)
 
     def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
-        """Answers check-backs from `copy`, or from its own database if None. Calls `on_check` at each check-back."""
+        """Answers check-backs from the database `copy`. If it is None, uses the service's own database.
+
+        Calls `on_check` at each check-back.
+        """
         checking: Mapping[str, TransactionListener] = {topic: own.listener for topic, own in self._listeners.items()}
         if copy is not None:
             checking = self._listeners_of(SqlOrderStore(copy.engine_for(self.process), self.process.world))

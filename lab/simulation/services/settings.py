@@ -1,4 +1,4 @@
-"""The settings of the services in a simulated world. Others have production's defaults."""
+"""The settings of the services in a simulation. All other settings have the defaults of production."""
 
 from __future__ import annotations
 

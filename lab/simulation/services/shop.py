@@ -1,4 +1,4 @@
-"""Runs the shop in a simulated world, with its databases, Redis, and services as programs that restart after a kill."""
+"""Runs the shop in a simulation: its databases, Redis, and its services as programs that restart after a kill."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from rocketmq_broker.testing.simulation.world import Begin, Program, SimulatedWo
 
 
 class SimulatedShop:
-    """The services of a world with their databases and Redis."""
+    """The services of a simulation with their databases and Redis."""
 
     def __init__(self, world: SimulatedWorld, settings: ShopSettings) -> None:
-        """Creates a shop without machines. Call `close` after the world's end."""
+        """Creates a shop without machines. Call `close` after the simulation has ended."""
         self.world = world
         self.settings = settings
         self.fault_observers: list[Callable[[str, str], object]] = []
-        """Callbacks for each fault that affects a service, with the name of the database or "redis", and a word for the fault."""
+        """Callbacks for each fault that affects a service.
+
+        The arguments are the name of the database or "redis", and a word for the fault.
+        """
         self.databases = {name: self._database(name) for name in (ORDERS_DATABASE, CREDITS_DATABASE, INVENTORY_DATABASE)}
         self.redis = SimulatedRedis(
             world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)
@@ -33,7 +36,7 @@ class SimulatedShop:
         self._database_of: dict[str, str] = {}
         self._copies: list[SimulatedDatabase] = []
         self.order_services: dict[str, OrderProcess] = {}
-        """The running order services. A killed one is replaced when its program restarts."""
+        """The running order services, keyed by name. If a service is killed, it is replaced when its program restarts."""
         self._order_programs: list[str] = []
         self._uncounted = sorted(settings.stock.items())
 
@@ -85,7 +88,7 @@ class SimulatedShop:
         return self._program(name, begin, INVENTORY_DATABASE)
 
     def serving(self) -> list[OrderProcess]:
-        """Returns the order services that accept requests, in order of name."""
+        """Returns the order services that accept requests, sorted by name."""
         return [
             self.order_services[name]
             for name in sorted(self._order_programs)

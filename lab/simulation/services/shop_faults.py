@@ -26,10 +26,10 @@ _FATES: Final = {
 
 
 class ShopFaults:
-    """The effects of the faults of one shop. A fault counts as fired when it affects a service, not when it is injected."""
+    """Applies the faults of one shop. A fault counts as having occurred when it affects a service, not when it is injected."""
 
     def __init__(self, shop: SimulatedShop) -> None:
-        """The shop's databases and its Redis must not have faults yet."""
+        """Creates the object for this shop, whose databases and Redis must not have faults yet."""
         self._shop = shop
         self._awaited: dict[tuple[str, str], deque[asyncio.Future[None]]] = {}
         shop.fault_observers.append(self._met)
@@ -96,7 +96,7 @@ class ShopFaults:
                 database.faults.end_all()
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Copies the database now, and answers from the copy after `age_s` or half a minute."""
+        """Copies the database now. Answers check-backs from the copy after `age_s`, but after half a minute at the latest."""
         copy = self._shop.replica_of(ORDERS_DATABASE)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)
@@ -131,7 +131,10 @@ class ShopFaults:
     async def _lasts(
         self, faults: FaultInjector, fault: PlannedEvent, place: str, word: str, mend: Callable[[], object] | None = None
     ) -> None:
-        """Waits until the fault ends, and counts it if it affected a service. `mend` ends a fault that does not end by itself."""
+        """Waits until the fault ends, and counts the fault if it affected a service.
+
+        `mend` ends a fault that does not end by itself.
+        """
         met = self._await(place, word)
         try:
             await asyncio.sleep(fault.for_s)
@@ -146,7 +149,7 @@ class ShopFaults:
     async def _is_met(
         self, faults: FaultInjector, fault: PlannedEvent, place: str, word: str, mend: Callable[[], object]
     ) -> None:
-        """Waits until the fault has affected a service."""
+        """Waits until the fault has affected a service. If the wait is cancelled, `mend` removes the fault."""
         met = self._await(place, word)
         try:
             await met

@@ -1,1 +1,1 @@
-"""Checks the frames of a world, and records them for the world's page."""
+"""Checks the frames of a simulation, and records them for the page that shows the simulation."""

@@ -20,14 +20,14 @@ _UNKNOWN: Final = (ReportedKind.ANSWER, "UNKNOWN")
 
 
 class NoteFrame(Protocol):
-    """Adds an event to a world's history."""
+    """A function that adds an event to the history of a simulation."""
 
     def __call__(self, process: str, kind: str, text: str, keys: tuple[str, ...] = (), to: str | None = None) -> None:
-        """Adds an event of `process`, which sends to `to`."""
+        """Adds an event of `process`. `to` is the process to which it sends, if any."""
 
 
 class FrameRecorder:
-    """Records half messages, messages, decisions, check-backs and deliveries when they are sent."""
+    """Records half messages, messages, decisions, check-backs and deliveries at the time they are sent."""
 
     def __init__(self, note: NoteFrame, name_of: Callable[[str], str]) -> None:
         """`name_of` returns the name of the process at an address with port."""

@@ -51,10 +51,13 @@ _SAYING: Final = (
 _INTERNAL: Final = frozenset(
     {topics.HALF_TOPIC, topics.OP_HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC, topics.SCHEDULE_TOPIC, topics.TRACE_TOPIC}
 )
-"""Reserved topics of the broker. Their readers are not consumers."""
+"""The reserved topics of the broker. Their readers are not consumers."""
 
 IsHandled = Callable[[str, str, str], bool]
-"""A function of consumer group, topic and order id. Returns whether the group has handled the order's message of the topic."""
+"""A function of consumer group, topic and order id.
+
+It returns True if the group has handled the order's message in this topic.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +66,12 @@ class SentNames:
 
     keys: Mapping[str, tuple[str, ...]]
     given_back_by: str | None = None
-    """The consumer group, if it sends messages to its retry topic because the broker refused to take them back."""
+    """The consumer group, if it sends messages to its retry topic after the broker refused to take them back. Otherwise None."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulledQueue:
-    """A broker's queue that a consumer group pulls."""
+    """A queue of a broker from which a consumer group pulls."""
 
     broker: str
     group: str
@@ -86,7 +89,7 @@ class GivenBack:
 
 @dataclass(slots=True)
 class WatchedOffsets:
-    """The messages that a group pulled from a queue, and how far its offset was checked."""
+    """The messages that a group pulled from a queue, and the offset up to which the group's offset was checked."""
 
     pulled: dict[int, Record] = field(default_factory=dict)
     known_end: int = 0
@@ -95,7 +98,7 @@ class WatchedOffsets:
 
 
 class WireWatch:
-    """Checks each frame once when it is sent, whether or not it arrives."""
+    """Checks each frame once, when it is sent. Frames that are lost later are checked too."""
 
     def __init__(
         self,
@@ -119,10 +122,10 @@ class WireWatch:
         self._seen_early: set[str] = set()
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
-        """Checks one complete frame, including its length. Ignores damaged frames and frames that concern no messages.
+        """Checks one complete frame, including its length. Ignores damaged frames, and frames that concern no messages.
 
-        `sender` and `receiver` are addresses with ports. Each connection of a client needs its own client port, because each
-        connection numbers its requests separately. A broker's port is always the one on which it listens.
+        `sender` and `receiver` are addresses with ports. Each connection of a client must use a separate client port, because the
+        numbers of requests are unique only within a connection. A broker's port is always the port on which it listens.
         """
         if self._says_nothing(sender, receiver, frame):
             return []
@@ -133,7 +136,10 @@ class WireWatch:
             return []
 
     def after_recovery(self, broker: str, records: Iterable[LogRecord | Damage]) -> list[Violation]:
-        """Checks the commit log of a broker that restarted after a crash. Only for brokers that flush before they answer."""
+        """Checks the commit log of a broker that restarted after a crash.
+
+        Call it only for brokers that flush messages before they answer.
+        """
         kept = {properties.find(record.properties, properties.UNIQUE_KEY) for record in records if isinstance(record, LogRecord)}
         for queue, progress in self._progress.items():
             if queue.broker == broker:
@@ -145,7 +151,7 @@ class WireWatch:
         return [Violation(Promise.ACKNOWLEDGED_IS_KEPT, text, acknowledged.pop(unique_key)) for unique_key in lost]
 
     def _says_nothing(self, sender: str, receiver: str, frame: bytes) -> bool:
-        """Returns whether the frame concerns no messages, such as a heartbeat, without decoding all of it."""
+        """Returns True if the frame concerns no messages, such as a heartbeat. Does not decode the whole frame."""
         header = _JSON_HEADER.match(frame, _HEADER_BEGINS)
         if header is None:
             return False
@@ -270,6 +276,6 @@ class WireWatch:
 
 
 def _names(encoded: bytes) -> tuple[str, ...]:
-    """Returns the unique key and the keys of a message, or nothing if it has no unique key."""
+    """Returns the unique key and the other keys of a message. Returns nothing if the message has no unique key."""
     unique_key = properties.find(encoded, properties.UNIQUE_KEY)
     return () if unique_key is None else (unique_key, *(properties.find(encoded, properties.KEYS) or "").split())

@@ -84,7 +84,7 @@ def _store_in_two_steps(patches: Patches) -> None:
 
 
 def _leave_the_key_open(patches: Patches) -> None:
-    """Omits the idempotency key of an order if another order has it, as if the database had no unique index."""
+    """Omits the idempotency key of a new order if another order has the same key, as if the database had no unique index."""
 
     store: Callable[..., None] = patches.original(f"{_STORE}.store_order")
 

@@ -1,4 +1,4 @@
-"""Planted bugs that have an effect only when two faults coincide."""
+"""Planted bugs that have an effect only if two faults occur together."""
 
 from __future__ import annotations
 
