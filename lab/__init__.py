@@ -1,1 +1,1 @@
-"""Contains the benchmarks and the simulated worlds. No other package of the project imports them."""
+"""The benchmarks and the simulations of the whole system. No other package of the project imports them."""

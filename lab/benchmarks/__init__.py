@@ -1,1 +1,1 @@
-"""Benchmarks the broker against Apache RocketMQ, and its hot path without sockets."""
+"""Benchmarks that compare the broker with Apache RocketMQ, and that measure its hot path without sockets."""

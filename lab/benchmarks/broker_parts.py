@@ -23,22 +23,22 @@ from rocketmq_broker.world import current_world
 
 LOOPBACK = "127.0.0.1"
 _NEVER_OVER_S = 3600.0
-"""The time limit of a turn of the event loop. A turn that ended early would leave its answers to a later exchange."""
+"""The time limit of a turn of the event loop in seconds. It is never reached, so each exchange gets all of its answers."""
 _NO_NAME_SERVER = "127.0.0.1:1"
 
 
 class BrokerParts:
-    """A broker that receives its requests through `exchange`."""
+    """A broker without sockets. `exchange` passes requests to it."""
 
     def __init__(self, home: Path, flush_disk_type: FlushDiskType) -> None:
-        """`home` is the store directory."""
+        """Creates a broker that is not started. `home` is the store directory."""
         self._home = home
         self._flush_disk_type = flush_disk_type
         self._transport = _FakeTransport()
         self._max_offset = 0
 
     async def start(self) -> None:
-        """Opens the store and connects."""
+        """Opens the store, and connects a client without a socket."""
         settings = BrokerSettings(store_path_root_dir=str(self._home), flush_disk_type=self._flush_disk_type.value)
         identity = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host=LOOPBACK, port=10911)
         world = current_world()
@@ -89,7 +89,7 @@ class BrokerParts:
 
 
 class _FakeTransport(asyncio.Transport):
-    """A transport that keeps the written bytes."""
+    """A transport that collects the written bytes instead of sending them."""
 
     def __init__(self) -> None:
         super().__init__({"peername": (LOOPBACK, 5555)})

@@ -44,7 +44,7 @@ FOLLOWED: Final = 5
 OF_A_MESSAGE: Final = ("broker/rocketmq_broker/",)
 OF_AN_ORDER: Final = ("order_service/", "service_runtime/", "order_messages/")
 EXCLUDED: Final = ("broker/rocketmq_broker/testing/", "broker/rocketmq_broker/store/memory_file")
-"""Prefixes of files that replace network, time and disk during the recording. They are not part of the call path."""
+"""The prefixes of files that replace network, time and disk during the recording. These files are not part of the call path."""
 _BRANCHES: Final = (ast.If, ast.IfExp, ast.Match, ast.ExceptHandler)
 
 
@@ -62,17 +62,17 @@ class CallPath:
     """The functions that ran for each of the recorded messages or orders."""
 
     folders: tuple[str, ...]
-    """Folders whose files count, relative to the project's root."""
+    """The folders whose files count, relative to the project's root."""
     ran: set[Function] = field(default_factory=set)
     hops: set[tuple[Function, str]] = field(default_factory=set)
-    """Calls from a function into another file."""
+    """The calls from a function into another file."""
     _seen_ran: set[Function] = field(default_factory=set)
     _seen_hops: set[tuple[Function, str]] = field(default_factory=set)
     _is_first: bool = True
 
     @property
     def files(self) -> set[str]:
-        """The files that contain a function on the call path."""
+        """The files that contain at least one function on the call path."""
         return {function.file for function in self.ran}
 
     @property
@@ -87,7 +87,10 @@ class CallPath:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Records the calls of the current thread. Other threads are recorded if `threading.setprofile` preceded their start."""
+        """A context manager that records the calls of the current thread.
+
+        The calls of another thread are recorded if `threading.setprofile` was called before the thread started.
+        """
         self._seen_ran, self._seen_hops = set(), set()
         sys.setprofile(self.see)
         try:
@@ -99,7 +102,7 @@ class CallPath:
         self._is_first = False
 
     def see(self, frame: FrameType, event: str, arg: object) -> None:
-        """Records a call. It is the profile function for `sys.setprofile`."""
+        """Records a call. This method is the profile function for `sys.setprofile`."""
         if event != "call" or (function := self._function(frame.f_code)) is None:
             return
         self._seen_ran.add(function)
@@ -150,7 +153,7 @@ class Committing:
 
 
 async def call_path_of_a_message() -> CallPath:
-    """Returns the call path of a half message, its COMMIT and its delivery."""
+    """Returns the call path of a half message, its COMMIT and its delivery to a consumer."""
     path, arrived = CallPath(OF_A_MESSAGE), asyncio.Semaphore(0)
 
     def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
@@ -176,7 +179,10 @@ async def call_path_of_a_message() -> CallPath:
 
 
 def call_path_of_an_order(home: Path) -> CallPath:
-    """Returns the call path of an order from its POST to the answer: the request, the local transaction, the row."""
+    """Returns the call path of an order, from its POST to the answer.
+
+    It includes the request, the local transaction and the stored row.
+    """
     path = CallPath(OF_AN_ORDER)
     port, name_server = free_ports(2)
     engine = open_database(f"sqlite:///{home / 'orders.db'}", migrations=MIGRATIONS, start_timeout_s=10)
@@ -207,7 +213,7 @@ def call_path_of_an_order(home: Path) -> CallPath:
 
 
 def placed(status: int) -> None:
-    """Raises AssertionError unless the order was placed."""
+    """Raises AssertionError unless `status` means that the order was placed."""
     assert status == 201, status
 
 

@@ -1,7 +1,7 @@
 """Measures the broker's CPU time for one transaction, without sockets: `python -m lab.benchmarks.hot_path`.
 
-Each read holds, for each transaction in flight, the decision on the last message and the next half message, as the threads of
-Apache's client send them over one connection. The time to encode the frames is not counted.
+Several transactions are in flight. For each of them, a read contains the decision on the last message and the next half message,
+as Apache's client sends them over one connection. The time to encode the frames is not counted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Load:
 
 @dataclass(slots=True)
 class Spent:
-    """The CPU seconds of the broker's process, in total and in the kernel."""
+    """The CPU time of the broker's process in seconds, in total and in the kernel."""
 
     total_s: float = 0
     system_s: float = 0

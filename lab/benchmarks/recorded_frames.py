@@ -1,4 +1,4 @@
-"""Recorded frames of a transaction of Apache's Java client, with replaceable ids and offsets."""
+"""The recorded frames of a transaction of Apache's Java client. Ids and offsets in the frames can be replaced."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class RecordedTransaction:
         return cls(replace(half, topic=topic), end, serialize_type)
 
     def half_frame(self, number: int, body: bytes) -> bytes:
-        """Returns the frame of a half message. `number` is its opaque and part of its message id."""
+        """Returns the frame of a half message. `number` becomes its opaque and part of its message id."""
         properties = self.half.properties.replace(self.end.msg_id, self._unique_key(number))
         header = replace(self.half, queue_id=number % QUEUES, properties=properties)
         return encode_request(RequestCode.SEND_MESSAGE_V2, header, body, opaque=number, serialize_type=self.serialize_type)
 
     def commit_frame(self, number: int, answer: SendMessageResponseHeader) -> bytes:
-        """Returns the frame of the COMMIT for the half message `number` that got this answer."""
+        """Returns the frame of the COMMIT for the half message `number`. `answer` is the broker's answer to the half message."""
         header = replace(
             self.end,
             producer_group=self.half.producer_group,

@@ -1,4 +1,4 @@
-"""Tables of figures for a terminal of any width. Columns that do not fit go into another table below."""
+"""Tables of figures that fit a terminal of any width. Columns that do not fit are moved to another table below."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from rich.cells import cell_len
 from rich.table import Table
 
 _LABEL: Final = 20
-"""Maximum characters in a line of a label. Longer labels wrap."""
+"""The maximum number of characters in a line of a label. Longer labels are wrapped."""
 _GAP: Final = 2
-"""Characters between two columns."""
+"""The number of characters between two columns."""
 
 
 def tables_within(
     width: int, headings: Sequence[str], rows: Sequence[Sequence[str]], *, labels: int = 1, section_ends: Collection[int] = ()
 ) -> list[Table]:
-    """Returns the rows as one table, or as several tables that begin with the same labels.
+    """Returns the rows as one table, or as several tables that start with the same labels.
 
-    Each has as many columns as fit into `width`. The first `labels` columns are labels, which wrap. Figures do not wrap, and
-    headings wrap between words. A gap follows each row whose number is in `section_ends`.
+    Each table has as many columns as fit into `width`. The first `labels` columns are labels, which are wrapped. Figures are not
+    wrapped, and headings are wrapped between words. A gap follows each row whose number is in `section_ends`.
     """
     widths = [
         max(cell_len(line) for line in (*heading.split(), *column)) for heading, *column in zip(headings, *rows, strict=True)

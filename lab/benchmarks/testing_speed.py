@@ -21,11 +21,11 @@ from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 ROUNDS: Final = 15
 ISOLATED_TESTS: Final = 200
 CPU_S: Final[list[float]] = []
-"""The CPU seconds of each round, which are more reliable than wall time on a busy machine."""
+"""The CPU time of each round in seconds. On a busy machine it is more reliable than wall time."""
 
 
 class Undecided:
-    """A transaction listener that never decides."""
+    """A transaction listener that never decides a transaction."""
 
     def __init__(self) -> None:
         self.checks = 0
@@ -41,7 +41,7 @@ class Undecided:
 
 
 def message() -> Message:
-    """Returns a message of an order."""
+    """Returns a message about an order."""
     return Message.of("orders", b"order 1 is paid", keys=["order-1"])
 
 
@@ -55,7 +55,7 @@ async def first_message() -> float:
 
 
 async def fifteen_minutes() -> float:
-    """Returns the seconds that 15 simulated minutes of one transaction's check-backs take."""
+    """Returns the seconds that it takes to simulate 15 minutes of check-backs for one transaction."""
     async with RocketMQ() as rocketmq:
         listener = Undecided()
         producer = await rocketmq.transaction_producer("p", listener)
@@ -69,7 +69,7 @@ async def fifteen_minutes() -> float:
 
 
 async def isolated_test() -> float:
-    """Returns the seconds to start a broker, settle a lost COMMIT by a check-back, and stop the broker."""
+    """Returns the seconds to start a broker, resolve a lost COMMIT by a check-back, and stop the broker."""
     began_s = time.perf_counter()
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.transaction_producer("p", Undecided())
@@ -80,7 +80,7 @@ async def isolated_test() -> float:
 
 
 def synchronous_test() -> float:
-    """Runs the test of `isolated_test` with the synchronous API, and returns its duration in seconds."""
+    """Runs the test of `isolated_test` with the synchronous API. Returns its duration in seconds."""
     began_s = time.perf_counter()
     with SyncRocketMQ() as rocketmq:
         producer = rocketmq.transaction_producer("p", Undecided())
@@ -91,7 +91,7 @@ def synchronous_test() -> float:
 
 
 def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> str:
-    """Returns median and range in milliseconds. Each round has its own event loop, as a test has."""
+    """Returns median and range of all rounds in milliseconds. Each round has a new event loop, like each test."""
 
     async def round_() -> float:
         return await measure()
@@ -100,12 +100,15 @@ def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> 
 
 
 def shown(taken_s: list[float]) -> str:
-    """Formats median and range in milliseconds."""
+    """Returns median and range of the times in milliseconds, as text."""
     return f"{statistics.median(taken_s) * 1000:6.1f} ms  ({min(taken_s) * 1000:.1f} to {max(taken_s) * 1000:.1f})"
 
 
 async def memory_mib() -> float:
-    """Returns the MiB of memory that each of ten brokers adds, with a producer and a message."""
+    """Returns the memory in MiB that each broker adds to the process.
+
+    Ten brokers are started, each with a producer and a message.
+    """
     gc.collect()
     before = resident_mib()
     running: list[RocketMQ] = []
@@ -128,7 +131,7 @@ def resident_mib() -> float:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Prints the table of all measurements."""
     print(f"process with the broker imported         {resident_mib():6.1f} MiB")
     print(f"start to first message, first in process {shown([asyncio.run(first_message())])}")
     print(f"start to first message                   {of_rounds(first_message)}")

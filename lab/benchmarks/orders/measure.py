@@ -1,4 +1,4 @@
-"""Measures one case: first at a fixed rate, then with a constant number of requests in flight."""
+"""Measures one case, first at a fixed rate, and then with a constant number of requests in flight."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOK_EVERY_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The parameters that all cases share."""
+    """The parameters that are the same for all cases."""
 
     rate: float
     in_flight: int
@@ -28,7 +28,7 @@ class Plan:
 
 
 def measure(case: Case, plan: Plan, home: Path) -> Sample:
-    """Starts the system, measures, and ends it. Raises ProcessFailed, NoPostgresql."""
+    """Starts the system, measures the case, and stops the system. Raises ProcessFailed, NoPostgresql."""
     with running(case, home) as system:
         warm_up = place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
         _credited(system, warm_up)  # orders still waiting for a worker would delay the first measured ones
@@ -53,7 +53,10 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
 
 
 def _credited(system: Running, placing: Placing) -> dict[str, int]:
-    """Waits for the credit rows of all orders, up to a time limit. Returns the time of each row in ms, keyed by order id."""
+    """Waits for the credit rows of all orders, up to a time limit.
+
+    Returns the time of each row in milliseconds, keyed by order id.
+    """
     engine = create_engine(system.credit_database_url)
     wanted = {order.order_id for order in placing.orders}
     deadline = time.monotonic() + CREDITED_WITHIN_S

@@ -1,4 +1,4 @@
-"""Implements a transactional outbox. The order's transaction stores the message as a row, and a relay sends it later."""
+"""A transactional outbox. The order's transaction stores the message as a row, and a relay sends the message later."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.rows_together import RowsTogether
 
 BATCH: Final = 100
-"""Maximum number of rows that the relay sends in one batch."""
+"""The maximum number of rows that the relay sends in one batch."""
 POLL_S: Final = 1.0
 AGAIN_S: Final = 1.0
-"""The pause of the relay after a failure."""
+"""The pause of the relay in seconds after a failure."""
 _SEND_TIMEOUT_S: Final = 30.0
 
 logger = logging.getLogger(__name__)
 
 
 class OutboxDatabase(SQLModel, registry=registry()):
-    """Base class of the outbox table."""
+    """The base class of the outbox table."""
 
 
 class OutboxRow(OutboxDatabase, table=True):
@@ -50,10 +50,10 @@ _OUTBOX: Final = OutboxDatabase.metadata.tables["outbox"]
 
 
 class OutboxStore(SqlOrderStore):
-    """An order database with an outbox."""
+    """An order database that also contains an outbox."""
 
     def __init__(self, engine: Engine) -> None:
-        """Creates the table."""
+        """Creates the outbox table in the database."""
         super().__init__(engine, current_world())
         OutboxDatabase.metadata.create_all(engine)
 
@@ -70,28 +70,28 @@ class OutboxStore(SqlOrderStore):
             return rows
 
     def forget(self, rows: list[OutboxRow]) -> None:
-        """Deletes the rows of sent messages."""
+        """Deletes the rows of messages that were sent."""
         with self._sessions.writing() as session:
             session.execute(delete(OutboxRow).where(col(OutboxRow.id).in_([row.id for row in rows])))
 
 
 class Relay(Protocol):
-    """Sends the outbox's messages."""
+    """The interface of the relay, which sends the outbox's messages."""
 
     def wake(self) -> None:
         """Notifies the relay of a new message."""
 
 
 class OutboxSender:
-    """A replacement for the order service's broker: stores the order with its message, and wakes the relay."""
+    """Replaces the order service's broker. Stores each order together with its message, and wakes the relay."""
 
     def __init__(self, store: OutboxStore, relay: Relay) -> None:
-        """Creates a sender; `relay` sends the messages."""
+        """Creates a sender. `relay` sends the messages from the outbox."""
         self._store = store
         self._relay = relay
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Stores the order with its message. Sends no half message and no decision."""
+        """Stores the order together with its message. Sends no half message and no decision."""
         assert isinstance(attempt.wanted, Order), "the bench places orders and cancels none"
         attempt.begin(attempt.wanted.order_id)
         try:
@@ -116,10 +116,13 @@ class OutboxSender:
 
 
 class OutboxRelay:
-    """A thread that sends the messages in order and then deletes them. After a crash it may send some twice."""
+    """A thread that sends the messages in order and then deletes them. After a crash it may send some messages twice."""
 
     def __init__(self, store: OutboxStore, *, namesrv_addr: str, is_notified: bool) -> None:
-        """The thread polls the outbox once a second, and with `is_notified` also after each new message of this process."""
+        """Creates the thread, which polls the outbox once a second.
+
+        With `is_notified`, it also polls after each new message of this process.
+        """
         self._store = store
         self._is_notified = is_notified
         self._producer = Producer("outbox_relay", namesrv_addr=namesrv_addr)
@@ -129,13 +132,13 @@ class OutboxRelay:
         self._thread = threading.Thread(target=self._run, name="relay")
 
     def start(self) -> None:
-        """Starts the relay."""
+        """Starts the thread."""
         self._loop.start()
         self._loop.run(self._producer.start(), timeout_s=_SEND_TIMEOUT_S)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops the relay after the running batch."""
+        """Stops the thread after the current batch."""
         self._is_stopping.set()
         self._added.set()
         self._thread.join()
@@ -143,7 +146,7 @@ class OutboxRelay:
         self._loop.stop()
 
     def wake(self) -> None:
-        """Wakes the relay if `is_notified` is set."""
+        """Makes the thread poll the outbox now, if `is_notified` is set."""
         if self._is_notified:
             self._added.set()
 

@@ -1,6 +1,6 @@
 """The order service with an outbox instead of transactional messages: `python -m lab.benchmarks.orders.outbox_service`.
 
-HTTP, tables and settings are the order service's. OUTBOX_RELAY is `polled` or `notified`.
+HTTP, tables and settings are those of the order service. The environment variable OUTBOX_RELAY is `polled` or `notified`.
 """
 
 from __future__ import annotations

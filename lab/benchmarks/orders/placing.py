@@ -1,4 +1,7 @@
-"""Places orders over HTTP with a load generator (lab/benchmarks/orders/load, in Go), which records the time of each answer."""
+"""Places orders over HTTP with a load generator (lab/benchmarks/orders/load, in Go).
+
+The generator records the time of each answer.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,12 @@ from lab.benchmarks.side_by_side.generator import PROGRAM, build, printed_json
 _SOURCE: Final = Path(__file__).resolve().parent / "load"
 _PROGRAM: Final = PROGRAM.with_name("order-load")
 _ANSWER_TIMEOUT_S: Final = 60.0
-"""The time that the generator may run after the end of the load. Answers arrive within 30 s."""
+"""The time in seconds that the generator may run after the end of the load. Answers arrive within 30 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedOrder:
-    """An order that was answered with 201. Times are seconds since the epoch."""
+    """An order that was answered with status 201. Times are seconds since the epoch."""
 
     order_id: str
     began_s: float
@@ -27,26 +30,26 @@ class PlacedOrder:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """The result of a load."""
+    """The result of one run of the load generator."""
 
     orders: list[PlacedOrder]
     refused: int
-    """Number of requests that were answered with another status than 201, or not at all."""
+    """The number of requests that were answered with another status than 201, or not at all."""
     seconds: float
 
 
 def build_generator() -> None:
-    """Builds the generator unless it is built already. Raises CannotBuild."""
+    """Builds the generator, unless it is already built. Raises CannotBuild."""
     build(_PROGRAM, _SOURCE)
 
 
 def place_at_rate(url: str, *, rate: float, seconds: float) -> Placing:
-    """Starts `rate` orders per second without waiting for answers (open loop). Raises ProcessFailed."""
+    """Starts `rate` orders per second for `seconds`, without waiting for answers (open loop). Raises ProcessFailed."""
     return _place(url, "-rate", rate, seconds)
 
 
 def place_in_flight(url: str, *, in_flight: int, seconds: float) -> Placing:
-    """Keeps `in_flight` requests unanswered at any time (closed loop). Raises ProcessFailed."""
+    """Keeps `in_flight` requests unanswered at any time for `seconds` (closed loop). Raises ProcessFailed."""
     return _place(url, "-in-flight", in_flight, seconds)
 
 

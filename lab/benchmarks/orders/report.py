@@ -1,4 +1,4 @@
-"""Reports the results as a table, JSON and Markdown."""
+"""Writes the results as a table, as JSON and as Markdown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Samples = Mapping[Case, Sequence[Sample]]
 
 
 def rows(samples: Samples) -> list[tuple[str, ...]]:
-    """Returns a row for each case, with the medians of its rounds."""
+    """Returns the table row of each case, with the medians over its rounds."""
     return [_row(case, of_case) for case, of_case in samples.items()]
 
 

@@ -1,4 +1,4 @@
-"""Defines the cases and the results of their measurements."""
+"""The cases that are measured, and the results of the measurements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Delivery(StrEnum):
-    """The mechanism that delivers orders to the credit service."""
+    """The mechanisms that deliver orders to the credit service."""
 
     TRANSACTIONAL = "transactional message"
     OUTBOX_POLLED = "outbox, polled each second"
@@ -22,9 +22,9 @@ class Case:
 
     delivery: Delivery
     broker: str
-    """`ours` or `Apache`."""
+    """The name of the broker, `ours` or `Apache`."""
     database: str
-    """`SQLite` or `PostgreSQL`."""
+    """The name of the database, `SQLite` or `PostgreSQL`."""
 
     @property
     def name(self) -> str:
@@ -37,20 +37,20 @@ class Sample:
     """The results of a measurement. Times are in milliseconds."""
 
     orders_per_s: float
-    """Measured with a constant number of requests in flight."""
+    """The orders per second with a constant number of requests in flight."""
     post_ms: Sequence[float]
-    """p50 and p99 from the request to its answer, at the fixed rate."""
+    """The 50th and 99th percentile of the time from the request to its answer, at the fixed rate."""
     credit_ms: Sequence[float]
-    """p50 and p99 from the request to the credit row, at the fixed rate."""
+    """The 50th and 99th percentile of the time from the request to the credit row, at the fixed rate."""
     cpu_ms: Mapping[str, float]
     """The CPU time per order of each process, with a constant number of requests in flight."""
     refused: int
     missing: int
-    """Number of orders that had no credit after the time limit."""
+    """The number of orders that had no credit at the time limit."""
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Returns the percentile of the values by nearest rank, or 0 without values."""
+    """Returns the percentile of the values by the nearest-rank method. Returns 0 if there are no values."""
     if not values:
         return 0.0
     ordered = sorted(values)

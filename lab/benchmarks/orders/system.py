@@ -1,4 +1,4 @@
-"""Runs the system under test: broker, Redis, worker, credit service, and one of three order services."""
+"""Runs the measured system: broker, Redis, worker, credit service, and one of three order services."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ SYNC = "SYNC_FLUSH"
 
 
 class NoPostgresql(Exception):
-    """PostgreSQL is not installed."""
+    """Raised if PostgreSQL is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A running system under test."""
+    """The running system that is measured."""
 
     order_url: str
     credit_database_url: str
     processes: Mapping[str, psutil.Process]
 
     def cpu_s(self) -> dict[str, float]:
-        """Returns the CPU seconds used by each process and its children."""
+        """Returns the CPU time in seconds that each process and its children have used."""
         return {
             name: sum(map(used_cpu_s, (process, *process.children(recursive=True)))) for name, process in self.processes.items()
         }
@@ -42,7 +42,7 @@ class Running:
 
 @contextmanager
 def running(case: Case, home: Path) -> Iterator[Running]:
-    """Starts the system and stops it at the end of the block. Raises ProcessFailed, NoPostgresql."""
+    """Starts the system, and stops it at the end of the block. Raises ProcessFailed, NoPostgresql."""
     with Processes(home / "logs") as processes:
         apache = ApacheBroker(processes, home / "apache", SYNC) if case.broker == "Apache" else None
         try:

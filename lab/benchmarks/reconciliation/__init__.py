@@ -1,1 +1,4 @@
-"""`make bench-pipelines`: measures the reconciliation on large books with known faults, beside datacompy and DuckDB."""
+"""Measures the reconciliation on large databases with known faults: `make bench-pipelines`.
+
+Also compares it with datacompy and DuckDB.
+"""

@@ -1,4 +1,7 @@
-"""python -m lab.benchmarks.reconciliation: measures the reconciliation on large books with known faults, beside other tools."""
+"""python -m lab.benchmarks.reconciliation: measures the reconciliation on large databases with known faults.
+
+Also compares the reconciliation with other tools.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def main(
 
 @contextmanager
 def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
-    """Writes books of `count` orders, and removes them at the end of the block. Raises RunFailed."""
+    """Writes databases and a commit log with `count` orders, and removes them at the end of the block. Raises RunFailed."""
     books = folder.absolute() / str(count)
     shutil.rmtree(books, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

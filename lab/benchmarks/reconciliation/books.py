@@ -1,4 +1,4 @@
-"""Writes books of any size directly into the stores: two SQLite databases, and a commit log with consumer offsets."""
+"""Writes the data of any number of orders directly to disk: two SQLite databases, and a commit log with consumer offsets."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rocketmq_broker.message.record import encode_blank, encode_record, host_byt
 
 SEGMENT_BYTES: Final = 1 << 30
 STEP_MS: Final = 5
-"""The time between two orders. Ten million orders then span 14 hours."""
+"""The time between two orders in milliseconds. Ten million orders then span 14 hours."""
 AGE_MS: Final = 600_000
-"""The age of the newest order."""
+"""The age of the newest order in milliseconds."""
 
 _YEAR_MS: Final = 365 * 86_400_000
 _QUEUES: Final = 8

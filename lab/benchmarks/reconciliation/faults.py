@@ -1,4 +1,7 @@
-"""The faults in the benchmark's books, with the expected finding of each. One order in a thousand has each fault."""
+"""The faults in the benchmark's data, with the expected finding of each fault.
+
+Each kind of fault affects one order in a thousand.
+"""
 
 from enum import StrEnum
 from typing import Final
@@ -9,7 +12,7 @@ ONE_IN: Final = 1_000
 
 
 class Fault(StrEnum):
-    """A fault of an order."""
+    """A kind of fault that affects an order."""
 
     CREDIT_LOST = "credit lost"
     DEAD_LETTER = "dead letter"
@@ -76,6 +79,6 @@ def fault_of(number: int) -> Fault | None:
 
 
 def injected(orders: int) -> dict[Fault, int]:
-    """Returns how many orders have each fault in books of `orders` orders."""
+    """Returns the number of orders with each fault, among `orders` orders."""
     whole, rest = divmod(orders, ONE_IN)
     return {fault: whole + (place < rest) for place, fault in enumerate(_FAULTS)}

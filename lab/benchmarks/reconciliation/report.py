@@ -1,4 +1,4 @@
-"""Reports the faults found, the times, the comparison of tools, and how the times grow with the books."""
+"""Formats the results: the faults found, the times, the comparison of tools, and how the times grow with the number of orders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHOLE = "ours, with its commit log"
 
 
 def faults_table(run: Run) -> Table:
-    """Returns a table of the faults: how often each was injected and found. Its title has the run's time."""
+    """Returns a table of the faults, with how often each was injected and found. The title contains the time of the run."""
     took = f"{run.usage.wall_s:.0f} s, {run.usage.cpu_s:.0f} s of CPU"
     table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} false findings")
     table.add_column("fault")
@@ -30,7 +30,7 @@ def faults_table(run: Run) -> Table:
 
 
 def times_table(runs: Sequence[Run]) -> Table:
-    """Returns a table of the sizes: time, orders per second, CPU time per order, memory."""
+    """Returns a table with a row for each number of orders: time, orders per second, CPU time per order, memory."""
     table = Table(title="python -m pipelines reconcile, with its commit log")
     for name in ("orders", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
         table.add_column(name, justify="right")
@@ -82,7 +82,7 @@ def _tool_row(two_tables: TwoTables, result: ToolResult) -> tuple[str, ...]:
 
 
 def growth_table(runs: Sequence[Run], compared: Sequence[TwoTables]) -> Table | None:
-    """Returns a table of the growth of the times relative to the smallest books, or None for one size."""
+    """Returns a table of the times relative to the smallest number of orders. Returns None if there is only one size."""
     walls = [(_WHOLE, run.orders, run.usage.wall_s) for run in runs]
     walls += [(result.tool.value, two_tables.orders, result.wall_s) for two_tables in compared for result in two_tables.results]
     grown = [

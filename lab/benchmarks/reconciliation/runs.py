@@ -1,4 +1,4 @@
-"""Runs the reconciliation as users start it, and measures its wall time, CPU time and memory."""
+"""Runs the reconciliation with the same command as users, and measures its wall time, CPU time and memory."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ _END_WITHIN_S: Final = 5.0
 
 
 class RunFailed(Exception):
-    """The command ended without a verdict. The message is its last output."""
+    """Raised if the command ended without a result. The error message is the command's last output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The resource usage of a command and its children."""
+    """The time and memory that a command and its children have used."""
 
     wall_s: float
     cpu_s: float
     peak_bytes: int
-    """The peak of the summed proportional set sizes."""
+    """The maximum sum of the processes' proportional set sizes (PSS), in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """How often a fault was injected, and how often it was found with the right class and cause."""
+    """The number of times that a fault was injected, and that it was found with the right class and cause."""
 
     fault: Fault
     injected: int
@@ -47,7 +47,7 @@ class FaultCount:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on books of `orders` orders. `invented` counts findings without an injected fault."""
+    """A run of the reconciliation on `orders` orders. `invented` is the number of findings without an injected fault."""
 
     orders: int
     usage: Usage
@@ -56,12 +56,12 @@ class Run:
 
     @property
     def is_right(self) -> bool:
-        """True if all injected faults were found, and no others."""
+        """True if all injected faults were found, and nothing else."""
         return not self.invented and all(fault.found == fault.injected for fault in self.faults)
 
 
 def reconcile(folder: Path, orders: int, memory: str) -> Run:
-    """Runs `python -m pipelines reconcile` on the books of `write_books`. Raises RunFailed."""
+    """Runs `python -m pipelines reconcile` on the data of `write_books`. Raises RunFailed."""
     output = folder / "out"
     answer, usage = measured([*reconcile_command(folder, memory, output), "--store", str(folder / "store")])
     totals = msgspec.json.decode(answer.encode())["findings"]
@@ -69,16 +69,16 @@ def reconcile(folder: Path, orders: int, memory: str) -> Run:
 
 
 def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
-    """Returns the command that reconciles the books of `write_books` and writes JSON."""
+    """Returns the command that reconciles the data of `write_books` and writes JSON."""
     databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
     options = ["--json", "--memory", memory, "--output", str(output)]
     return [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
 
 
 def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> tuple[str, Usage]:
-    """Runs a command, and returns its output and the resource usage of it and its children. Raises RunFailed without a verdict.
+    """Runs a command. Returns its output, and the time and memory that it and its children used.
 
-    A verdict is an output with exit code 0 or 1.
+    Raises RunFailed unless the exit code is 0 or 1.
     """
     began_s = time.monotonic()
     cpu_s: dict[tuple[int, float], float] = {}
@@ -115,7 +115,7 @@ def _end(root: psutil.Process) -> None:
 
 
 def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
-    """Records the CPU time of each process, and returns the memory of all processes."""
+    """Records the CPU time of each process in `cpu_s`. Returns the memory of all processes in bytes."""
     total = 0
     try:
         for process in (root, *root.children(recursive=True)):
@@ -130,7 +130,7 @@ def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
 def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
     """Returns how often each fault was injected and found, and the number of other findings.
 
-    A finding belongs to the fault with its class and cause.
+    A finding belongs to the fault that has the same class and cause.
     """
     rows = pyarrow.parquet.read_table(output / "findings", columns=["finding", "cause"]).group_by(["finding", "cause"])
     counted = {(row["finding"], row["cause"]): row["finding_count"] for row in rows.aggregate([("finding", "count")]).to_pylist()}

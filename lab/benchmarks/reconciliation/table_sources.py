@@ -40,7 +40,7 @@ _FILL: Final = """
         1700000000000 + n, 'PLACED' FROM generate_series(1, {rows}) AS n;
     ANALYZE orders"""
 _FETCH_ROWS: Final = 10_000
-"""The JDBC fetch size."""
+"""The number of rows that JDBC fetches at once."""
 
 
 def main(
@@ -101,7 +101,7 @@ def _measured(sources: Mapping[str, Callable[[], DataFrame]], rounds: int) -> di
 
 
 def _cpu_s() -> float:
-    """Returns the CPU time of this process and its children: Spark's JVM, its Python workers and PostgreSQL."""
+    """Returns the CPU time in seconds of this process and its children: Spark's JVM, its Python workers and PostgreSQL."""
     process = psutil.Process()
     return sum(map(used_cpu_s, (process, *process.children(recursive=True))))
 

@@ -22,17 +22,17 @@ from lab.benchmarks.side_by_side.usage import born_s
 PEER = Path(__file__).resolve().parents[3] / "tests" / "foreign" / "apache" / "peer"
 APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
 APACHE_PROXY_VERSION = "5.3.3"
-"""The version that is measured with gRPC, because RocketMQ 4.9.7 has no proxy.
+"""The version of RocketMQ that is measured with gRPC, because version 4.9.7 has no proxy.
 
-Its proxy runs in one process with its broker (local mode).
+Its proxy runs in the same process as its broker (local mode).
 """
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300
-"""The time limit for a start. The first start of Apache's broker downloads its jars."""
+"""The time limit of a start in seconds. The first start of Apache's broker downloads its jars."""
 
 
 class Side(StrEnum):
-    """A compared broker. Ratios are relative to APACHE."""
+    """The brokers that are compared. Ratios are relative to APACHE."""
 
     OURS = "ours"
     """The compiled broker if it is built, otherwise the Python source."""
@@ -50,21 +50,27 @@ class Checks:
 
 
 NEVER_DUE = Checks(24 * 3_600_000, 3_600_000)
-"""Settings with which no check-back is due during a measurement."""
+"""The settings with which no check-back is due during a measurement."""
 ALL_DUE = Checks(1_000, 10_000)
-"""Settings with which all transactions of an earlier start are due at RocketMQ's first check, one interval after the start."""
+"""The settings with which all transactions of an earlier start are due at RocketMQ's first check.
+
+The first check is one interval after the start.
+"""
 
 
 class BrokerUnderTest(ABC):
-    """A broker with its name server. `home` holds settings, store and logs."""
+    """A broker with its name server. The folder `home` contains settings, store and logs."""
 
     checks = Checks()
     """The settings for check-backs. They take effect at the next start."""
     has_grpc = False
-    """Whether the next start also opens a gRPC port."""
+    """True if the next start also opens a gRPC port."""
 
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
-        """`flush` is SYNC_FLUSH or ASYNC_FLUSH. All other settings except `checks` have their defaults."""
+        """Creates the broker without starting it. `flush` is SYNC_FLUSH or ASYNC_FLUSH.
+
+        All other settings except `checks` have their defaults.
+        """
         self.home = home
         self.was_started = False
         self._processes = processes
@@ -88,9 +94,9 @@ class BrokerUnderTest(ABC):
         return f"127.0.0.1:{self._grpc_port}"
 
     def start(self) -> float:
-        """Starts the broker, and returns the seconds from the start of its process to its first accepted message.
+        """Starts the broker. Returns the seconds from the start of its process to its first accepted message.
 
-        After `kill` or `stop` it opens the same store. Raises ProcessFailed.
+        After `kill` or `stop`, the broker opens the same store again. Raises ProcessFailed.
         """
         self.was_started = True
         self._spawn()
@@ -113,7 +119,7 @@ class BrokerUnderTest(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """Kills the broker with SIGKILL. Its helper processes end on their own."""
+        """Kills the broker with SIGKILL. Its helper processes then end without a signal."""
 
     @abstractmethod
     def stop(self) -> None:
@@ -126,7 +132,7 @@ class OurBroker(BrokerUnderTest):
     python_options: Sequence[str] = ()
     """The command-line options of `python`, before `-m rocketmq_broker`."""
     environment: Mapping[str, str] = {}
-    """Environment variables that override this program's."""
+    """Environment variables, which take precedence over those of this program."""
 
     def _spawn(self) -> None:
         settings = {
@@ -164,17 +170,17 @@ class OurBroker(BrokerUnderTest):
 
 
 class InterpretedBroker(OurBroker):
-    """Our broker, run from its Python source even if this program uses the compiled broker."""
+    """Our broker, run from its Python source even if a compiled broker is installed."""
 
     environment: Mapping[str, str] = {"PYTHONPATH": "", "ROCKETMQ_BROKER_COMPILED": ""}
 
 
 class ApacheBroker(BrokerUnderTest):
-    """Apache RocketMQ, started by tests/foreign/apache/peer: name server and broker, each in its own JVM."""
+    """Apache RocketMQ, started by tests/foreign/apache/peer. Name server and broker run in separate JVMs."""
 
     version = APACHE_VERSION
     version_with_proxy = APACHE_PROXY_VERSION
-    """The version that is started when a gRPC port is requested."""
+    """The version that is started if a gRPC port is requested."""
 
     def _spawn(self) -> None:
         (self.home / "broker.pid").unlink(missing_ok=True)
@@ -205,7 +211,7 @@ class ApacheBroker(BrokerUnderTest):
         return psutil.Process(int((self.home / "broker.pid").read_text()))
 
     def kill(self) -> None:
-        """Kills the broker and stops the name server, because `peer` starts both."""
+        """Kills the broker, and stops the name server, because `peer` starts both of them."""
         process = self.process
         process.kill()
         _wait_gone(process)
@@ -220,7 +226,7 @@ class ApacheBroker(BrokerUnderTest):
 
 
 class Apache5Broker(ApacheBroker):
-    """The newest RocketMQ on Maven Central, with its proxy only if gRPC is requested."""
+    """The newest RocketMQ on Maven Central. Its proxy is started only if gRPC is requested."""
 
     version = APACHE_5_VERSION
     version_with_proxy = APACHE_5_VERSION

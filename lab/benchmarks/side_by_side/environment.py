@@ -1,4 +1,4 @@
-"""Describes the environment of a result: interpreter, kernel, compilers."""
+"""Describes the environment in which a result was measured: interpreter, kernel, compilers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 def is_compiled(module: str) -> bool:
-    """Returns whether the module is a compiled extension."""
+    """Returns True if the module is a compiled extension."""
     spec = importlib.util.find_spec(module)
     return spec is not None and spec.origin is not None and spec.origin.endswith(tuple(EXTENSION_SUFFIXES))
 

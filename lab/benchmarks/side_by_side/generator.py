@@ -1,4 +1,7 @@
-"""Runs the load drivers: our generator lab/benchmarks/load, which is built from Go on demand, and Apache's clients."""
+"""Runs the programs that generate load: our generator in Go (lab/benchmarks/load), and Apache's clients.
+
+The generator is built when it is first used.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,11 @@ _JAVA_RUN_TIMEOUT_S = 600
 
 
 class CannotBuild(Exception):
-    """The generator cannot be built. The message has the reason and the remedy."""
+    """Raised if the generator cannot be built. The error message contains the reason and the remedy."""
 
 
 def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
-    """Builds a generator; Go skips unchanged source. Raises CannotBuild."""
+    """Builds a generator. Go does nothing if its source has not changed. Raises CannotBuild."""
     go = find_go()
     if go is None:
         raise CannotBuild(
@@ -56,10 +59,10 @@ def generate(
     on_start: Callable[[int], None] = lambda pid: None,
     **options: object,
 ) -> dict[str, Any]:
-    """Puts a load on all brokers at the same time, with a generator (lab/benchmarks/load) for each, and adds up their results.
+    """Generates load on all brokers at the same time, with one generator for each broker, and adds up their results.
 
-    `on_start` is called with each generator's process id. Options are passed to the generator: `in_flight=32` becomes
-    `-in-flight 32`. Raises ProcessFailed.
+    The generator is lab/benchmarks/load. `on_start` is called with the process id of each generator. Options are passed to the
+    generators: `in_flight=32` becomes `-in-flight 32`. Raises ProcessFailed.
     """
     generators = [
         processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *_arguments(options)])
@@ -76,7 +79,7 @@ def generate(
 def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the combined output of several generators: the sums of rates and numbers, and the longest of the times.
 
-    The measured time is the interval common to all.
+    The measured time is the interval in which all generators ran.
     """
     total = dict(printed[0])
     for each in printed[1:]:
@@ -96,7 +99,7 @@ def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def drive_java_client(
     processes: Processes, arguments: list[str], header: str, *, on_start: Callable[[int], None] = lambda pid: None
 ) -> dict[str, Any]:
-    """Puts a load on a broker with Apache's Java client, and returns its output. Raises ProcessFailed."""
+    """Generates load on a broker with Apache's Java client. Returns the client's output. Raises ProcessFailed."""
     driver = processes.add("driver", [str(_JAVA_CLIENT), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
     driver.spawn()
     on_start(driver.pid)
@@ -107,9 +110,10 @@ def drive_java_client(
 def drive_grpc_client(
     processes: Processes, endpoint: str, mode: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
 ) -> dict[str, Any]:
-    """Puts a load on a broker with Apache's gRPC client for Go, and returns its output. Raises CannotBuild, ProcessFailed.
+    """Generates load on a broker with Apache's gRPC client for Go. Returns the client's output.
 
-    Options are passed to tests/foreign/clients/grpc/go/bench: `in_flight=32` becomes `-in-flight 32`.
+    Options are passed to tests/foreign/clients/grpc/go/bench: `in_flight=32` becomes `-in-flight 32`. Raises CannotBuild,
+    ProcessFailed.
     """
     build(GRPC_PROGRAM, _GRPC_SOURCE)
     driver = processes.add(
@@ -129,7 +133,7 @@ def _arguments(options: Mapping[str, object]) -> list[str]:
 
 
 def printed_json(program: str, output: str) -> dict[str, Any]:
-    """Returns the line of JSON in a load driver's output. Raises ProcessFailed."""
+    """Returns the line of JSON in the output of a program that generates load. Raises ProcessFailed."""
     for line in output.splitlines():
         if line.startswith("{"):
             printed: dict[str, Any] = json.loads(line)

@@ -21,7 +21,7 @@ PENDING_TOPIC = "BenchmarkPending"
 
 
 def measure(plan: Plan, run: Run, home: Path) -> Sample:
-    """Starts the broker, puts the load on it, stops it and removes `home`. Raises ProcessFailed."""
+    """Starts the broker, generates the load, stops the broker, and deletes `home`. Returns the result. Raises ProcessFailed."""
     load_before = load_average()
     try:
         with Processes(home / "logs") as processes:
@@ -39,7 +39,7 @@ def measure(plan: Plan, run: Run, home: Path) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The objects that a measurement uses."""
+    """The objects that one measurement uses."""
 
     plan: Plan
     load: Load
@@ -49,12 +49,12 @@ class _Bench:
 
     @property
     def broker(self) -> BrokerUnderTest:
-        """The only broker, or the first."""
+        """The only broker, or the first of several brokers."""
         return self.brokers[0]
 
     @property
     def times(self) -> dict[str, str]:
-        """Warm-up and measured time as options of the load generators."""
+        """The warm-up time and the measured time, as options of the load generators."""
         return {"warm_up": f"{self.plan.warm_up_s}s", "measured": f"{self.plan.seconds}s"}
 
     def fill(self, mode: str, topic: str, messages: int) -> None:
@@ -77,11 +77,11 @@ class _Bench:
         return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
 
     def seen_all_along(self, watch: Watch) -> Seen:
-        """Returns the usage from the first reading to the last."""
+        """Returns the usage between the first and the last reading."""
         return self.seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
 
     def seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
-        """Returns the usage between two times."""
+        """Returns the usage between the times `began_s` and `ended_s`."""
         spent = used(watch.readings, began_s, ended_s)
         programs = ", ".join(f"{name} {cpu_s:.1f} s" for name, cpu_s in watch.other_programs())
         others = Others(
@@ -139,7 +139,7 @@ def _restart(bench: _Bench) -> Sample:
 
 
 def _by_grpc(bench: _Bench) -> Sample:
-    """Measures a load of Apache's gRPC client, which counts a message when its last call is answered."""
+    """Measures a load of Apache's gRPC client. The client counts a message when its last call for this message is answered."""
     broker, plan = bench.broker, bench.plan
     is_sent = bench.load.kind is not Kind.GRPC_RECEIVES
     mode = bench.load.kind.removeprefix("grpc-")

@@ -1,4 +1,4 @@
-"""Defines the plan of a measurement, with its loads, their order and the approximate duration."""
+"""The plan of a measurement: its loads, their order and the approximate duration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.benchmarks.side_by_side.brokers import Side
 SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
 BINARY_HEADERS = "ROCKETMQ"
 JAVA_WARM_UP_S = 10
-"""The seconds of warm-up that are included in the Java driver's run."""
+"""The duration in seconds of the warm-up, which is part of the Java client's run."""
 _START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10}
 _GENERATOR_S = 2
 _JAVA_S = 4
@@ -29,27 +29,27 @@ class Kind(StrEnum):
     TRANSACTIONS = "transactions"
     """Half messages, each committed when it is answered."""
     TWO_BROKERS = "two-brokers"
-    """TRANSACTIONS at two brokers on the same CPUs, with half of the messages in flight at each."""
+    """The load of TRANSACTIONS at two brokers on the same CPUs. Each broker has half of the messages in flight."""
     SENDS = "sends"
-    """Plain messages."""
+    """Ordinary messages, without transactions."""
     LISTENER = "listener"
-    """Transactions at a steady rate. Measures the time from the send until a held pull returns the message."""
+    """Transactions at a steady rate. The result is the time from the send until a waiting pull returns the message."""
     PULLS = "pulls"
-    """Pulls of a backlog of messages."""
+    """Pulls of messages that were stored before."""
     CHECKS = "checks"
-    """A broker starts with pending transactions that are all due for a check-back."""
+    """The check-backs of a broker that starts with many pending transactions. All check-backs are due at once."""
     RESTART = "restart"
-    """The time from a start after kill -9 to the first message accepted."""
+    """The time from the broker's start after kill -9 to the first accepted message."""
     JAVA_TRANSACTIONS = "java transactions"
-    """TRANSACTIONS by threads of Apache's Java client."""
+    """The load of TRANSACTIONS, sent by threads of Apache's Java client."""
     JAVA_CONSUMER = "java consumer"
     """Transactions by eight threads of Apache's Java client, received by its push consumer."""
     GRPC_SENDS = "grpc-sends"
-    """Plain messages by Apache's gRPC client for Go; with Apache's broker through its proxy in local mode."""
+    """Ordinary messages, sent by Apache's gRPC client for Go. Apache's broker gets them through its proxy in local mode."""
     GRPC_TRANSACTIONS = "grpc-transactions"
-    """TRANSACTIONS by Apache's gRPC client for Go."""
+    """The load of TRANSACTIONS, sent by Apache's gRPC client for Go."""
     GRPC_RECEIVES = "grpc-receives"
-    """A backlog that Apache's gRPC client for Go receives and acknowledges message by message."""
+    """Stored messages, which Apache's gRPC client for Go receives and acknowledges one by one."""
 
 
 GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
@@ -83,12 +83,12 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One row of the table: a load for both brokers."""
+    """One row of the table: a load that is generated for both brokers."""
 
     kind: Kind
     flush: str
     in_flight: int | None = None
-    """The number of unanswered requests at any time. For the Java client, it is the number of threads."""
+    """The number of unanswered requests at any time. For the Java client, the number of threads."""
     header: str = BINARY_HEADERS
 
     @property
@@ -108,12 +108,12 @@ class Load:
 
     @property
     def is_less_better(self) -> bool:
-        """True if a smaller result is better, because the result is a time."""
+        """True if the result is a time, so that a smaller result is better."""
         return self.kind in (Kind.LISTENER, Kind.CHECKS, Kind.RESTART)
 
     @property
     def wanted(self) -> float:
-        """The smallest ratio that the project aims for in this row."""
+        """The smallest ratio to Apache's result that the project aims for in this row."""
         match self.kind:
             case Kind.TRANSACTIONS:
                 return _WANTED_OF_TRANSACTIONS.get((self.flush, self.in_flight), _WANTED)
@@ -126,7 +126,7 @@ class Load:
 
     @property
     def brokers(self) -> int:
-        """How many brokers share the load, each with its own store."""
+        """The number of brokers that share the load. Each broker has its own store."""
         return 2 if self.kind is Kind.TWO_BROKERS else 1
 
     @property
@@ -137,7 +137,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One load on one broker."""
+    """One measurement of one load on one broker."""
 
     round: int
     load: Load
@@ -146,7 +146,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All runs of a measurement."""
+    """The parameters of a measurement, from which all its runs follow."""
 
     sides: Sequence[Side] = (Side.OURS, Side.APACHE)
     loads: Sequence[Load]
@@ -157,14 +157,14 @@ class Plan:
     rate: int
     """The rate of LISTENER, in transactions per second."""
     backlog: int
-    """The number of messages that PULLS pulls, and that RESTART finds in the store."""
+    """The number of stored messages that PULLS pulls, and with which RESTART starts."""
     pending: int
-    """The number of transactions that CHECKS and RESTART find undecided."""
+    """The number of undecided transactions with which CHECKS and RESTART start."""
     consumed: int
     """The number of messages that JAVA_CONSUMER sends and receives."""
 
     def runs(self) -> list[Run]:
-        """Returns the runs of all brokers in turn for each load. Every second round has the reverse order of brokers."""
+        """Returns the runs. For each load, all brokers run in turn. Every second round has the reverse order of brokers."""
         return [
             Run(number, load, side)
             for number in range(self.rounds)
@@ -173,7 +173,7 @@ class Plan:
         ]
 
     def run_s(self, run: Run) -> float:
-        """Returns a run's approximate duration."""
+        """Returns the approximate duration of a run in seconds."""
         start_s = _START_AND_STOP_S[run.side] * run.load.brokers
         match run.load.kind:
             case Kind.PULLS:
@@ -192,12 +192,15 @@ class Plan:
                 return start_s + self.warm_up_s + self.seconds + _GENERATOR_S
 
     def total_s(self) -> float:
-        """Returns the approximate duration of all runs."""
+        """Returns the approximate duration of all runs in seconds."""
         return sum(map(self.run_s, self.runs()))
 
 
 def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int]) -> list[Load]:
-    """Returns the rows of these kinds. Kinds that only read or recover a store have one row: the flush type is irrelevant."""
+    """Returns the rows of these kinds.
+
+    A kind that only reads or recovers a store has one row, because the flush type does not affect it.
+    """
     loads: list[Load] = []
     for kind in kinds:
         match kind:
@@ -219,7 +222,7 @@ def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Se
 
 
 def java_loads(flushes: Sequence[str], headers: Sequence[str], threads: Sequence[int], *, with_consumer: bool) -> list[Load]:
-    """Returns a load of Apache's Java client for every combination."""
+    """Returns a load of Apache's Java client for each combination of the arguments."""
     loads: list[Load] = []
     for flush in flushes:
         for header in headers:

@@ -1,4 +1,4 @@
-"""Sends the benchmark's own requests to a broker, for a first message, a topic, and the number of visible messages."""
+"""Requests that the benchmark itself sends to a broker: a first message, a topic, and the number of visible messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _POLL_S = 0.01
 
 
 async def first_accepted_s(address: str, timeout_s: float) -> float:
-    """Returns the time (seconds since the epoch) at which the broker first answered a send with SUCCESS. Raises TimeoutError."""
+    """Returns the time at which the broker first answered a send with SUCCESS, in seconds since the epoch.
+
+    Raises TimeoutError.
+    """
     client = RemotingClient()
     try:
         async with asyncio.timeout(timeout_s):
@@ -45,7 +48,7 @@ async def make_topic(address: str, topic: str, message_type: str) -> None:
 
 
 async def visible_messages(address: str, topic: str) -> int:
-    """Returns the number of messages of the topic that consumers can see: the sum of its queues' maximum offsets."""
+    """Returns the number of messages in the topic that consumers can see, which is the sum of its queues' maximum offsets."""
     total = 0
     for queue_id in range(QUEUES):
         answer = await _answer(address, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic, queue_id))

@@ -1,4 +1,4 @@
-"""Reports the results as tables, JSON and Markdown."""
+"""Writes the results as tables, as JSON and as Markdown."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ COLUMNS = (
 )
 BUSY_MARK = "!"
 LESS_MEMORY = 8
-"""The smallest ratio of Apache's memory to ours that the project aims for."""
+"""The smallest ratio of Apache's memory use to ours that the project aims for."""
 _UNKNOWN = ""
 
 
 @dataclass(slots=True)
 class Results:
-    """Holds all samples, keyed by load and side."""
+    """All samples, keyed by load and broker."""
 
     environment: Mapping[str, str]
     samples: dict[tuple[Load, Side], list[Sample]] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    """Runs without a sample, each with the reason."""
+    """The runs without a sample, each with the reason."""
 
     def add(self, load: Load, side: Side, sample: Sample) -> None:
         """Adds a sample."""
         self.samples.setdefault((load, side), []).append(sample)
 
     def ratio(self, load: Load, side: Side = Side.OURS) -> float | None:
-        """Returns the factor by which the side's median is better than Apache's, or None until both are measured."""
+        """Returns the factor by which the median of `side` is better than Apache's. Returns None until both are measured."""
         if (load, side) not in self.samples or (load, Side.APACHE) not in self.samples:
             return None
         this, apache = (self._median(load, each, "result") for each in (side, Side.APACHE))
@@ -56,11 +56,11 @@ class Results:
         return better / worse if better is not None and worse else None
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns the table's rows, one for each broker of each load, in the plan's order."""
+        """Returns the rows of the table. Each load has a row for each broker, in the plan's order."""
         return [self._row(load, side) for load, side in self._order()]
 
     def footer(self) -> list[str]:
-        """Returns the lines below the table."""
+        """Returns the lines that are printed below the table."""
         lines = [f"{name}: {value}" for name, value in self.environment.items()]
         return lines + [f"Could not be measured: {run}" for run in self.failed] + self._short() + self._failures() + self._busy()
 
@@ -124,7 +124,7 @@ class Results:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
     def _short(self) -> list[str]:
-        """Returns lines that list the loads for which our broker misses the project's aims."""
+        """Returns lines that list the loads for which our broker does not reach the project's aims."""
         loads = self._loads()
         short = {
             "Ratio below the aim": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],

@@ -9,7 +9,7 @@ from typing import Any
 from lab.benchmarks.side_by_side.plan import Kind
 
 BUSY_FROM = 0.1
-"""The machine counts as busy if other programs use more CPUs than this."""
+"""The number of CPUs used by other programs above which the machine counts as busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,11 +19,11 @@ class Others:
     load_before: float
     """The machine's load average (1 minute) when the run began."""
     load_after: float = 0.0
-    """The load average when the run ended; includes broker and load driver."""
+    """The load average (1 minute) when the run ended. It includes the broker and the program that generated the load."""
     processors: float = 0.0
-    """The average number of CPUs that broker and load driver used."""
+    """The average number of CPUs that other programs used."""
     programs: str = ""
-    """The programs that used the most CPU time."""
+    """The names of the other programs that used the most CPU time."""
 
     @property
     def is_busy(self) -> bool:
@@ -33,7 +33,7 @@ class Others:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The result of one run. Figures that this kind of load does not have are None."""
+    """The result of one run. A value is None if this kind of load does not have it."""
 
     result: float
     """The measured value, in the unit of the load."""
@@ -43,21 +43,21 @@ class Sample:
     p50_ms: float | None = None
     p99_ms: float | None = None
     cpu_us: float | None = None
-    """Microseconds of CPU time per message, of the broker's process and its children."""
+    """The CPU time per message in microseconds, used by the broker's process and its children."""
     peak_mib: float | None = None
     dropped: int = 0
-    """Messages that the broker accepted but that did not become visible or did not arrive."""
+    """The number of messages that the broker accepted but that did not become visible or did not arrive."""
     doubled: int = 0
     errors: int = 0
     error: str = ""
-    """The first error; empty if there was none."""
+    """The first error, or an empty string if there was none."""
     messages: int = 0
-    """All messages that the broker accepted."""
+    """The number of all messages that the broker accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The usage of the processes during the load."""
+    """The CPU time and memory of the processes during the load."""
 
     broker_cpu_s: float
     peak_mib: float
@@ -65,7 +65,7 @@ class Seen:
 
 
 def generated_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
-    """Converts the generator's output (lab/benchmarks/load)."""
+    """Returns a sample with the values from the generator's output (lab/benchmarks/load)."""
     result = {
         Kind.PULLS: "mb_per_s",
         Kind.LISTENER: "p99_ms",
@@ -89,7 +89,10 @@ def generated_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s
 
 
 def java_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
-    """Converts the Java client's output. It does not mark the end of the warm-up, so the CPU time includes it."""
+    """Returns a sample with the values from the Java client's output.
+
+    The CPU time includes the warm-up, because the client does not report the end of its warm-up.
+    """
     if kind is Kind.JAVA_CONSUMER:
         committed, dropped, doubled = printed["n"], printed["lost"], printed["duplicates"]
         result = printed["msg_per_s"]

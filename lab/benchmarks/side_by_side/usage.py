@@ -14,37 +14,41 @@ import psutil
 
 _READ_EVERY_S = 0.25
 _READINGS_FOR_ONE_OF_MEMORY = 4
-"""The number of readings for each reading of the memory, because reading the PSS can stop a process for some milliseconds."""
+"""The number of CPU readings for each reading of the memory.
+
+The memory is read less often, because reading the PSS can stop a process for some milliseconds.
+"""
 _MEBIBYTE = 1024 * 1024
 _NAMED_PROGRAMS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The CPU seconds used until the time `at_s`, in seconds since the epoch."""
+    """A reading of the CPU time used so far, in seconds. `at_s` is the time of the reading, in seconds since the epoch."""
 
     at_s: float
     broker_s: float
-    """CPU seconds of the broker's process and its children."""
+    """The CPU time of the broker's process and its children."""
     bench_s: float
-    """CPU seconds of this program and the load drivers."""
+    """The CPU time of this program and of the programs that generate load."""
     machine_s: float
-    """CPU seconds of all programs of this machine, and of the host's other guests."""
+    """The CPU time of all programs on this machine, and of other guests on its host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The CPU seconds used between two times."""
+    """The CPU time used between two readings, in seconds."""
 
     broker_s: float
     others_s: float
-    """CPU seconds of programs that do not belong to the benchmark."""
+    """The CPU time of programs that do not belong to the benchmark."""
 
 
 def born_s(process: psutil.Process) -> float:
-    """Returns the start time of a process in seconds since the epoch, to a hundredth.
+    """Returns the start time of a process in seconds since the epoch, to a hundredth of a second.
 
-    Linux records it relative to the boot. psutil adds the boot time in whole seconds, which may be off by a second.
+    Linux records the start time relative to the boot. psutil adds the boot time in whole seconds, so its result may be off by a
+    second.
     """
     boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     return boot_s + float(process.create_time()) - float(psutil.boot_time())
@@ -76,12 +80,15 @@ def _at(readings: Sequence[Reading], at_s: float) -> Reading:
 
 
 class Watch:
-    """Reads the usage periodically in its own thread."""
+    """A thread that reads the usage at intervals."""
 
     def __init__(self, *brokers: psutil.Process) -> None:
-        """`brokers` are the brokers' processes, including their current children. Pass none if no broker has started yet."""
+        """Creates the thread without starting it. `brokers` are the brokers' processes. Their current children are included.
+
+        Pass no process if no broker has started yet.
+        """
         self.peak_mib = 0.0
-        """The peak memory, as PSS, which divides shared memory among the processes that use it."""
+        """The peak memory in MiB, measured as PSS. PSS divides shared memory among the processes that use it."""
         self.readings: list[Reading] = []
         self._broker = [process for broker in brokers for process in (broker, *broker.children(recursive=True))]
         self._bench = [psutil.Process()]
@@ -90,7 +97,10 @@ class Watch:
         self._thread = threading.Thread(target=self._read_until_over, daemon=True)
 
     def add_driver(self, pid: int) -> None:
-        """Adds a load driver or another program of the benchmark. Its usage since its start counts as the benchmark's."""
+        """Adds a program of the benchmark, such as one that generates load.
+
+        Its usage since its start counts as the benchmark's.
+        """
         self._bench.append(psutil.Process(pid))
 
     def start(self) -> None:
@@ -105,7 +115,7 @@ class Watch:
         self._read()
 
     def other_programs(self) -> list[tuple[str, float]]:
-        """Returns the names and CPU seconds of other programs since the start, in descending order of CPU seconds."""
+        """Returns the names of other programs, and their CPU time in seconds since the start. The largest CPU time is first."""
         own = {process.pid for process in (*self._broker, *self._bench)}
         return top_programs(self._before, _cpu_of_programs(), own)
 
@@ -125,7 +135,7 @@ class Watch:
 
 @contextmanager
 def watching(*brokers: psutil.Process) -> Iterator[Watch]:
-    """Measures the usage during the block."""
+    """Reads the usage during the block, and yields the reader."""
     watch = Watch(*brokers)
     watch.start()
     try:
@@ -140,11 +150,14 @@ def load_average() -> float:
 
 
 Programs = dict[int, tuple[str, float]]
-"""Maps process ids to the program's name and its CPU seconds."""
+"""Maps each process id to the name of its program and its CPU time in seconds."""
 
 
 def top_programs(before: Programs, after: Programs, own: set[int]) -> list[tuple[str, float]]:
-    """Returns names and CPU seconds of programs between two readings, in descending order, without the process ids in `own`."""
+    """Returns the names of programs and their CPU seconds between two readings. The largest CPU time is first.
+
+    The processes with the ids in `own` are omitted.
+    """
     grown: dict[str, float] = {}
     for pid, (name, cpu_s) in after.items():
         if pid not in own:
@@ -161,7 +174,7 @@ def _cpu_of_programs() -> Programs:
 
 
 def used_cpu_s(process: psutil.Process) -> float:
-    """Returns the CPU time of a process and of its ended children."""
+    """Returns the CPU time in seconds of a process and of its children that have ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         times = process.cpu_times()
         return float(times.user + times.system + times.children_user + times.children_system)

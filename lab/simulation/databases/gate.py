@@ -182,7 +182,7 @@ class DatabaseGate:
         self._file.loop.call_soon(due[0].die, context=contextvars.Context())
         thread = getcurrent()
         if thread.parent is not None:
-            # Nothing of the dead process continues, not even a `finally`. The world ends its threads.
+            # Nothing of the dead process continues, not even a `finally`. The simulation ends its threads.
             thread.parent.switch()
         raise Killed
 

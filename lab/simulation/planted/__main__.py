@@ -1,4 +1,4 @@
-"""The command line of the hunt for planted bugs: `python -m lab.simulation.planted --help`."""
+"""The command line of the search for planted bugs: `python -m lab.simulation.planted --help`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +68,7 @@ def hunt_planted(
 
 
 class _HuntPrinter:
-    """Prints the progress of a hunt."""
+    """Prints the progress of a search."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

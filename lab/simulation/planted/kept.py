@@ -37,7 +37,7 @@ class KeptHunt:
     """The kept results of a search for planted bugs."""
 
     def __init__(self, file: Path) -> None:
-        """Reads the results of earlier hunts from the file."""
+        """Reads the results of earlier searches from the file."""
         self._lines: KeptLines[HuntedWorld | ShrunkBug] = KeptLines(file, HuntedWorld | ShrunkBug)  # type: ignore[arg-type]
         self._whole: dict[int, bool] = {}
         self._worlds: dict[str, dict[int, HuntedWorld]] = {}

@@ -106,7 +106,7 @@ class PlayingProcesses:
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:
-            self._end(process)  # an earlier caller stopped before this world had ended
+            self._end(process)  # an earlier caller stopped before this simulation had ended
         while True:
             while (free := self._free()) is not None and (plan := next(waiting, None)) is not None:
                 free.begin(PlayRequest(plan, with_happenings))

@@ -1,1 +1,1 @@
-"""Compares the tables of orders and credits with our reconciliation, with datacompy on Spark, and with a join in DuckDB."""
+"""Compares the tables of orders and credits with three tools: our reconciliation, datacompy on Spark, and a join in DuckDB."""

@@ -1,4 +1,7 @@
-"""Computes the differences between two tables: those in the benchmark's data, and those that our reconciliation finds."""
+"""The differences between the tables of orders and credits.
+
+The module computes those in the benchmark's data, and those in our reconciliation's findings.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,21 @@ from pipelines.sources.databases.tables import Table
 
 ORDERS: Final = Table("orders", "id", {"order_id": "string", "customer": "string", "total_cents": "bigint"})
 CREDITS: Final = Table("credits", "id", {"order_id": "string", "customer": "string", "amount_cents": "bigint"})
-"""The compared columns of credits: order id, customer and amount. Credits have no currency."""
+"""The columns of the table of credits that are compared. Credits have no currency."""
 
 _CREDITS_LEFT: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.DOUBLE_CREDIT)
 _UNEQUAL: Final = (Finding.AMOUNT_MISMATCH, Finding.WRONG_CUSTOMER)
 
 
 class Differences(msgspec.Struct, frozen=True):
-    """The differences between two tables."""
+    """The numbers of differences between the two tables."""
 
     orders_left: int
-    """Orders without a credit."""
+    """The number of orders without a credit."""
     credits_left: int
-    """Credits without an order, and second credits of an order."""
+    """The number of credits without an order, including second credits of an order."""
     unequal: int
-    """Orders whose credit has a different customer or amount."""
+    """The number of orders whose credit has a different customer or amount."""
 
 
 def in_books(orders: int) -> Differences:
@@ -48,7 +51,7 @@ def rows_in_books(orders: int) -> int:
 
 
 def differences_in_findings(findings: Sequence[Mapping[str, Any]]) -> Differences:
-    """Returns the differences in the findings of `reconcile --json`. A double credit counts as one surplus credit."""
+    """Returns the differences in the findings of `reconcile --json`. A double credit counts as one credit without an order."""
     count = {found["finding"]: int(found["count"]) for found in findings}
     return Differences(
         orders_left=count.get(Finding.MISSING_CREDIT, 0),

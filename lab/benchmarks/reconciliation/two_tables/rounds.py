@@ -1,4 +1,4 @@
-"""Runs all tools in turn, round by round, and summarizes their runs."""
+"""Runs all tools in turn in each round, and summarizes their runs."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The runs of one tool on books of one size."""
+    """The results of all runs of one tool on the same number of orders."""
 
     tool: Tool
     runs: tuple[ToolRun, ...]
     is_right: bool
-    """Whether each run found exactly the injected faults."""
+    """True if each run found exactly the injected faults."""
 
     @property
     def wall_s(self) -> float:
-        """The median wall time, including the start of the process."""
+        """The median wall time in seconds, including the start of the process."""
         return statistics.median(run.usage.wall_s for run in self.runs)
 
     @property
     def min_and_max_s(self) -> tuple[float, float]:
-        """The shortest and the longest wall time."""
+        """The shortest and the longest wall time in seconds."""
         times = [run.usage.wall_s for run in self.runs]
         return min(times), max(times)
 
     @property
     def cpu_s(self) -> float:
-        """The median CPU time."""
+        """The median CPU time in seconds."""
         return statistics.median(run.usage.cpu_s for run in self.runs)
 
     @property
     def peak_bytes(self) -> int:
-        """The peak memory of all runs."""
+        """The peak memory of all runs in bytes."""
         return max(run.usage.peak_bytes for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoTables:
-    """The results of all tools on books of `orders` orders. `failed` holds the reasons of failed runs."""
+    """The results of all tools on `orders` orders. `failed` contains the reasons of failed runs."""
 
     orders: int
     results: tuple[ToolResult, ...]
@@ -61,7 +61,7 @@ class TwoTables:
 
 
 def compared_in_turn(orders: int, tools: Sequence[Tool], rounds: int, run: Callable[[Tool], ToolRun]) -> TwoTables:
-    """Runs each tool once per round, so that other load affects all tools equally. A failed tool is not run again."""
+    """Runs each tool once per round, so that other load affects all tools equally. If a tool fails, it is not run again."""
     done: dict[Tool, list[ToolRun]] = {tool: [] for tool in tools}
     failed: dict[Tool, str] = {}
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""The tools that compare the two tables. Each run has its own process."""
+"""The tools that compare the two tables. Each run of a tool has its own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROOM: Final = "lab.benchmarks.reconciliation.two_tables"
 
 
 class Tool(StrEnum):
-    """A tool of the comparison."""
+    """A tool that compares the two tables."""
 
     OURS = "ours"
     DATACOMPY = "datacompy"
@@ -43,7 +43,7 @@ class ToolRun:
 
 
 def tools_here(packages: Path) -> list[Tool]:
-    """Returns our reconciliation, and the other tools whose packages are installed in `packages` or in this environment."""
+    """Returns our reconciliation, and the other tools that are installed in `packages` or in this environment."""
     path = [str(packages), *sys.path]
     return [tool for tool in Tool if tool not in _MODULES or PathFinder.find_spec(_MODULES[tool], path) is not None]
 

@@ -36,7 +36,7 @@ def compare(folder: Path, memory: str) -> Differences:
 
 
 def _cached(reading: Reading, path: Path, table: Table, amount: str) -> DataFrame:
-    """Returns the cached table, with the same names of compared columns for both tables."""
+    """Returns the table, cached by Spark. The compared columns have the same names in both tables."""
     frame = read_table(reading, parse_database_url(f"sqlite:///{path}"), table)
     return frame.withColumnRenamed(amount, "cents").persist()
 

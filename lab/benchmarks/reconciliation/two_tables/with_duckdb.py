@@ -1,6 +1,7 @@
 """python -m lab.benchmarks.reconciliation.two_tables.with_duckdb FOLDER MEMORY: prints the differences as JSON.
 
-DuckDB's SQLite reader is an extension that must be downloaded. So the tables are read as Arrow batches through ADBC, like ours.
+The tables are read through ADBC as Arrow batches, as in our reconciliation. DuckDB's own SQLite reader is an extension, which
+would have to be downloaded.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ QUERY: Final = """
     FULL OUTER JOIN (SELECT order_id, COUNT(*) AS entries, MIN(amount_cents) AS amount_cents, MIN(customer) AS customer
                      FROM credits GROUP BY order_id) AS credit
     ON "order".order_id = credit.order_id"""
-"""A query that returns the fields of Differences in order. SQLite accepts it, too."""
+"""A query that returns the fields of Differences in order. It is valid in SQLite, too."""
 
 
 def compare(folder: Path, memory: str) -> Differences:
