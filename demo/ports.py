@@ -84,9 +84,8 @@ def _is_free(port: int) -> bool:
 def is_taken(port: int) -> bool:
     """Returns True if a program listens on the port of the loopback address."""
     with socket.socket() as probe:
-        probe.setsockopt(
-            socket.SOL_SOCKET, socket.SO_REUSEADDR, 1
-        )  # like servers, so that recently closed connections do not matter
+        # Servers set this option too. Recently closed connections then do not block the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:

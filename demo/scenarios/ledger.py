@@ -1,4 +1,4 @@
-"""Reads both databases' rows of a customer or a transaction, for the verdict of a scenario and for timelines."""
+"""Reads the rows of a customer or a transaction in both databases, for the result of a scenario and for timelines."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioFinding:
-    """A question of a verdict, and its answer."""
+    """A question about the databases after a run, and the answer."""
 
     question: Question
     answer: int

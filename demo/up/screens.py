@@ -65,10 +65,10 @@ class FailpointRow(NamedTuple):
 
 
 class OpinionFacts(NamedTuple):
-    """The facts of the screen Second opinion: Spark's verdict on all orders."""
+    """The content of the screen Second opinion: the result of Spark's comparison of all orders."""
 
     opinion: Opinion | None
-    """Spark's latest verdict; None before the first comparison."""
+    """The latest comparison. None before the first one."""
     spark: SparkInstallation
 
 
@@ -162,7 +162,7 @@ class _Application:
         try:
             return RunFacts(run, steps, await find_transactions(visit, run.word, [self.witness]), None)
         except AdminError as error:
-            health = self._keeper.healths[self._system.broker.name]  # some scenarios kill the broker
+            health = self._keeper.healths[self._system.broker.name]  # Some scenarios kill the broker.
             return RunFacts(run, steps, [], str(error) if health is Health.READY else f"the broker is not ready: {health.value}")
 
     def heading(self, visit: Visit) -> str:
@@ -210,7 +210,7 @@ class _Application:
         return f"failpoint {name} is armed no more"
 
     async def find_opinion(self, visit: Visit) -> OpinionFacts:
-        """Returns Spark's latest verdict."""
+        """Returns the result of Spark's latest comparison."""
         return OpinionFacts(self._second_opinion.latest(), self._second_opinion.spark)
 
     async def ask_spark(self, visit: Visit) -> str:

@@ -47,7 +47,7 @@ class StateFile:
         """Takes the lock. Raises RunsAlready if it is held, or DemoError if the folder cannot be used."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.chmod(0o700)  # a folder of an older version may be readable by everyone
+            self._folder.chmod(0o700)  # A folder that an older version created may be readable by everyone.
             lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise DemoError(f"cannot use the folder {self._folder}: {error.strerror}") from None
@@ -57,7 +57,7 @@ class StateFile:
             os.close(lock)
             raise RunsAlready(description(read_state(self._path), self._folder)) from None
         self._lock = lock
-        self._path.unlink(missing_ok=True)  # left by a killed process
+        self._path.unlink(missing_ok=True)  # A killed process has left this file.
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

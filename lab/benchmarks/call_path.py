@@ -107,7 +107,7 @@ class CallPath:
             return
         self._seen_ran.add(function)
         caller = frame.f_back
-        while caller is not None and project_file(caller.f_code.co_filename) is None:  # through a library
+        while caller is not None and project_file(caller.f_code.co_filename) is None:  # The call goes through a library.
             caller = caller.f_back
         if caller is not None and (calling := self._function(caller.f_code)) is not None and calling.file != function.file:
             self._seen_hops.add((calling, function.file))
@@ -160,7 +160,7 @@ async def call_path_of_a_message() -> CallPath:
         arrived.release()
         return ConsumeStatus.CONSUME_SUCCESS
 
-    async with RocketMQ(seed=1) as rocketmq:  # its listeners run at the same point each time
+    async with RocketMQ(seed=1) as rocketmq:  # With a fixed seed, listeners run at the same point each time.
         producer = await rocketmq.transaction_producer("call-path", Committing())
         await producer.create_topic("orders")
         await rocketmq.consumer("call-path-consumers", "orders", listener)
@@ -195,7 +195,7 @@ def call_path_of_an_order(home: Path) -> CallPath:
     with Processes(home) as processes:
         command = [sys.executable, "-m", "rocketmq_broker", "-c", str(conf)]
         processes.add("broker", command, is_ready=prints("boot success")).start()
-        threading.setprofile(path.see)  # the event loop's thread starts now, and is recorded
+        threading.setprofile(path.see)  # The event loop's thread starts now, so it is recorded.
         broker = OrderBroker(listeners, namesrv_addr=f"127.0.0.1:{name_server}", send_timeout_ms=3000, loop=EventLoopThread())
         broker.start()
         try:

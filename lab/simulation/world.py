@@ -179,7 +179,7 @@ class _ShopWorld:
     def _files(self, name: str) -> Mapping[PurePath, bytes]:
         return {PurePath(path): content for path, content in self._brokers[name].machine.disk.contents().items()}
 
-    # the play
+    # the run
 
     async def _play(self) -> None:
         world, plan = self._world, self._plan
@@ -212,7 +212,7 @@ class _ShopWorld:
             machine.clock.set_right()
         self._world.history.note("world", "fault", "all faults are over")
 
-    # the verdict at the end
+    # the checks at the end
 
     def _judged(self) -> list[Violation]:
         down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]

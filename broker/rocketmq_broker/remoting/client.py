@@ -137,7 +137,7 @@ class RemotingClient:
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
-        closing = sorted(self.connections, key=lambda connection: connection.peer)  # in a reproducible order
+        closing = sorted(self.connections, key=lambda connection: connection.peer)  # sorted, so that simulations can be replayed
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))

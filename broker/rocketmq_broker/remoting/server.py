@@ -78,7 +78,7 @@ class RemotingServer:
         """Stops listening, sends all unsent data, and closes all connections."""
         self.stop_listening()
         await self._tasks.stop()
-        closing = sorted(self.connections, key=lambda connection: connection.peer)  # in a reproducible order
+        closing = sorted(self.connections, key=lambda connection: connection.peer)  # sorted, so that simulations can be replayed
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))

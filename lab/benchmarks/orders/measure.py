@@ -31,7 +31,7 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
     """Starts the system, measures the case, and stops the system. Raises ProcessFailed, NoPostgresql."""
     with running(case, home) as system:
         warm_up = place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
-        _credited(system, warm_up)  # orders still waiting for a worker would delay the first measured ones
+        _credited(system, warm_up)  # Orders that still wait for a worker would delay the first measured orders.
         steady = place_at_rate(system.order_url, rate=plan.rate, seconds=plan.seconds)
         credited = _credited(system, steady)
         before = system.cpu_s()

@@ -35,7 +35,7 @@ def main(
     folder: Annotated[Path, typer.Option(help="folder for the books during the run")] = Path("data/bench-pipelines"),
     packages: Annotated[Path, typer.Option(help="folder in which datacompy and DuckDB are installed")] = Path("data/comparison"),
 ) -> None:
-    """Write books, reconcile them, and compare the findings with the injected faults. Then compare two tables with each tool."""
+    """Write databases with faults, reconcile them, and check the findings. Then compare two tables with each tool."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     screen = Console()

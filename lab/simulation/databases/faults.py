@@ -28,7 +28,7 @@ class CommitOutcome(StrEnum):
 
 @dataclass
 class DyingStep:
-    """A planned death of a process at one of its next database steps."""
+    """A plan to kill a process at one of its next database steps."""
 
     process: str
     left: int
@@ -91,7 +91,7 @@ class DatabaseFaults:
         self._dying.clear()
         self.rules.clear()
 
-    # called at each step
+    # The following methods are called at each step.
 
     def hang_ends_s(self) -> float | None:
         """Returns the time at which a statement that starts now can continue. Returns None if the statement need not wait."""

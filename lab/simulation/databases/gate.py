@@ -91,7 +91,7 @@ class DatabaseGate:
         """Closes all connections, and rolls back their open transactions."""
         for connection in self._connections:
             # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
-            with suppress(sqlite3.ProgrammingError):  # it is already closed
+            with suppress(sqlite3.ProgrammingError):  # The connection is already closed.
                 sqlite3.Connection.rollback(connection)
                 sqlite3.Connection.close(connection)
         self._connections.clear()
@@ -182,7 +182,7 @@ class DatabaseGate:
         self._file.loop.call_soon(due[0].die, context=contextvars.Context())
         thread = getcurrent()
         if thread.parent is not None:
-            # Nothing of the dead process continues, not even a `finally`. The simulation ends its threads.
+            # No code of the dead process runs after this, not even a `finally`. The simulation ends its threads.
             thread.parent.switch()
         raise Killed
 

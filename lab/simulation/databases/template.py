@@ -41,7 +41,7 @@ def template(migrations: str) -> DatabaseTemplate:
     """Returns the database created by these migrations."""
     path = scratch_folder() / f"template-{migrations.partition(':')[0]}.db"
     world = World(wall_ns=lambda: STARTS_MS * 1_000_000, nonce=stream(0, migrations).randbytes)
-    with in_world(world):  # the migrations assign the database id
+    with in_world(world):  # The migrations assign the database id.
         engine = open_database(f"sqlite:///{path}", migrations=migrations, start_timeout_s=10)
     engine.dispose()
     return DatabaseTemplate(path, engine, {})

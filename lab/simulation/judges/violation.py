@@ -1,4 +1,4 @@
-"""The guarantees of a simulation and their violations."""
+"""The guarantees that the judges check in a simulation, and their violations."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -121,5 +121,5 @@ def without_end(plan: Plan, text: str, cpu_s: float = 0.0) -> WorldEnd:
 
 
 def broken_of(violation: Any) -> FoundBroken:
-    """Returns a judge's violation as data."""
+    """Converts a violation that a judge has found to a FoundBroken, which can be sent between processes."""
     return FoundBroken(str(violation.promise), str(violation.text), tuple(violation.keys), getattr(violation, "at_ns", None))

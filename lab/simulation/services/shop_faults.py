@@ -82,7 +82,7 @@ class ShopFaults:
 
         def die() -> None:
             if has_died.done():
-                return  # the statement took longer than the fault lasts: nothing dies any more
+                return  # The statement took longer than the fault lasts, so no process is killed any more.
             faults.has_fired(fault)
             program.kill(fault.for_s)
             has_died.set_result(None)
