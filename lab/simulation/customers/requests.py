@@ -9,7 +9,7 @@ from order_service.domain.order import Item
 
 @dataclass(frozen=True, slots=True)
 class PlaceRequest:
-    """POST /orders."""
+    """The request that places an order: POST /orders."""
 
     customer: str
     items: tuple[Item, ...]
@@ -21,14 +21,14 @@ class PlaceRequest:
 
 @dataclass(frozen=True, slots=True)
 class PayRequest:
-    """POST /orders/ID/payment."""
+    """The request that pays an order: POST /orders/ID/payment."""
 
     order_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class CancelRequest:
-    """POST /orders/ID/cancellation."""
+    """The request that cancels an order: POST /orders/ID/cancellation."""
 
     order_id: str
     reason: str = "by the customer"
@@ -36,7 +36,7 @@ class CancelRequest:
 
 @dataclass(frozen=True, slots=True)
 class FindRequest:
-    """GET /orders/ID."""
+    """The request that reads an order: GET /orders/ID."""
 
     order_id: str
 

@@ -1,4 +1,4 @@
-"""A judge's verdict on the entries of an order."""
+"""The verdict of a judge on the entries that the ledger has for an order."""
 
 from enum import StrEnum
 

@@ -21,17 +21,17 @@ It returns none if the fault cannot occur with these settings.
 
 
 def between(low: float, high: float) -> Draw:
-    """Returns a function that draws a number from a log-uniform distribution."""
+    """Returns a function that draws a number between `low` and `high` from a log-uniform distribution."""
     return lambda chance: rounded(math.exp(chance.uniform(math.log(low), math.log(high))))
 
 
 def evenly(low: float, high: float) -> Draw:
-    """Returns a function that draws a number from a uniform distribution."""
+    """Returns a function that draws a number between `low` and `high` from a uniform distribution."""
     return lambda chance: rounded(chance.uniform(low, high))
 
 
 def whole(low: int, high: int) -> Draw:
-    """Returns a function that draws an integer from a log-uniform distribution."""
+    """Returns a function that draws an integer between `low` and `high` from a log-uniform distribution."""
     return lambda chance: int(math.exp(chance.uniform(math.log(low), math.log(high + 1))))
 
 

@@ -14,7 +14,7 @@ class FoundBug:
     """The result of running simulations from seed 1 onwards with a planted bug."""
 
     tried: int
-    """The maximum number of simulations."""
+    """The maximum number of simulations in the search for the bug."""
     seeds: int | None
     """The number of simulations until one violated a guarantee, or None if none did."""
     remark: str

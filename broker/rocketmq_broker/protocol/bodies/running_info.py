@@ -53,7 +53,7 @@ class ConsumerRunningInfo(Body):
     """The answer to GET_CONSUMER_RUNNING_INFO."""
 
     properties: dict[str, str] = {}
-    """Contains the values with PROP_* names, and the consumer's settings keyed by their names."""
+    """Maps the PROP_* names to their values, and the names of the consumer's settings to their values."""
     subscription_set: list[SubscriptionData] = []
     mq_table: QueueTable[ProcessQueueInfo] = msgspec.field(default_factory=QueueTable)
     status_table: dict[str, ConsumeSpeed] = {}

@@ -12,7 +12,7 @@ class CheckBackInfo(BodyPart):
     producer: str
     """The address of the producer."""
     answer: str | None = None
-    """`COMMIT`, `ROLLBACK` or `UNKNOWN`; None until the producer answers."""
+    """The producer's answer: `COMMIT`, `ROLLBACK` or `UNKNOWN`. None until the producer answers."""
     answered_ms: int | None = None
     failure: str | None = None
     """The reason for UNKNOWN that the producer's client sent, or None."""
@@ -22,7 +22,7 @@ class TransactionInfo(BodyPart):
     """One transaction, pending or decided. A field is None if its value is unknown or does not apply."""
 
     state: str
-    """`pending`, `committed`, `rolled back`, `discarded` or `lost`."""
+    """The state: `pending`, `committed`, `rolled back`, `discarded` or `lost`."""
     half_offset: int
     """The commit log offset of the half message, which identifies the transaction."""
     transaction_id: str | None = None

@@ -20,7 +20,7 @@ class SignedHeader(CommandHeader):
     fields: dict[str, str]
 
     def ext_fields(self) -> dict[str, str]:
-        """Returns all fields by their names on the wire."""
+        """Returns all fields, keyed by their names on the wire."""
         return self.fields
 
     def encode_binary(self) -> bytes:

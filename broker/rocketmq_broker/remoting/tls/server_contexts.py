@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class ServerContexts:
-    """The TLS context of all ports of a process. New connections use the latest certificate; open ones keep theirs."""
+    """The TLS context of all ports of a process. Only new connections use a reloaded certificate."""
 
     def __init__(self, settings: ServerTls) -> None:
         """Loads the certificate and the key, if there are any. Raises TlsUnusable."""
