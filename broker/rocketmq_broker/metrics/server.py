@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from socket import SHUT_RDWR, socket
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, start_http_server
@@ -16,6 +15,8 @@ MAX_CONNECTIONS: Final = 32
 
 A further connection closes the oldest one. This is rarely noticed, because a scrape takes only milliseconds.
 """
+_SHUT_RDWR: Final = 2
+"""The value of socket.SHUT_RDWR, which ends reads and writes of the connection immediately."""
 
 
 class MetricsServer:
@@ -31,7 +32,7 @@ class MetricsServer:
         handler = self._server.RequestHandlerClass
         assert isinstance(handler, type)
         self._server.RequestHandlerClass = type("TimedHandler", (handler,), {"timeout": REQUEST_TIMEOUT_S})
-        self._open: deque[socket] = deque()
+        self._open: deque[Any] = deque()
         self._server.verify_request = self._make_room  # type: ignore[assignment, method-assign]
         self.host = host
         self.port = int(self._server.server_address[1])
@@ -51,8 +52,8 @@ class MetricsServer:
         return True
 
 
-def _shut_down(connection: socket) -> None:
+def _shut_down(connection: Any) -> None:
     try:
-        connection.shutdown(SHUT_RDWR)
+        connection.shutdown(_SHUT_RDWR)
     except OSError:
         return  # It is already closed.
