@@ -1,4 +1,4 @@
-"""`barrier`, `settle`, `once` and `conclude` for sessions of SQLAlchemy, SQLModel and Flask-SQLAlchemy.
+"""`barrier`, `settle`, `once`, `conclude` and `Inbox` for sessions of SQLAlchemy, SQLModel and Flask-SQLAlchemy.
 
     def execute_local_transaction(self, message, order):
         with Session(engine) as session, barrier(session, message):
@@ -13,17 +13,35 @@ Needs the extra `sqlalchemy`. A listener need not catch errors. If it raises one
 checks back. The database sets the times of the rows.
 """
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if find_spec("sqlalchemy") is None:
     raise ImportError("the barrier for SQLAlchemy needs the package sqlalchemy: pip install 'rocketmq-broker[sqlalchemy]'")
 
-from sqlalchemy import Column, Connection, DateTime, Executable, MetaData, String, Table, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    DateTime,
+    Executable,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    delete,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session
-from sqlalchemy.schema import CreateTable, DropTable
+from sqlalchemy.schema import CreateIndex, CreateTable, DropTable
 
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.databases import (
@@ -34,8 +52,18 @@ from rocketmq_broker.databases import (
     key_of,
     transaction_id_of,
 )
+from rocketmq_broker.databases.inbox import (
+    INBOX_COLUMNS,
+    BaseInbox,
+    InboxMessage,
+    InboxState,
+    InboxStatus,
+    message_from,
+    state_from,
+)
 from rocketmq_broker.databases.missing_rows import Row, insert_missing
 from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.world import World
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncSession
@@ -58,6 +86,24 @@ CONSUMED: Final = Table(
 )
 """The table of consumed messages."""
 _TABLES: Final = (TRANSACTIONS, CONSUMED)
+INBOX: Final = Table(
+    "rocketmq_inbox",
+    MetaData(),
+    Column("consumer", String(MAX_CHARACTERS), primary_key=True),
+    Column("message_key", String(MAX_CHARACTERS), primary_key=True),
+    Column("topic", String(MAX_CHARACTERS), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("properties", Text, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("received_at_ms", BigInteger, nullable=False),
+    Column("next_try_at_ms", BigInteger, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("failed_at_ms", BigInteger),
+    Column("last_error", Text),
+    Index("ix_rocketmq_inbox_due", "consumer", "status", "next_try_at_ms"),
+)
+"""The table of messages that wait to be processed; see `Inbox`. `properties` is a JSON object."""
+_ROW: Final = tuple(INBOX.c[name] for name in INBOX_COLUMNS)
 
 
 @contextmanager
@@ -169,6 +215,94 @@ def drop_tables(op: MigrationSteps) -> None:
     """Drops both tables. Call it with Alembic's `op` in the `downgrade` function of a migration."""
     for table in _TABLES:
         op.execute(DropTable(table))
+
+
+class Inbox(BaseInbox[Session]):
+    """Messages that wait in the table `rocketmq_inbox` until a worker processes them; see `databases.inbox`.
+
+        inbox = Inbox(sessionmaker(engine), "credits")
+
+    `put` stores messages; `put_in` stores them in the caller's database transaction, as an outbox does. `drain` processes those
+    that are due, and calls its handler with a session and messages. `state`, `parked` and `retry` are for people.
+    Workers on PostgreSQL take different messages at the same time; on SQLite they take turns.
+    """
+
+    def __init__(self, sessions: Callable[[], Session], consumer: str, world: World | None = None) -> None:
+        """`sessions` returns a new session for each database transaction. Raises ValueError for an unsuitable consumer name."""
+        super().__init__(consumer, world)
+        self._sessions = sessions
+
+    def put_in(self, session: Session, messages: Iterable[Message]) -> None:
+        """Stores messages in the caller's database transaction. They are durable, and may be processed, when it commits."""
+        self._insert(session, self.rows(messages))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Session]:
+        with self._sessions() as session, _one_commit(session):
+            yield session
+
+    def _insert(self, transaction: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+        insert_missing(transaction.connection(), INBOX, rows, ["consumer", "message_key"])
+
+    def _take(self, transaction: Session, limit: int, since_ms: int) -> Sequence[InboxMessage]:
+        return self._remove(transaction, limit, INBOX.c.status == InboxStatus.NEW.value, INBOX.c.next_try_at_ms >= since_ms)
+
+    def _take_one(self, transaction: Session, key: str) -> Sequence[InboxMessage]:
+        return self._remove(transaction, 1, INBOX.c.status != InboxStatus.PARKED.value, INBOX.c.message_key == key)
+
+    def _remove(self, transaction: Session, limit: int, *which: ColumnElement[bool]) -> Sequence[InboxMessage]:
+        """Removes and returns rows. SQLite locks the database with the first write, so it must not read before."""
+        connection = transaction.connection()
+        mine = INBOX.c.consumer == self.consumer
+        found = select(*_ROW).where(mine, *which).order_by(INBOX.c.next_try_at_ms).limit(limit)
+        if connection.dialect.name == "sqlite":
+            keys = found.with_only_columns(INBOX.c.message_key)
+            rows = list(connection.execute(delete(INBOX).where(mine, INBOX.c.message_key.in_(keys)).returning(*_ROW)))
+        elif rows := list(connection.execute(found.with_for_update(skip_locked=True))):
+            connection.execute(delete(INBOX).where(mine, INBOX.c.message_key.in_([row.message_key for row in rows])))
+        return sorted(map(message_from, rows), key=lambda message: message.received_at_ms)
+
+    def _find(
+        self, transaction: Session, status: InboxStatus, limit: int, due_by_ms: int | None = None
+    ) -> Sequence[InboxMessage]:
+        found = select(*_ROW).where(INBOX.c.consumer == self.consumer, INBOX.c.status == status.value)
+        if due_by_ms is not None:
+            found = found.where(INBOX.c.next_try_at_ms <= due_by_ms)
+        return list(map(message_from, transaction.connection().execute(found.order_by(INBOX.c.next_try_at_ms).limit(limit))))
+
+    def _update(self, transaction: Session, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
+        changed = update(INBOX).where(INBOX.c.consumer == self.consumer, INBOX.c.status == status.value).values(**values)
+        if keys is not None:
+            changed = changed.where(INBOX.c.message_key.in_(keys))
+        return transaction.connection().execute(changed).rowcount
+
+    def _record_consumed(self, transaction: Session, ids: Sequence[str]) -> Collection[str]:
+        rows = [{"consumer": self.consumer, "message_key": one} for one in ids]
+        return {key for _, key in insert_missing(transaction.connection(), CONSUMED, rows, ["consumer", "message_key"])}
+
+    def _count(self, transaction: Session) -> InboxState:
+        connection, mine = transaction.connection(), INBOX.c.consumer == self.consumer
+        by_status = select(INBOX.c.status, func.count(), func.min(INBOX.c.next_try_at_ms)).where(mine).group_by(INBOX.c.status)
+        failed = select(func.min(INBOX.c.received_at_ms), func.min(INBOX.c.last_error))
+        failed = failed.where(mine, INBOX.c.status == InboxStatus.FAILED.value)
+        return state_from(map(tuple, connection.execute(by_status)), tuple(connection.execute(failed).one()))
+
+
+def add_inbox(metadata: MetaData) -> Table:
+    """Adds the table of `Inbox` to the application's metadata, so that `create_all` and Alembic include it. Returns the table."""
+    return INBOX.to_metadata(metadata)
+
+
+def create_inbox(op: MigrationSteps) -> None:
+    """Creates the table of `Inbox`. Call it with Alembic's `op` in the `upgrade` function of a migration."""
+    op.execute(CreateTable(INBOX))
+    for index in INBOX.indexes:
+        op.execute(CreateIndex(index))
+
+
+def drop_inbox(op: MigrationSteps) -> None:
+    """Drops the table of `Inbox`, with its messages. Call it with Alembic's `op` in the `downgrade` function of a migration."""
+    op.execute(DropTable(INBOX))
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import django
@@ -10,9 +12,11 @@ from django.core.management import call_command
 
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.databases import DecidedBefore, LocalOutcome
-from rocketmq_broker.databases.django import barrier, conclude, once, settle
+from rocketmq_broker.databases.django import Inbox, barrier, conclude, once, settle
+from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.world import World
 
 URL = urlsplit(os.environ["DATABASE"])
 if URL.scheme == "sqlite":
@@ -77,6 +81,45 @@ def a_message_that_comes_twice_is_consumed_once_by_each_consumer() -> None:
             if is_first:
                 Group.objects.create(name=consumer)
     assert Group.objects.count() == 2
+
+
+def messages_wait_in_the_inbox_and_one_that_fails_delays_nobody() -> None:
+    def place(_using: str, messages: Sequence[InboxMessage]) -> None:
+        for message in messages:
+            Group.objects.create(name=message.text)
+            if message.text == "bad" and is_bad:
+                raise ValueError("it is refused")
+
+    now = [1_800_000_000]
+    inbox, is_bad = Inbox("credits", world=World(wall_ns=lambda: now[0] * 10**9)), True
+    orders = [DELIVERED.with_properties({UNIQUE_KEY: order}) for order in ("one", "two", "bad")]
+    inbox.put([replace(message, body=str(message.transaction_id).encode()) for message in orders])
+    inbox.put([orders[0]])
+    assert (inbox.state().new, inbox.state().oldest_received_at_ms) == (3, now[0] * 1000)
+    result = inbox.drain(place, once=True)
+    assert (result.handled, result.failed) == (2, 1)
+    assert (inbox.state().failed, inbox.state().last_error) == (1, "ValueError: it is refused")
+    assert sorted(Group.objects.values_list("name", flat=True)) == ["one", "two"]
+    now[0], is_bad = now[0] + 1, False
+    assert inbox.is_due()
+    assert inbox.drain(place, once=True).handled == 1
+    inbox.put(orders)
+    assert inbox.drain(place, once=True).handled == 3
+    assert Group.objects.count() == 3
+
+
+def the_inbox_parks_and_retries_and_takes_messages_of_a_transaction() -> None:
+    def park(_using: str, _messages: Sequence[InboxMessage]) -> None:
+        raise ParkMessage("its amount is another")
+
+    inbox = Inbox("credits")
+    with transaction.atomic():
+        inbox.put_in([Message.of("shortages", "order 1")])
+    assert inbox.drain(park).parked == 1
+    (parked,) = inbox.parked()
+    assert (parked.text, inbox.retry([parked.key])) == ("order 1", 1)
+    assert inbox.drain(lambda _using, _messages: None, max_batches=1).handled == 1
+    assert inbox.state().waiting == 0
 
 
 def a_barrier_inside_another_transaction_is_refused() -> None:

@@ -13,6 +13,8 @@ PLAYS = (
     "work_that_raises_leaves_nothing_and_is_rolled_back_for_good",
     "a_pending_transaction_is_unknown_until_it_is_concluded_once",
     "a_message_that_comes_twice_is_consumed_once_by_each_consumer",
+    "messages_wait_in_the_inbox_and_one_that_fails_delays_nobody",
+    "the_inbox_parks_and_retries_and_takes_messages_of_a_transaction",
     "a_barrier_inside_another_transaction_is_refused",
     "another_violated_constraint_is_no_duplicate",
     "the_models_need_no_further_migration",

@@ -1,4 +1,6 @@
-"""`barrier`, `settle`, `once` and `conclude` for Django's ORM. Needs the extra `django` and this package in INSTALLED_APPS.
+"""`barrier`, `settle`, `once`, `conclude` and `Inbox` for Django's ORM.
+
+Needs the extra `django` and this package in INSTALLED_APPS.
 
     def execute_local_transaction(self, message, payment):
         with barrier(message):
@@ -8,12 +10,13 @@
     def check_local_transaction(self, message):
         return settle(message)
 
-Each call except `conclude` runs in its own durable database transaction. Inside another transaction Django raises RuntimeError.
+Each call except `conclude` and `put_in` runs in its own durable database transaction. Inside another transaction Django raises
+RuntimeError.
 Each call first closes this thread's connection if it is broken or too old, as Django does at the start of a request, because
 listeners run in threads without requests. `using` is the alias of the database.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -22,11 +25,14 @@ if find_spec("django") is None:
     raise ImportError("the barrier for Django needs the package django: pip install 'rocketmq-broker[django]'")
 
 from django.apps import apps as installed_apps
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, close_old_connections, transaction
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, close_old_connections, connections, transaction
+from django.db.models import Count, Min
 
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.databases import DecidedBefore, LocalOutcome, decision_of, key_of, transaction_id_of
+from rocketmq_broker.databases.inbox import BaseInbox, InboxMessage, InboxState, InboxStatus, message_from, state_from
 from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.world import World
 
 _APP = "rocketmq"
 
@@ -83,6 +89,75 @@ def conclude(transaction_id: str, state: LocalOutcome, *, using: str = DEFAULT_D
     """
     pending = _rows("TransactionOutcome", using).filter(transaction_id=transaction_id, state=LocalOutcome.PENDING.value)
     return bool(pending.update(state=state.value) == 1)
+
+
+class Inbox(BaseInbox[str]):
+    """Messages that wait in the table `rocketmq_inbox` until a worker processes them; see `databases.inbox`.
+
+        inbox = Inbox("credits")
+
+    `put` stores messages; `put_in` stores them in the caller's `transaction.atomic` block, as an outbox does. `drain` processes
+    those that are due, and calls its handler with `using` and messages. `state`, `parked` and `retry` are for people.
+    Workers on PostgreSQL take different messages at the same time; on SQLite they take turns.
+    """
+
+    def __init__(self, consumer: str, *, using: str = DEFAULT_DB_ALIAS, world: World | None = None) -> None:
+        """Raises ValueError for an unsuitable consumer name."""
+        super().__init__(consumer, world)
+        self._using = using
+
+    def put_in(self, messages: Iterable[Message]) -> None:
+        """Stores messages in the caller's `transaction.atomic` block. They are durable, and may be processed, when it commits."""
+        self._insert(self._using, self.rows(messages))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[str]:
+        with _one_commit(self._using):
+            yield self._using
+
+    def _insert(self, transaction: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        model = installed_apps.get_model(_APP, "WaitingMessage")
+        _rows("WaitingMessage", transaction).bulk_create([model(**row) for row in rows], ignore_conflicts=True)
+
+    def _mine(self, **which: object) -> Any:
+        return _rows("WaitingMessage", self._using).filter(consumer=self.consumer, **which).order_by("next_try_at_ms")
+
+    def _take(self, transaction: str, limit: int, since_ms: int) -> Sequence[InboxMessage]:
+        return self._remove(limit, status=InboxStatus.NEW.value, next_try_at_ms__gte=since_ms)
+
+    def _take_one(self, transaction: str, key: str) -> Sequence[InboxMessage]:
+        return self._remove(1, status__in=[InboxStatus.NEW.value, InboxStatus.FAILED.value], message_key=key)
+
+    def _remove(self, limit: int, **which: object) -> Sequence[InboxMessage]:
+        features = connections[self._using].features
+        if features.has_select_for_update:
+            found = self._mine(**which).select_for_update(skip_locked=features.has_select_for_update_skip_locked)
+        else:
+            self._mine(message_key="").update(attempts=0)  # SQLite locks the database with the first write
+            found = self._mine(**which)
+        rows = list(found[:limit])
+        self._mine(pk__in=[row.pk for row in rows]).delete()
+        return sorted(map(message_from, rows), key=lambda message: message.received_at_ms)
+
+    def _find(self, transaction: str, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
+        found = self._mine(status=status.value)
+        if due_by_ms is not None:
+            found = found.filter(next_try_at_ms__lte=due_by_ms)
+        return list(map(message_from, found[:limit]))
+
+    def _update(self, transaction: str, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
+        changed = self._mine(status=status.value)
+        if keys is not None:
+            changed = changed.filter(message_key__in=keys)
+        return int(changed.update(**values))
+
+    def _record_consumed(self, transaction: str, ids: Sequence[str]) -> Collection[str]:
+        return {one for one in ids if _inserted("ConsumedMessage", transaction, consumer=self.consumer, message_key=one)}
+
+    def _count(self, transaction: str) -> InboxState:
+        by_status = self._mine().order_by().values_list("status").annotate(Count("pk"), Min("next_try_at_ms"))
+        failed = self._mine(status=InboxStatus.FAILED.value).order_by().aggregate(at=Min("received_at_ms"), why=Min("last_error"))
+        return state_from(by_status, (failed["at"], failed["why"]))
 
 
 @contextmanager

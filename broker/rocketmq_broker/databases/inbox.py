@@ -1,0 +1,453 @@
+"""The inbox: messages that wait in a table of the consumer's own database until they are processed.
+
+A consumer stores each message in the table `rocketmq_inbox` and acknowledges it. A worker takes messages out of the table and
+processes them, in the same database transaction as its work. So nothing waits for a worker, a message that fails does not delay
+others, and a crash at any moment leaves each message either in the table or processed. It is the counterpart of a transactional
+outbox (https://microservices.io/patterns/data/transactional-outbox.html).
+
+    def consume(messages, context):                  # in the consumer
+        inbox.put(messages)
+        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+
+    def credit(session, messages):                   # in the worker
+        for message in messages:
+            session.add(Credit(**json.loads(message.body)))
+
+    inbox.drain(credit, once=True)                   # in a Celery task, a thread or a cron job
+
+`Inbox` of `databases.sqlalchemy` and of `databases.django` have the functions below. This module decides when a message is tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import count
+from typing import Any, Final, Generic, TypeVar
+
+from rocketmq_broker.databases import MAX_CHARACTERS
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.world import World, current_world
+
+logger = logging.getLogger(__name__)
+
+S = TypeVar("S")
+"""What the handler receives as its first argument: a session of SQLAlchemy, or the alias of Django's database."""
+Handler = Callable[[S, "Sequence[InboxMessage]"], None]
+"""Processes messages in the database transaction that removes them. If it raises an error, nothing is stored.
+
+It is called again with each message alone, so that one message that fails does not delay the others.
+"""
+GiveUp = Callable[[S, "InboxMessage", str], None]
+"""Called instead of parking a message, with the reason, in the database transaction that removes it."""
+
+MAX_TRIES: Final = 16
+"""The default number of failures after which a message is parked, as many as RocketMQ's redeliveries."""
+BATCH_SIZE: Final = 256
+"""The default maximum number of messages in one database transaction."""
+MAX_DELAY_S: Final = 60
+"""The maximum time between two attempts of a message, in seconds. The first is 1 s, and each further one is twice as long."""
+MAX_FAILURES_IN_VAIN: Final = 5
+"""The number of messages that may fail in a drain while none is processed. The drain ends then: the cause is not a message."""
+MAX_REASON_CHARACTERS: Final = 500
+_FULL_SCAN_MS: Final = 1000
+INBOX_COLUMNS: Final = (
+    "message_key",
+    "topic",
+    "body",
+    "properties",
+    "status",
+    "received_at_ms",
+    "attempts",
+    "failed_at_ms",
+    "last_error",
+)
+"""The columns of a message's row that `message_from` reads."""
+
+
+class InboxStatus(StrEnum):
+    """The status of a message in the inbox. Processed messages are removed."""
+
+    NEW = "NEW"
+    """It has not failed."""
+    FAILED = "FAILED"
+    """It failed, and is tried again at its time."""
+    PARKED = "PARKED"
+    """It failed too often. It is tried again only after `retry`."""
+
+
+class ParkMessage(Exception):
+    """Raised by a handler to park the message at once, because another attempt cannot help. Its text is the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxMessage(Message):
+    """A message in the inbox."""
+
+    key: str
+    """The key of the row: the producer's message id and the broker's."""
+    status: InboxStatus
+    received_at_ms: int
+    """The time at which it was stored, in milliseconds since the epoch."""
+    attempts: int
+    """The number of failures that count; see `BaseInbox.drain`."""
+    failed_at_ms: int | None
+    """The time of the last failure, in milliseconds since the epoch."""
+    last_error: str | None
+    """The reason of the last failure: the error's type and the first line of its text."""
+
+    @property
+    def message_id(self) -> str:
+        """Returns the producer's message id, or the key of the row if the message has none."""
+        return self.transaction_id or self.key
+
+
+@dataclass(frozen=True, slots=True)
+class InboxState:
+    """The number of messages in the inbox by status."""
+
+    new: int
+    failed: int
+    parked: int
+    oldest_received_at_ms: int | None
+    """The time at which the oldest message that is not parked was stored, in milliseconds since the epoch."""
+    last_error: str | None
+    """The reason of one of the failed messages."""
+
+    @property
+    def waiting(self) -> int:
+        """Returns the number of messages that are not parked."""
+        return self.new + self.failed
+
+
+@dataclass(slots=True)
+class DrainResult:
+    """The number of messages that a drain processed, that failed and wait, and that were parked or given up."""
+
+    handled: int = 0
+    failed: int = 0
+    parked: int = 0
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """An attempt to process messages in one database transaction."""
+
+    taken: Sequence[InboxMessage] = ()
+    error: Exception | None = None
+
+
+@dataclass(slots=True)
+class _Pass:
+    """The state of this process between drains, which makes drains cheaper and counts attempts. It may be lost."""
+
+    handled_at_ms: dict[str, int] = field(default_factory=dict)
+    """Maps each topic to the time at which this process last processed a message of it."""
+    floor_ms: int = 0
+    """Older new messages were taken. PostgreSQL keeps removed rows in the index, and reading them takes time."""
+    scanned_at_ms: int = 0
+    """The time of the last search for new messages of any age."""
+
+
+class BaseInbox(ABC, Generic[S]):
+    """The rules of an inbox, for any database library. Safe to use from several threads and processes."""
+
+    def __init__(self, consumer: str, world: World | None = None) -> None:
+        """`consumer` separates the inboxes of several consumers in one database. Use the name of the consumer group.
+
+        Raises ValueError if the name is empty or longer than its column.
+        """
+        if not 0 < len(consumer) <= MAX_CHARACTERS:
+            raise ValueError(f"the consumer of an inbox must have 1 to {MAX_CHARACTERS} characters, not {len(consumer)}")
+        self.consumer = consumer
+        self._world = world or current_world()
+        self._pass = _Pass()
+
+    def put(self, messages: Iterable[Message]) -> None:
+        """Stores messages, durable on return. Acknowledge them then. A message that waits already is stored once.
+
+        A redelivery that arrives after the message was processed is stored again: process it idempotently, or drain with `once`.
+        """
+        rows = self.rows(messages)
+        if rows:
+            with self._transaction() as transaction:
+                self._insert(transaction, rows)
+
+    def rows(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Returns the rows that store the messages, without duplicate keys."""
+        now_ms = self._world.wall_ms()
+        return list({row["message_key"]: row for row in (self._row(message, now_ms) for message in messages)}.values())
+
+    def drain(
+        self,
+        handle: Handler[S],
+        *,
+        once: bool = False,
+        max_tries: int = MAX_TRIES,
+        give_up: GiveUp[S] | None = None,
+        batch_size: int = BATCH_SIZE,
+        max_batches: int | None = None,
+    ) -> DrainResult:
+        """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
+
+        If a batch fails, each of its messages is tried alone. A message that fails alone waits 1, 2, 4 … 60 s. A failure counts
+        if this process has processed another message of its topic since the failure before; so an outage of the database or
+        a rule that refuses all messages counts once at most. After `max_tries` counted failures, or if the handler raises
+        ParkMessage, the message is parked, or `give_up` is called. If that raises an error too, the message is parked.
+
+        With `once`, a message whose id this consumer has processed before is removed and not processed again.
+        Raises the error of the database library if messages cannot be taken; nothing is lost then.
+        """
+        result = DrainResult()
+        failing = _Failing(self, handle, once, max_tries, give_up, result)
+        for number in count():
+            if max_batches is not None and number >= max_batches:
+                return result
+            attempt = self._attempt(handle, once, lambda s: self._take(s, batch_size, self._floor_ms()))
+            if attempt.error is not None:
+                if not failing.try_each(attempt.taken):
+                    return result
+                continue
+            result.handled += len(attempt.taken)
+            if attempt.taken:
+                self._pass.floor_ms = max(self._pass.floor_ms, attempt.taken[-1].received_at_ms)
+            if len(attempt.taken) < batch_size:
+                break
+        failing.try_each(self._due(batch_size))
+        return result
+
+    def state(self) -> InboxState:
+        """Returns the number of messages by status, and the age of the oldest one that waits."""
+        with self._transaction() as transaction:
+            return self._count(transaction)
+
+    def parked(self, max_messages: int = 100) -> Sequence[InboxMessage]:
+        """Returns the parked messages, oldest first."""
+        with self._transaction() as transaction:
+            return self._find(transaction, InboxStatus.PARKED, max_messages)
+
+    def retry(self, keys: Collection[str] | None = None) -> int:
+        """Makes parked messages due again: those with these keys, by default all. Returns their number."""
+        with self._transaction() as transaction:
+            return self._update(
+                transaction,
+                InboxStatus.PARKED,
+                keys,
+                {"status": InboxStatus.NEW.value, "attempts": 0, "next_try_at_ms": self._world.wall_ms()},
+            )
+
+    def is_due(self) -> bool:
+        """Returns True if a drain would find messages. Locks nothing."""
+        with self._transaction() as transaction:
+            if self._find(transaction, InboxStatus.NEW, 1):
+                return True
+            return bool(self._find(transaction, InboxStatus.FAILED, 1, self._world.wall_ms()))
+
+    def _due(self, limit: int) -> Sequence[InboxMessage]:
+        with self._transaction() as transaction:
+            return self._find(transaction, InboxStatus.FAILED, limit, self._world.wall_ms())
+
+    def _attempt(self, handle: Handler[S], once: bool, take: Callable[[S], Sequence[InboxMessage]]) -> _Attempt:
+        """Takes and processes messages in one database transaction. Raises the database's error if none can be taken."""
+        attempt = _Attempt()
+        try:
+            with self._transaction() as transaction:
+                attempt.taken = take(transaction)
+                messages = self._first_ones(transaction, attempt.taken) if once else attempt.taken
+                if messages:
+                    handle(transaction, messages)
+        except Exception as error:
+            if not attempt.taken:
+                raise
+            attempt.error = error
+        else:
+            self._pass.handled_at_ms.update(dict.fromkeys((m.topic for m in attempt.taken), self._world.wall_ms()))
+        return attempt
+
+    def _floor_ms(self) -> int:
+        """Returns the lower limit of the times of new messages to search. Once a second it is 0, as clocks may differ."""
+        now_ms = self._world.wall_ms()
+        if abs(now_ms - self._pass.scanned_at_ms) < _FULL_SCAN_MS:
+            return self._pass.floor_ms
+        self._pass.scanned_at_ms = now_ms
+        self._pass.floor_ms = 0
+        return 0
+
+    def _first_ones(self, transaction: S, messages: Sequence[InboxMessage]) -> Sequence[InboxMessage]:
+        by_id = {_id_to_record(message.message_id): message for message in reversed(messages)}
+        new = self._record_consumed(transaction, list(by_id))
+        return [message for message in messages if by_id[key := _id_to_record(message.message_id)] is message and key in new]
+
+    def _fails(self, message: InboxMessage, error: Exception, max_tries: int) -> dict[str, Any]:
+        """Returns the values of a message's row after a failure."""
+        now_ms = self._world.wall_ms()
+        others_pass = self._pass.handled_at_ms.get(message.topic, 0) > (message.failed_at_ms or now_ms)
+        attempts = message.attempts + others_pass
+        is_parked = attempts >= max_tries or isinstance(error, ParkMessage)
+        delay_s = min(MAX_DELAY_S, 2 ** min(attempts, MAX_DELAY_S))
+        return {
+            "status": (InboxStatus.PARKED if is_parked else InboxStatus.FAILED).value,
+            "attempts": attempts,
+            "failed_at_ms": now_ms,
+            "next_try_at_ms": now_ms + delay_s * 1000,
+            "last_error": reason_of(error),
+        }
+
+    def _row(self, message: Message, now_ms: int) -> dict[str, Any]:
+        return {
+            "consumer": self.consumer,
+            "message_key": self._key_of(message),
+            "topic": message.topic,
+            "body": message.body,
+            "properties": json.dumps(dict(message.properties), separators=(",", ":")),
+            "status": InboxStatus.NEW.value,
+            "received_at_ms": now_ms,
+            "next_try_at_ms": now_ms,
+            "attempts": 0,
+        }
+
+    def _key_of(self, message: Message) -> str:
+        """Returns both ids of a message. A producer may use its id twice; a broker that was set up again repeats its ids."""
+        ids = [message.transaction_id, message.offset_message_id if isinstance(message, MessageExt) else None]
+        return _id_to_record(":".join(filter(None, ids)) or str(self._world.new_uuid()))
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[S]:
+        """Returns a database transaction, which is committed at the end of the block."""
+
+    @abstractmethod
+    def _insert(self, transaction: S, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Inserts the rows whose key does not exist."""
+
+    @abstractmethod
+    def _take(self, transaction: S, limit: int, since_ms: int) -> Sequence[InboxMessage]:
+        """Removes and returns new messages received since then, oldest first. Skips those that another transaction takes."""
+
+    @abstractmethod
+    def _take_one(self, transaction: S, key: str) -> Sequence[InboxMessage]:
+        """Removes and returns the message with this key, unless another transaction takes it or it is parked."""
+
+    @abstractmethod
+    def _find(self, transaction: S, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
+        """Returns messages whose next attempt is due by then, the earliest first. Locks nothing."""
+
+    @abstractmethod
+    def _update(self, transaction: S, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
+        """Changes the messages of a status, by default all. Returns their number."""
+
+    @abstractmethod
+    def _record_consumed(self, transaction: S, ids: Sequence[str]) -> Collection[str]:
+        """Records the ids as processed by this consumer. Returns those that were not recorded before."""
+
+    @abstractmethod
+    def _count(self, transaction: S) -> InboxState:
+        """Returns the state of this consumer's messages. Reads the index, and the rows of failed messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Failing(Generic[S]):
+    """Tries messages alone, and records those that fail."""
+
+    inbox: BaseInbox[S]
+    handle: Handler[S]
+    once: bool
+    max_tries: int
+    give_up: GiveUp[S] | None
+    result: DrainResult
+
+    def try_each(self, messages: Sequence[InboxMessage]) -> bool:
+        """Tries the messages in random order. Returns False if several failed and none passed: trying more is in vain."""
+        inbox, in_vain, has_passed = self.inbox, 0, False
+        for message in inbox._world.random.sample(messages, len(messages)):
+            attempt = inbox._attempt(self.handle, self.once, lambda s, key=message.key: inbox._take_one(s, key))  # type: ignore[misc]
+            if attempt.error is None:
+                self.result.handled += len(attempt.taken)
+                has_passed = has_passed or bool(attempt.taken)
+                continue
+            self._record(attempt.taken[0], attempt.error)
+            in_vain += 1
+            if in_vain >= MAX_FAILURES_IN_VAIN and not has_passed:
+                logger.warning("the last %d messages failed and none was processed: %s", in_vain, reason_of(attempt.error))
+                return False
+        return True
+
+    def _record(self, message: InboxMessage, error: Exception) -> None:
+        values = self.inbox._fails(message, error, self.max_tries)
+        is_parked = values["status"] == InboxStatus.PARKED.value
+        if is_parked and self._gave_up(message, values["last_error"]):
+            self.result.parked += 1
+            return
+        with self.inbox._transaction() as transaction:
+            self.inbox._update(transaction, message.status, [message.key], values)
+        self.result.parked += is_parked
+        self.result.failed += not is_parked
+        if is_parked:
+            logger.error("message %s of topic %s is parked: %s", message.key, message.topic, values["last_error"])
+
+    def _gave_up(self, message: InboxMessage, reason: str) -> bool:
+        """Returns True if `give_up` accepted the message, which is then removed."""
+        if self.give_up is None:
+            return False
+        give_up = self.give_up
+        attempt = self.inbox._attempt(
+            lambda transaction, messages: give_up(transaction, messages[0], reason),
+            False,
+            lambda transaction: self.inbox._take_one(transaction, message.key),
+        )
+        if attempt.error is not None:
+            logger.error("message %s cannot be given up: %s", message.key, reason_of(attempt.error))
+        return attempt.error is None
+
+
+def message_from(row: Any) -> InboxMessage:
+    """Returns the message of a row, whose attributes are the columns."""
+    return InboxMessage(
+        topic=row.topic,
+        body=bytes(row.body),
+        properties=json.loads(row.properties),
+        key=row.message_key,
+        status=InboxStatus(row.status),
+        received_at_ms=row.received_at_ms,
+        attempts=row.attempts,
+        failed_at_ms=row.failed_at_ms,
+        last_error=row.last_error,
+    )
+
+
+def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int | None, str | None]) -> InboxState:
+    """Returns the state of an inbox.
+
+    `by_status` contains status, number and earliest time of the next attempt, which the table's index has; for a new message
+    that time is when it was stored. `failed` contains the earliest time of storing, and a reason, of the failed messages.
+    """
+    counts = {InboxStatus(status): (number, earliest_ms) for status, number, earliest_ms in by_status}
+    new, oldest_new_ms = counts.get(InboxStatus.NEW, (0, None))
+    oldest_failed_ms, reason = failed
+    return InboxState(
+        new=new,
+        failed=counts.get(InboxStatus.FAILED, (0, None))[0],
+        parked=counts.get(InboxStatus.PARKED, (0, None))[0],
+        oldest_received_at_ms=min((at for at in (oldest_new_ms, oldest_failed_ms) if at is not None), default=None),
+        last_error=reason,
+    )
+
+
+def reason_of(error: BaseException) -> str:
+    """Returns an error's type and the first line of its text. Further lines of a database's error may name customers."""
+    cause = getattr(error, "orig", None) or error  # SQLAlchemy's errors show the statement with its parameters
+    lines = str(cause).splitlines()
+    text = f"{type(cause).__name__}: {lines[0]}" if lines else type(cause).__name__
+    return text.encode("utf-8", "replace").decode()[:MAX_REASON_CHARACTERS].replace("\0", "")
+
+
+def _id_to_record(text: str) -> str:
+    """Returns an id that fits into its column. Any client can send any id, also one that the database does not accept."""
+    if len(text) <= MAX_CHARACTERS and text.isascii() and text.isprintable():
+        return text
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
