@@ -16,7 +16,7 @@ checks back. The database sets the times of the rows.
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 if find_spec("sqlalchemy") is None:
     raise ImportError("the barrier for SQLAlchemy needs the package sqlalchemy: pip install 'rocketmq-broker[sqlalchemy]'")
@@ -217,7 +217,10 @@ def drop_tables(op: MigrationSteps) -> None:
         op.execute(DropTable(table))
 
 
-class Inbox(BaseInbox[Session]):
+_S = TypeVar("_S", bound=Session)
+
+
+class Inbox(BaseInbox[_S], Generic[_S]):
     """Messages that wait in the table `rocketmq_inbox` until a worker processes them; see `databases.inbox`.
 
         inbox = Inbox(sessionmaker(engine), "credits")
@@ -227,30 +230,30 @@ class Inbox(BaseInbox[Session]):
     Workers on PostgreSQL take different messages at the same time; on SQLite they take turns.
     """
 
-    def __init__(self, sessions: Callable[[], Session], consumer: str, world: World | None = None) -> None:
+    def __init__(self, sessions: Callable[[], _S], consumer: str, world: World | None = None) -> None:
         """`sessions` returns a new session for each database transaction. Raises ValueError for an unsuitable consumer name."""
         super().__init__(consumer, world)
         self._sessions = sessions
 
-    def put_in(self, session: Session, messages: Iterable[Message]) -> None:
+    def put_in(self, session: _S, messages: Iterable[Message]) -> None:
         """Stores messages in the caller's database transaction. They are durable, and may be processed, when it commits."""
         self._insert(session, self.rows(messages))
 
     @contextmanager
-    def _transaction(self) -> Iterator[Session]:
+    def _transaction(self) -> Iterator[_S]:
         with self._sessions() as session, _one_commit(session):
             yield session
 
-    def _insert(self, transaction: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+    def _insert(self, transaction: _S, rows: Sequence[Mapping[str, Any]]) -> None:
         insert_missing(transaction.connection(), INBOX, rows, ["consumer", "message_key"])
 
-    def _take(self, transaction: Session, limit: int, since_ms: int) -> Sequence[InboxMessage]:
+    def _take(self, transaction: _S, limit: int, since_ms: int) -> Sequence[InboxMessage]:
         return self._remove(transaction, limit, INBOX.c.status == InboxStatus.NEW.value, INBOX.c.next_try_at_ms >= since_ms)
 
-    def _take_one(self, transaction: Session, key: str) -> Sequence[InboxMessage]:
+    def _take_one(self, transaction: _S, key: str) -> Sequence[InboxMessage]:
         return self._remove(transaction, 1, INBOX.c.status != InboxStatus.PARKED.value, INBOX.c.message_key == key)
 
-    def _remove(self, transaction: Session, limit: int, *which: ColumnElement[bool]) -> Sequence[InboxMessage]:
+    def _remove(self, transaction: _S, limit: int, *which: ColumnElement[bool]) -> Sequence[InboxMessage]:
         """Removes and returns rows. SQLite locks the database with the first write, so it must not read before."""
         connection = transaction.connection()
         mine = INBOX.c.consumer == self.consumer
@@ -262,25 +265,23 @@ class Inbox(BaseInbox[Session]):
             connection.execute(delete(INBOX).where(mine, INBOX.c.message_key.in_([row.message_key for row in rows])))
         return sorted(map(message_from, rows), key=lambda message: message.received_at_ms)
 
-    def _find(
-        self, transaction: Session, status: InboxStatus, limit: int, due_by_ms: int | None = None
-    ) -> Sequence[InboxMessage]:
+    def _find(self, transaction: _S, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
         found = select(*_ROW).where(INBOX.c.consumer == self.consumer, INBOX.c.status == status.value)
         if due_by_ms is not None:
             found = found.where(INBOX.c.next_try_at_ms <= due_by_ms)
         return list(map(message_from, transaction.connection().execute(found.order_by(INBOX.c.next_try_at_ms).limit(limit))))
 
-    def _update(self, transaction: Session, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
+    def _update(self, transaction: _S, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
         changed = update(INBOX).where(INBOX.c.consumer == self.consumer, INBOX.c.status == status.value).values(**values)
         if keys is not None:
             changed = changed.where(INBOX.c.message_key.in_(keys))
         return transaction.connection().execute(changed).rowcount
 
-    def _record_consumed(self, transaction: Session, ids: Sequence[str]) -> Collection[str]:
+    def _record_consumed(self, transaction: _S, ids: Sequence[str]) -> Collection[str]:
         rows = [{"consumer": self.consumer, "message_key": one} for one in ids]
         return {key for _, key in insert_missing(transaction.connection(), CONSUMED, rows, ["consumer", "message_key"])}
 
-    def _count(self, transaction: Session) -> InboxState:
+    def _count(self, transaction: _S) -> InboxState:
         connection, mine = transaction.connection(), INBOX.c.consumer == self.consumer
         by_status = select(INBOX.c.status, func.count(), func.min(INBOX.c.next_try_at_ms)).where(mine).group_by(INBOX.c.status)
         failed = select(func.min(INBOX.c.received_at_ms), func.min(INBOX.c.last_error))

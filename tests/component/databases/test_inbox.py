@@ -49,7 +49,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def inbox(engine: Engine, clock: Clock) -> Inbox:
+def inbox(engine: Engine, clock: Clock) -> Inbox[Session]:
     return Inbox(sessionmaker(engine), "credits", clock.world())
 
 
@@ -95,7 +95,7 @@ def credited(engine: Engine) -> list[str]:
         return sorted(connection.execute(select(CREDITS.c.order_id)).scalars())
 
 
-def test_messages_wait_in_the_table_until_they_are_processed(inbox: Inbox, engine: Engine, deliver: Deliver) -> None:
+def test_messages_wait_in_the_table_until_they_are_processed(inbox: Inbox[Session], engine: Engine, deliver: Deliver) -> None:
     inbox.put(deliver("1", "2", "3"))
     state = inbox.state()
     assert (state.new, state.waiting, state.oldest_received_at_ms) == (3, 3, Clock.now_ms)
@@ -107,7 +107,7 @@ def test_messages_wait_in_the_table_until_they_are_processed(inbox: Inbox, engin
     assert inbox.drain(credit).handled == 0
 
 
-def test_a_handler_sees_the_message_as_it_was_delivered(inbox: Inbox, delivered: MessageExt) -> None:
+def test_a_handler_sees_the_message_as_it_was_delivered(inbox: Inbox[Session], delivered: MessageExt) -> None:
     strange = delivered.with_properties({UNIQUE_KEY: "x\0y", "who": "李雷 🍎 \0 \ud83c"})
     inbox.put([strange, delivered.with_properties({UNIQUE_KEY: "k" * 300})])
     seen: list[InboxMessage] = []
@@ -117,7 +117,7 @@ def test_a_handler_sees_the_message_as_it_was_delivered(inbox: Inbox, delivered:
     assert (same.topic, same.body, same.properties) == (strange.topic, strange.body, strange.properties)
 
 
-def test_batches_are_as_large_as_asked_and_at_most_so_many(inbox: Inbox, deliver: Deliver) -> None:
+def test_batches_are_as_large_as_asked_and_at_most_so_many(inbox: Inbox[Session], deliver: Deliver) -> None:
     sizes: list[int] = []
     inbox.put(deliver(*map(str, range(10))))
     assert inbox.drain(lambda _, messages: sizes.append(len(messages)), batch_size=4, max_batches=1).handled == 4
@@ -125,21 +125,23 @@ def test_batches_are_as_large_as_asked_and_at_most_so_many(inbox: Inbox, deliver
     assert sizes == [4, 4, 2]
 
 
-def test_a_message_that_is_delivered_twice_waits_once(inbox: Inbox, engine: Engine, deliver: Deliver) -> None:
+def test_a_message_that_is_delivered_twice_waits_once(inbox: Inbox[Session], engine: Engine, deliver: Deliver) -> None:
     inbox.put(deliver("1", "1"))
     inbox.put(deliver("1"))
     assert inbox.drain(credit).handled == 1
     assert credited(engine) == ["1"]
 
 
-def test_two_messages_with_one_id_of_their_producer_are_both_processed(inbox: Inbox, engine: Engine, deliver: Deliver) -> None:
+def test_two_messages_with_one_id_of_their_producer_are_both_processed(
+    inbox: Inbox[Session], engine: Engine, deliver: Deliver
+) -> None:
     first, second = deliver("1", "2")
     inbox.put([first, second.with_properties({UNIQUE_KEY: str(first.transaction_id)})])
     inbox.drain(credit)
     assert credited(engine) == ["1", "2"]
 
 
-def test_a_redelivery_after_the_work_is_processed_again_unless_once_is_asked(inbox: Inbox, deliver: Deliver) -> None:
+def test_a_redelivery_after_the_work_is_processed_again_unless_once_is_asked(inbox: Inbox[Session], deliver: Deliver) -> None:
     seen: list[str] = []
     for _ in range(3):
         inbox.put(deliver("1"))
@@ -152,7 +154,7 @@ def test_a_redelivery_after_the_work_is_processed_again_unless_once_is_asked(inb
 
 
 def test_once_holds_within_one_batch_and_not_for_work_that_failed(
-    inbox: Inbox, engine: Engine, clock: Clock, deliver: Deliver
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
 ) -> None:
     first, again = deliver("1", "1 again")
     inbox.put([first, again.with_properties({UNIQUE_KEY: str(first.transaction_id)})])
@@ -164,7 +166,7 @@ def test_once_holds_within_one_batch_and_not_for_work_that_failed(
         assert connection.execute(select(CONSUMED.c.message_key)).scalars().all() == ["id-of-1"]
 
 
-def test_each_consumer_has_its_own_messages(inbox: Inbox, engine: Engine, deliver: Deliver) -> None:
+def test_each_consumer_has_its_own_messages(inbox: Inbox[Session], engine: Engine, deliver: Deliver) -> None:
     other = Inbox(sessionmaker(engine), "stock")
     inbox.put(deliver("1"))
     other.put(deliver("1", "2"))
@@ -173,7 +175,9 @@ def test_each_consumer_has_its_own_messages(inbox: Inbox, engine: Engine, delive
     assert credited(engine) == ["1"]
 
 
-def test_one_that_fails_waits_alone_and_delays_nobody(inbox: Inbox, engine: Engine, clock: Clock, deliver: Deliver) -> None:
+def test_one_that_fails_waits_alone_and_delays_nobody(
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
+) -> None:
     inbox.put(deliver(*map(str, range(10))))
     result = inbox.drain(refusing("3"))
     assert (result.handled, result.failed, result.parked) == (9, 1, 0)
@@ -189,7 +193,7 @@ def test_one_that_fails_waits_alone_and_delays_nobody(inbox: Inbox, engine: Engi
 
 
 def test_a_message_is_parked_after_failures_beside_others_that_pass(
-    inbox: Inbox, engine: Engine, clock: Clock, deliver: Deliver
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
 ) -> None:
     inbox.put(deliver("bad"))
     delays = []
@@ -212,7 +216,9 @@ def test_a_message_is_parked_after_failures_beside_others_that_pass(
     assert "bad" in credited(engine)
 
 
-def test_a_rule_that_refuses_all_costs_time_and_no_attempts(inbox: Inbox, engine: Engine, clock: Clock, deliver: Deliver) -> None:
+def test_a_rule_that_refuses_all_costs_time_and_no_attempts(
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
+) -> None:
     orders = [str(order) for order in range(40)]
     inbox.put(deliver(*orders))
     for _ in range(60):
@@ -223,7 +229,7 @@ def test_a_rule_that_refuses_all_costs_time_and_no_attempts(inbox: Inbox, engine
     assert credited(engine) == sorted(orders)
 
 
-def test_a_drain_ends_when_only_failures_come(inbox: Inbox, deliver: Deliver) -> None:
+def test_a_drain_ends_when_only_failures_come(inbox: Inbox[Session], deliver: Deliver) -> None:
     inbox.put(deliver(*map(str, range(100))))
     calls = Counter[int]()
 
@@ -236,7 +242,7 @@ def test_a_drain_ends_when_only_failures_come(inbox: Inbox, deliver: Deliver) ->
 
 
 def test_several_bad_ones_do_not_keep_good_ones_from_passing(
-    inbox: Inbox, engine: Engine, clock: Clock, deliver: Deliver
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
 ) -> None:
     bad = [f"bad {number}" for number in range(30)]
     inbox.put(deliver(*bad, *map(str, range(10))))
@@ -246,7 +252,7 @@ def test_several_bad_ones_do_not_keep_good_ones_from_passing(
     assert credited(engine) == sorted(map(str, range(10)))
 
 
-def test_a_handler_parks_a_message_at_once(inbox: Inbox, deliver: Deliver) -> None:
+def test_a_handler_parks_a_message_at_once(inbox: Inbox[Session], deliver: Deliver) -> None:
     def handle(session: Session, messages: Sequence[InboxMessage]) -> None:
         if any(message.text == "bad" for message in messages):
             raise ParkMessage("its amount differs from the ledger's")
@@ -258,7 +264,9 @@ def test_a_handler_parks_a_message_at_once(inbox: Inbox, deliver: Deliver) -> No
 
 
 @pytest.mark.parametrize("is_possible", [True, False])
-def test_a_message_that_failed_too_often_is_given_up(inbox: Inbox, engine: Engine, deliver: Deliver, is_possible: bool) -> None:
+def test_a_message_that_failed_too_often_is_given_up(
+    inbox: Inbox[Session], engine: Engine, deliver: Deliver, is_possible: bool
+) -> None:
     def give_up(session: Session, message: InboxMessage, reason: str) -> None:
         session.execute(insert(CREDITS).values(id=f"refused {message.text}", order_id=reason))
         if not is_possible:
@@ -270,7 +278,7 @@ def test_a_message_that_failed_too_often_is_given_up(inbox: Inbox, engine: Engin
     assert credited(engine) == (["ValueError: bad is refused"] if is_possible else [])
 
 
-def test_work_that_is_interrupted_leaves_all_messages(inbox: Inbox, engine: Engine, deliver: Deliver) -> None:
+def test_work_that_is_interrupted_leaves_all_messages(inbox: Inbox[Session], engine: Engine, deliver: Deliver) -> None:
     def interrupt(session: Session, messages: Sequence[InboxMessage]) -> None:
         credit(session, messages)
         raise KeyboardInterrupt
@@ -281,7 +289,7 @@ def test_work_that_is_interrupted_leaves_all_messages(inbox: Inbox, engine: Engi
     assert (inbox.state().new, credited(engine)) == (2, [])
 
 
-def test_messages_of_the_callers_transaction_wait_when_it_commits(inbox: Inbox, engine: Engine) -> None:
+def test_messages_of_the_callers_transaction_wait_when_it_commits(inbox: Inbox[Session], engine: Engine) -> None:
     for is_committed in (False, True):
         with Session(engine) as session:
             inbox.put_in(session, [Message.of("shortages", "order 1"), Message.of("shortages", "order 2")])
@@ -289,7 +297,9 @@ def test_messages_of_the_callers_transaction_wait_when_it_commits(inbox: Inbox, 
         assert inbox.state().new == 2 * is_committed
 
 
-def test_a_database_without_the_table_is_an_error_and_not_a_failure(inbox: Inbox, engine: Engine, deliver: Deliver) -> None:
+def test_a_database_without_the_table_is_an_error_and_not_a_failure(
+    inbox: Inbox[Session], engine: Engine, deliver: Deliver
+) -> None:
     INBOX.drop(engine)
     with pytest.raises(DBAPIError, match="rocketmq_inbox"):
         inbox.put(deliver("1"))
@@ -319,7 +329,7 @@ def test_workers_side_by_side_process_each_message_once(engine: Engine, deliver:
     assert credited(engine) == orders
 
 
-def test_a_clock_that_went_back_hides_no_new_message(inbox: Inbox, clock: Clock, deliver: Deliver) -> None:
+def test_a_clock_that_went_back_hides_no_new_message(inbox: Inbox[Session], clock: Clock, deliver: Deliver) -> None:
     inbox.put(deliver("1"))
     assert inbox.drain(credit).handled == 1
     clock.pass_s(-3600)

@@ -1,8 +1,9 @@
-"""The credit service. A consumer passes each order to Celery, and acknowledges it after the task has stored the credit."""
+"""The credit service. A consumer stores each message in the inbox; a Celery task moves it from there into the credits."""
 
 import asyncio
 import json
 import os
+from collections.abc import Sequence
 from functools import cache
 
 from celery import Celery
@@ -10,13 +11,12 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import registry
 from sqlmodel import Field, Session, SQLModel, create_engine
 
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
-from rocketmq_broker.databases.sqlalchemy import add_tables, once
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, Message, MessageExt, PushConsumer
+from rocketmq_broker.databases.sqlalchemy import Inbox, add_inbox, add_tables
 from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.recipes.order_credit.orders import TOPIC
 
-REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
-celery = Celery("credits", broker=REDIS_URL, backend=REDIS_URL)
+celery = Celery("credits", broker=os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0"))
 
 
 class Base(SQLModel, registry=registry()):
@@ -33,35 +33,45 @@ class Credit(Base, table=True):
 
 
 add_tables(Base.metadata)
+add_inbox(Base.metadata)
 
 
 @cache
 def engine() -> Engine:
-    """Returns the database engine of this process. Each Celery worker is a fork and creates its own engine."""
+    """Returns the engine of this process. Each Celery worker is a fork and creates its own."""
     return create_engine(os.environ["CREDITS_URL"])
 
 
-@celery.task(name="give_credit")
-def give_credit(order_id: str, customer: str, total_cents: int) -> None:
-    """Stores the credit of an order. Stores it only once, even if the task runs again."""
-    with Session(engine()) as session, once(session, order_id, "credits") as is_first:
-        if is_first:
-            session.add(Credit(order_id=order_id, customer=customer, points=total_cents // 100))
+inbox = Inbox(lambda: Session(engine()), "credits")
 
 
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Waits until the task has stored the credit. A time-out counts as RECONSUME_LATER: the message is redelivered."""
-    for message in messages:
-        give_credit.delay(**json.loads(message.body)).get(timeout=20)
+    """Acknowledges the messages when the inbox has stored them."""
+    inbox.put(messages)
     return ConsumeStatus.CONSUME_SUCCESS
 
 
+def give(session: Session, messages: Sequence[Message]) -> None:
+    """Stores the credits in the database transaction that removes their messages from the inbox."""
+    for order in (json.loads(message.body) for message in messages):
+        session.add(Credit(order_id=order["order_id"], customer=order["customer"], points=order["total_cents"] // 100))
+
+
+@celery.task(name="give_credits", ignore_result=True)
+def give_credits() -> None:
+    """Credits what waits in the inbox, each message once. It may run twice, and may be lost: the next one does the work."""
+    inbox.drain(give, once=True)
+
+
 async def consume() -> None:
-    """Consumes messages until the process ends."""
+    """Consumes messages, and starts a task while messages wait, until the process ends."""
     consumer = PushConsumer("order-credits", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
     consumer.consumes(TOPIC)(listen)
     async with consumer:
-        await asyncio.Event().wait()
+        while True:
+            await asyncio.sleep(0.2)
+            if await asyncio.to_thread(inbox.is_due):
+                await asyncio.to_thread(give_credits.delay)
 
 
 if __name__ == "__main__":
