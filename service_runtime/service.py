@@ -14,7 +14,7 @@ from rocketmq_broker.client import ClientError
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_url import masked
 from service_runtime.http.http_server import HttpServer
-from service_runtime.messaging.service_consumer import ServiceConsumer
+from service_runtime.messaging.consumer_thread import ConsumerThread
 from service_runtime.observing.metrics import new_metrics, serve_metrics
 from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
 from service_runtime.settings.common import DatabaseSettings
@@ -60,7 +60,7 @@ class ServiceParts:
     """The parts of a service, before they are started."""
 
     app: Flask
-    consumer: ServiceConsumer
+    consumer: ConsumerThread
     sender: Sender | None
     """The producer. It starts first and stops last, because application and consumer need it."""
     places: str
@@ -115,9 +115,8 @@ class Service(Generic[S]):
             opened.callback(server.stop)
             opened.callback(parts.consumer.stop, settings.stop_timeout_s)
             server.start()
-            by_grpc = f", Apache's client to {settings.grpc_endpoints}" if settings.grpc_endpoints else ""
             logging.getLogger(self.program).info(
-                "%s, name server %s%s, HTTP on %s", parts.places, settings.namesrv_addr, by_grpc, ", ".join(server.addresses)
+                "%s, name server %s, HTTP on %s", parts.places, settings.namesrv_addr, ", ".join(server.addresses)
             )
             print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
             stopping.wait()

@@ -12,7 +12,7 @@ from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.failing.holds import Holds
-from service_runtime.messaging.service_consumer import ServiceConsumer
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
 class CountedCrediting:
@@ -36,7 +36,7 @@ class HoldsCollector(Collector):
     """Collects the numbers of held orders, unacknowledged messages and dead letters at each scrape."""
 
     holds: Holds
-    consumer: ServiceConsumer
+    consumer: ConsumerThread
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yields a gauge for each of these numbers."""

@@ -29,9 +29,9 @@ from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
+from service_runtime.messaging.consumer_thread import ConsumerThread
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
-from service_runtime.messaging.service_consumer import ServiceConsumer
 from service_runtime.observing.trace_setup import trace_tasks
 from service_runtime.service import OpenedService, Service, ServiceParts
 
@@ -81,7 +81,7 @@ def _consumer(
     metrics: CollectorRegistry | None,
     refusing: Refusing | None,
     world: World,
-) -> ServiceConsumer:
+) -> ConsumerThread:
     folder = settings.failpoints_folder
     failpoints = ArmedFailpoints(folder, world.wall_ms) if folder is not None else None
     by_celery = CeleryCrediting(
@@ -96,7 +96,6 @@ def _consumer(
     return order_consumer(
         listener if failpoints is None else FailingOrderListener(listener, failpoints),
         namesrv_addr=settings.namesrv_addr,
-        grpc_endpoints=settings.grpc_endpoints,
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
         max_reconsume_times=settings.max_reconsume_times,

@@ -3,9 +3,9 @@
 from typing import Final
 
 from order_messages import order_cancelled, order_created
-from rocketmq_broker.client import MessageListener, ResultPositions
+from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer, ResultPositions
 from service_runtime.messaging.client_loop import ClientLoop
-from service_runtime.messaging.service_consumer import ServiceConsumer, service_consumer
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "inventory_service"
 
@@ -14,23 +14,19 @@ def order_consumer(
     listener: MessageListener,
     *,
     namesrv_addr: str,
-    grpc_endpoints: str = "",
     threads: int,
     loop: ClientLoop,
     results: ResultPositions | None = None,
-) -> ServiceConsumer:
+) -> ConsumerThread:
     """Returns a consumer of orders and cancellations that starts at the first message of each queue and runs on `loop`.
 
-    It calls `listener` on one of `threads` threads. `results` are the group's positions in the inventory database. With
-    `grpc_endpoints` it uses Apache's client, which ignores `loop` and `results`.
+    It calls `listener` on one of `threads` threads. `results` are the group's positions in the inventory database.
     """
-    return service_consumer(
-        listener,
-        {kind.TOPIC: kind.TAG for kind in (order_created, order_cancelled)},
-        group=CONSUMER_GROUP,
+    consumer = PushConsumer(
+        CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
-        grpc_endpoints=grpc_endpoints,
-        threads=threads,
-        loop=loop,
         results=results,
+        consume_thread_max=threads,
+        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )
+    return ConsumerThread(consumer, loop, listener, {kind.TOPIC: kind.TAG for kind in (order_created, order_cancelled)})

@@ -32,9 +32,8 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     acknowledging = stock_room.positions.acknowledging
     listener = ShippingListener(counted, ShortageProducer(sender), doubts, acknowledging=acknowledging)
     consumer = order_consumer(
-        listener, namesrv_addr=address, grpc_endpoints=settings.grpc_endpoints, threads=settings.consumer_threads,
-        loop=EventLoopThread(), results=results,
-    )  # fmt: skip
+        listener, namesrv_addr=address, threads=settings.consumer_threads, loop=EventLoopThread(), results=results
+    )
     app = create_app(
         stock_room, consumer, holds, world, results=results,
         hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard,

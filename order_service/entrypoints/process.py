@@ -4,7 +4,6 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from order_service.adapters.apache_order_broker import ApacheOrderBroker
 from order_service.adapters.compensation_consumer import compensation_consumer
 from order_service.adapters.failing_network import FailingNetwork
 from order_service.adapters.order_broker import OrderBroker
@@ -62,15 +61,11 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
         guard=settings.write_guard,
     )
     listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
-    consumer = compensation_consumer(
-        listener, namesrv_addr=settings.namesrv_addr, grpc_endpoints=settings.grpc_endpoints, loop=EventLoopThread()
-    )
+    consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=EventLoopThread())
     return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
 
 
-def _broker(
-    settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World
-) -> OrderBroker | ApacheOrderBroker:
+def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World) -> OrderBroker:
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, now_ms=world.wall_ms)
     armed: list[Failpoints] = [*parse_failpoints(settings.failpoints)]
     if settings.failpoints_folder is not None:
@@ -84,13 +79,10 @@ def _broker(
         }
     if metrics is not None:
         listeners = counted(listeners, metrics)
-    timeout_ms = settings.send_timeout_ms
-    if settings.grpc_endpoints:
-        return ApacheOrderBroker(listeners, endpoints=settings.grpc_endpoints, send_timeout_ms=timeout_ms, network=network)
     return OrderBroker(
         listeners,
         namesrv_addr=settings.namesrv_addr,
-        send_timeout_ms=timeout_ms,
+        send_timeout_ms=settings.send_timeout_ms,
         loop=EventLoopThread(),
         rpc_hook=network if armed else None,
         history=store,

@@ -1,9 +1,10 @@
 """The settings of services that serve and consume, and of their migrations."""
 
+import os
 from types import new_class
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from rocketmq_broker.client import IllegalConfiguration, name_server_addresses
@@ -20,25 +21,20 @@ def _name_servers(text: str) -> str:
     return text
 
 
-def _endpoints(text: str) -> str:
-    for part in text.split(";") if text else ():
-        host, _, port = part.rpartition(":")
-        if not host or ":" in host or "/" in host or not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65_535):
-            raise ValueError(f"invalid endpoint {part!r}; use host:port;host:port with names or IPv4 addresses, without http://")
-    return text
-
-
 class ServiceSettings(ServingDatabaseSettings, HttpSettings):
     """The settings of a service that serves and consumes: a database, an address to listen on, and name servers."""
 
     namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
     )
-    grpc_endpoints: Annotated[str, AfterValidator(_endpoints)] = Field(
-        "",
-        description="gRPC endpoints of the broker or of Apache's proxies, host:port;host:port; if given, Apache's Python client "
-        "sends and consumes orders; default: none",
-    )
+
+    @model_validator(mode="after")
+    def _refuse_what_was_removed(self) -> Self:
+        """Refuses GRPC_ENDPOINTS. A service that ignored it would connect to another broker without a word."""
+        name = str(type(self).model_fields["database_url"].validation_alias).replace("DATABASE_URL", "GRPC_ENDPOINTS")
+        if os.environ.get(name):
+            raise ValueError(f"{name} was removed; unset it, and name the name servers in NAMESRV_ADDR")
+        return self
 
 
 def database_at(path: str) -> Any:

@@ -150,6 +150,8 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, str]]:
             group = "consumer group" if called.endswith("subscriber") else "producer group"
             given = [(kind, node.args[0])] if kind and node.args else []
             given += [(group, keyword.value) for keyword in node.keywords if keyword.arg == "group"]
+            if called == "rocketmq.SimpleConsumer":
+                given += [("consumer group", node.args[1])]
             if called == "TransactionProducer":
                 given += [
                     ("topic", key) for argument in node.args if isinstance(argument, ast.Dict) for key in argument.keys if key

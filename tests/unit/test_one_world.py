@@ -62,6 +62,7 @@ ROOTS = {
     "broker/rocketmq_broker/client/push/push_consumer.py": "a program makes it",
     "broker/rocketmq_broker/client/pull/pull_consumer.py": "a program makes it",
     "broker/rocketmq_broker/client/event_loop_thread.py": "a program makes it, and its world may have no threads",
+    "broker/rocketmq_broker/databases/inbox.py": "a program makes an inbox, in whichever world it runs",
     "broker/rocketmq_broker/admin/options.py": "commands begin here",
     "broker/rocketmq_broker/admin/messages/commands.py": "a command begins here",
     "broker/rocketmq_broker/admin/console/application.py": "it builds the console",

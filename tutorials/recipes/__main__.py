@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,15 +20,15 @@ RECIPES = sorted(page.parent.name for page in Path(__file__).parent.glob("*/READ
 
 
 @contextmanager
-def broker() -> Iterator[str]:
-    """Starts a broker in memory on free ports, and yields the address of its name server."""
-    command = [sys.executable, "-m", "rocketmq_broker", "--ephemeral"]
+def broker() -> Iterator[dict[str, str]]:
+    """Starts a broker in memory on free ports, and yields its addresses. It has a gRPC port if h2 is installed."""
+    command = [sys.executable, "-m", "rocketmq_broker", "--ephemeral", *(["--grpc-port", "0"] if find_spec("h2") else [])]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as process:
         try:
             line = process.stdout.readline() if process.stdout else ""
             if not line:
                 raise SystemExit("recipes: the broker did not start; its output is above")
-            yield json.loads(line)["namesrvAddr"]
+            yield json.loads(line)
         finally:
             process.terminate()
 
@@ -41,7 +42,9 @@ def main(arguments: list[str]) -> None:
         if "NAMESRV_ADDR" in os.environ:
             run(arguments[0])
         else:
-            with broker() as os.environ["NAMESRV_ADDR"]:
+            with broker() as addresses:
+                os.environ["NAMESRV_ADDR"] = addresses["namesrvAddr"]
+                os.environ["GRPC_ENDPOINTS"] = addresses.get("grpcEndpoint", "")
                 print(f"a broker in memory, with its name server at {os.environ['NAMESRV_ADDR']}", flush=True)
                 run(arguments[0])
 

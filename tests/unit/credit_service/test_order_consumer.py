@@ -10,7 +10,6 @@ from credit_service.adapters.order_consumer import CONSUMER_GROUP
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus, EventLoopThread
 from rocketmq_broker.message import MessageExt
-from service_runtime.messaging import service_consumer
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
@@ -59,7 +58,7 @@ RESULTS: Any = object()
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsumerThread]:
-    monkeypatch.setattr(service_consumer, "PushConsumer", Consumer)
+    monkeypatch.setattr(order_consumer, "PushConsumer", Consumer)
     made = order_consumer.order_consumer(
         listener,
         namesrv_addr="127.0.0.1:1",

@@ -108,10 +108,6 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
         (credits.WorkerSettings, "REDIS_URL", "redis://:s3cret@localhost:port", "redis://"),
         (orders.OrderSettings, "FAILPOINTS", "explode", "invalid failpoint 'explode'"),
         (orders.OrderSettings, "ORDER_SEND_TIMEOUT_MS", "3s", "valid integer"),
-        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "http://localhost:8081", "without http://"),
-        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "a:8081;", "use host:port;host:port"),
-        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "[::1]:8081", "names or IPv4 addresses"),
-        (orders.OrderSettings, "ORDER_GRPC_ENDPOINTS", "localhost:0", "use host:port;host:port"),
         (orders.OrderSettings, "ORDER_DATABASE_START_TIMEOUT_S", "nan", "less than or equal to 86400"),
         (credits.CreditSettings, "CREDIT_TASK_TIMEOUT_S", "inf", "less than or equal to 3600"),
         (orders.OrderSettings, "ORDER_STOP_TIMEOUT_S", "inf", "less than or equal to 3600"),
@@ -128,6 +124,14 @@ def test_a_wrong_setting_is_named_with_what_is_expected_and_without_its_secret(
     assert said.startswith(f"{name}: ")
     assert words in said
     assert "s3" not in said
+
+
+def test_a_setting_that_was_removed_is_refused_with_what_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CREDIT_GRPC_ENDPOINTS", "127.0.0.1:8081")
+    orders.OrderSettings()
+    with pytest.raises(ValidationError) as raised:
+        credits.CreditSettings()
+    assert first_error(raised.value) == ("CREDIT_GRPC_ENDPOINTS was removed; unset it, and name the name servers in NAMESRV_ADDR")
 
 
 def test_orders_being_placed_leave_threads_for_other_requests(monkeypatch: pytest.MonkeyPatch) -> None:
