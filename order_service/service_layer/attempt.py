@@ -50,7 +50,11 @@ class Outcome(Enum):
         TransactionState.PENDING,
     )
     REFUSED = "a rule refused the order", _ROLLED_BACK, Problem(409, "Order refused")
-    KEY_TAKEN = "another order has this idempotency key", _ROLLED_BACK, Problem(503, "Database unavailable")
+    KEY_TAKEN = (
+        "another order has this idempotency key, and cannot be read now: repeat the request",
+        _ROLLED_BACK,
+        Problem(409, "Idempotency key in use"),
+    )
     NOT_CANCELLABLE = (
         "the order cannot be cancelled in its current state",
         _ROLLED_BACK,

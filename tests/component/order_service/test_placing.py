@@ -61,6 +61,16 @@ def test_a_time_out_before_the_local_transaction_began_does_not_keep_it_from_tel
     assert attempts[0].progress == AttemptProgress(Outcome.REFUSED, "transaction-1", "too dear")
 
 
+def test_a_key_whose_order_cannot_be_found_is_said_to_be_in_use(sqlite_store: SqlOrderStore) -> None:
+    def refuse(_: Message, attempt: Attempt) -> None:
+        attempt.begin("transaction-1")
+        attempt.conclude(Outcome.KEY_TAKEN)
+
+    with pytest.raises(TransactionFailed, match="another order has this idempotency key") as raised:
+        place(sqlite_store, refuse)
+    assert (raised.value.problem.status, raised.value.problem.title) == (409, "Idempotency key in use")
+
+
 def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_ordered(
     sqlite_store: SqlOrderStore, sqlite_engine: Engine
 ) -> None:
