@@ -7,8 +7,7 @@ from typing import Final, Protocol
 from order_messages import order_created
 from order_service.adapters.visible_history import MAX_WAIT_S, newest_witnesses
 from order_service.domain.history import Witness
-from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.sending import OutcomePending, half_message_not_stored
+from order_service.service_layer.attempt import Attempt, OutcomePending, half_message_not_stored
 from rocketmq_broker.client import ClientError, RpcHook, TransactionListeners, TransactionProducer
 from rocketmq_broker.message import Message
 from service_runtime.messaging.client_loop import ClientLoop

@@ -17,8 +17,7 @@ from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, Epoc
 from order_service.domain.history import Witness
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
-from service_runtime.database.sessions import Sessions
-from service_runtime.database.taking_locks import is_taken
+from service_runtime.database.sessions import Sessions, is_taken
 
 MAX_AGE_MS: Final = 1_000
 """The maximum age in milliseconds of the epoch's number in a half message. The number is written at most once in this time."""

@@ -28,10 +28,10 @@ from order_service.entrypoints.schemas import (
     TimelineResponse,
     TransactionResponse,
 )
+from order_service.service_layer.attempt import TransactionalSender
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
-from order_service.service_layer.sending import TransactionalSender
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.http.application import create_application

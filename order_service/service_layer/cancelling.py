@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
+from order_service.service_layer.attempt import (
+    Attempt,
+    AttemptProgress,
+    Outcome,
+    TransactionalSender,
+    TransactionFailed,
+    send_attempt,
+)
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.sending import TransactionalSender, send_attempt
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,16 @@ from uuid import UUID
 
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import Item, Order
-from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
+from order_service.service_layer.attempt import (
+    Attempt,
+    AttemptProgress,
+    Outcome,
+    TransactionalSender,
+    TransactionFailed,
+    send_attempt,
+)
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
-from order_service.service_layer.sending import TransactionalSender, send_attempt
 
 
 class KeyReused(Exception):

@@ -1,5 +1,9 @@
-"""Opens sessions with a service's database. A write has a known outcome, or raises OutcomeUnknown."""
+"""Opens sessions with a service's database. A write has a known outcome, or raises OutcomeUnknown.
 
+On SQLite the writers of a process take turns, with a time-out for each wait.
+"""
+
+import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final
@@ -13,8 +17,49 @@ from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.engine import POOLS_TRANSACTIONS
 from service_runtime.database.rows_together import RowsTogether, is_surely_undone, write_by_one_statement, write_each
-from service_runtime.database.taking_locks import Acquire
-from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
+
+Acquire = Callable[[Callable[[], bool], float], bool]
+"""A function that calls its first argument, which tries to take a lock, until it returns True (`World.acquire`).
+
+The second argument is the time-out in seconds.
+"""
+
+
+def is_taken(lock: threading.Lock, timeout_s: float, acquire: Acquire | None) -> bool:
+    """Waits up to `timeout_s` for the lock. Returns True if it was acquired. Without `acquire` the wait is in real time."""
+    if acquire is None:
+        return lock.acquire(timeout=timeout_s)
+    return acquire(lambda: lock.acquire(blocking=False), timeout_s)
+
+
+class TurnNotGiven(Exception):
+    """The wait for earlier writers timed out. Nothing was written."""
+
+
+class WritersTurn:
+    """A lock with a time-out.
+
+    Without it, SQLite's waiting writers sleep and retry: 16 threads wrote 4 times more slowly, and some waited for seconds. The
+    time-out is needed because a writer on a hanging disk would block all other writers forever.
+    """
+
+    def __init__(self, timeout_s: float, acquire: Acquire | None) -> None:
+        """`timeout_s` bounds the wait for earlier writers. `acquire` is `World.acquire`."""
+        self._timeout_s = timeout_s
+        self._acquire = acquire
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def taken(self, timeout_s: float | None = None) -> Iterator[None]:
+        """Excludes the other writers of this process. `timeout_s` overrides the default time-out. Raises TurnNotGiven."""
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        if not is_taken(self._lock, timeout_s, self._acquire):
+            raise TurnNotGiven(f"other writers have locked the database for {timeout_s:g} s")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
 
 _TURN_TIMEOUT_S: Final = 5.0
 """The time in seconds that a SQLite writer waits for other writers of this process, equal to PostgreSQL's lock_timeout.

@@ -1,8 +1,17 @@
-"""A message passes through few files."""
+"""A message and an order pass through few files."""
 
 from __future__ import annotations
 
-from lab.benchmarks.call_path import OF_A_MESSAGE, CallPath, branching_functions, call_path_of_a_message, summary
+from pathlib import Path
+
+from lab.benchmarks.call_path import (
+    OF_A_MESSAGE,
+    CallPath,
+    branching_functions,
+    call_path_of_a_message,
+    call_path_of_an_order,
+    summary,
+)
 from rocketmq_broker.client import Message
 
 
@@ -10,6 +19,12 @@ async def test_a_message_passes_through_forty_files_that_choose() -> None:
     found = await call_path_of_a_message()
     assert len(found.choosing) <= 40, summary("message", found)
     assert "broker/rocketmq_broker/server/transactions/transactional_messages.py" in found.choosing
+
+
+def test_an_order_passes_through_24_files_of_the_services(tmp_path: Path) -> None:
+    found = call_path_of_an_order(tmp_path)
+    assert len(found.files) <= 24, "\n".join(sorted(found.files))
+    assert "order_service/service_layer/transaction_listener.py" in found.choosing
 
 
 def test_only_what_ran_each_time_is_the_way() -> None:

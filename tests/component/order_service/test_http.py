@@ -9,9 +9,8 @@ from sqlalchemy import Engine, text
 
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
-from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
+from order_service.service_layer.attempt import Attempt, Outcome, OutcomePending, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
-from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World

@@ -9,9 +9,8 @@ from sqlalchemy import Engine
 from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
-from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, OutcomePending, TransactionFailed
 from order_service.service_layer.placing import OrderPlacing, Placed
-from order_service.service_layer.sending import OutcomePending
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message

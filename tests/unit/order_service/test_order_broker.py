@@ -6,9 +6,8 @@ import pytest
 
 from order_service.adapters import order_broker
 from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
-from order_service.service_layer.attempt import Attempt, TransactionFailed
+from order_service.service_layer.attempt import Attempt, OutcomePending, TransactionFailed
 from order_service.service_layer.order_message import order_message
-from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import ClientError, EventLoopThread, LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from tests.component.order_service.conftest import an_order

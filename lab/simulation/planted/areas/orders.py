@@ -18,11 +18,10 @@ from order_service.adapters.tables import OrderRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, send_attempt
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.sending import send_attempt
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 
@@ -152,7 +151,7 @@ def _believe_any_copy(patches: Patches) -> None:
 
 
 def _roll_back_after_a_lost_answer(patches: Patches) -> None:
-    target = "order_service.service_layer.local_transaction:_outcome_of"
+    target = "order_service.service_layer.transaction_listener:_outcome_of"
     outcome_of = patches.original(target)
 
     def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
