@@ -180,9 +180,10 @@ class BaseInbox(ABC, Generic[S]):
                 self._insert(transaction, rows)
 
     def rows(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
-        """Returns the rows that store the messages, without duplicate keys."""
+        """Returns the rows that store the messages, without duplicate keys, and by key, so that two inserts cannot deadlock."""
         now_ms = self._world.wall_ms()
-        return list({row["message_key"]: row for row in (self._row(message, now_ms) for message in messages)}.values())
+        by_key = {row["message_key"]: row for row in (self._row(message, now_ms) for message in messages)}
+        return [by_key[key] for key in sorted(by_key)]
 
     def drain(
         self,
@@ -281,7 +282,7 @@ class BaseInbox(ABC, Generic[S]):
 
     def _first_ones(self, transaction: S, messages: Sequence[InboxMessage]) -> Sequence[InboxMessage]:
         by_id = {_id_to_record(message.message_id): message for message in reversed(messages)}
-        new = self._record_consumed(transaction, list(by_id))
+        new = self._record_consumed(transaction, sorted(by_id))
         return [message for message in messages if by_id[key := _id_to_record(message.message_id)] is message and key in new]
 
     def _fails(self, message: InboxMessage, error: Exception, max_tries: int) -> dict[str, Any]:
