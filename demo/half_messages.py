@@ -49,7 +49,7 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class CountedHalfMessages:
-    """The numbers of half messages by outcome.
+    """The number of half messages by outcome.
 
     Messages that were committed after a check-back are also counted by the reason for it.
     """

@@ -81,7 +81,7 @@ class CeleryCrediting:
             answer = self._wait_for(task, is_given_up)
         except Exception as error:
             task.stop_expecting()
-            raise CreditingUnavailable(f"the answer could not be read: {_in_one_line(error)}") from error
+            raise CreditingUnavailable(f"the worker's answer could not be read from Redis: {_in_one_line(error)}") from error
         if answer is None:
             task.stop_expecting()
             raise CreditingUnavailable(f"no answer from a worker after {self._timeout_s:g} s")

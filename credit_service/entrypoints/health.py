@@ -149,10 +149,10 @@ class CreditHealthResponse(BaseModel):
     workers: list[WorkerHealth]
     held: HeldOrdersHealth | None
     queues: int | None
-    """The number of queues of orders that this service consumes; null if unknown, as with Apache's client of RocketMQ 5."""
+    """The number of queues of orders that this service consumes; null if the consumer does not answer."""
     standing_still: list[QueueHealth]
     attention: list[str]
-    """A line for each point that needs a person's attention, with the command for it."""
+    """A line for each problem that needs manual action, with the command to run."""
     missing: list[str]
     """A line for each reason why orders cannot be credited, with what to do about it."""
 

@@ -31,7 +31,7 @@ class ComparedHistory(Protocol):
     """
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the states (witnesses) that `newest` returns. Raises nothing.
+        """Checks whether the database contains the states (witnesses) that `newest` returns. Never raises an error.
 
         If a witness is missing, the database accepts no more orders.
         """

@@ -17,7 +17,7 @@ from pipelines.spark.sql_text import if_true, one_of
 
 SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
-"""The number of latency steps for each power of two, which makes latencies accurate to 20 %."""
+"""The number of latency histogram buckets per power of two. With 4, the bounds of a bucket differ by less than 20 %."""
 
 SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED)
 """The classes that are final and healthy, which are summed. Findings of other classes are listed one by one."""

@@ -54,7 +54,7 @@ class WritersTurn:
         """Excludes the other writers of this process. `timeout_s` overrides the default time-out. Raises TurnNotGiven."""
         timeout_s = self._timeout_s if timeout_s is None else timeout_s
         if not is_taken(self._lock, timeout_s, self._acquire):
-            raise TurnNotGiven(f"other writers have locked the database for {timeout_s:g} s")
+            raise TurnNotGiven(f"no write lock of the database within {timeout_s:g} s: other writers of this process hold it")
         try:
             yield
         finally:

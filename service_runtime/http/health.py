@@ -52,7 +52,7 @@ class NeedsAttention(Protocol):
 
 @liveness_api.get("/livez")
 def get_liveness() -> Response:
-    """Returns 200 while the process serves requests. Does not check database or broker: a restart would not fix them."""
+    """Returns 200 while the process serves requests. Does not check the database or the broker: a restart would not fix them."""
     return json_response(LivenessResponse())
 
 

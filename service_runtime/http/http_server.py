@@ -112,7 +112,11 @@ class HttpServer:
             self._sleep(_LOOK_EVERY_S)
         cut_off = len(self._connections())
         if cut_off:
-            logger.warning("%d connections had requests that did not end within %g s", cut_off, self._stop_timeout_s)
+            logger.warning(
+                "stopped the HTTP server although requests on %d connections had not finished within %g s",
+                cut_off,
+                self._stop_timeout_s,
+            )
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_THREADS_END_WITHIN_S)
         if not self._server.task_dispatcher.threads:
             self._in_loop(self._end_loop)

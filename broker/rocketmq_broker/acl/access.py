@@ -53,7 +53,10 @@ class AccessRules:
         return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
 
     def check_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
-        """Raises AccessDenied unless the account may consume the topic in the group. Check the request's signature before."""
+        """Raises AccessDenied unless the account may consume the topic as a member of the group.
+
+        Does not verify the request's signature.
+        """
         if self.is_trusted(remote_ip):
             return
         account = self._account(access_key)

@@ -172,7 +172,10 @@ def _topic_and_group(topic: str, group: str) -> Resources:
 
 
 def _stored_at(commit_log_offset: int, topic_at: TopicAt) -> Resources:
-    """Returns SUB on the topic of the message stored at that offset; an empty dict if there is no message."""
+    """Returns the permission that reading the message at `commit_log_offset` needs: SUB on its topic.
+
+    Returns an empty dict if there is no message.
+    """
     message = topic_at(commit_log_offset)
     return {} if message is None else _topic(message.topic, Permission.SUB)
 

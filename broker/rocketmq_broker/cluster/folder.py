@@ -1,4 +1,7 @@
-"""Manages the folder of a cluster, which contains a store and a settings file for each broker, and marks of removed brokers."""
+"""Manages the folder of a cluster.
+
+It contains a store and a settings file for each broker, and a marker file for each removed broker.
+"""
 
 from __future__ import annotations
 

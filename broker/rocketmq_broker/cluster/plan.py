@@ -65,7 +65,7 @@ class ClusterPlan:
     """False if the brokers register with external name servers (namesrvAddr)."""
     brokers: tuple[PlannedBroker, ...]
     removed: tuple[str, ...] = ()
-    """The names of brokers that were removed before and are not started. Their stores are kept."""
+    """The names of brokers that were removed earlier and are not started. Their stores are kept."""
 
 
 def plan_cluster(settings: BrokerSettings, count: int, facts: FolderFacts) -> ClusterPlan:

@@ -32,7 +32,7 @@ def refuse_topic(name: str) -> None:
 
 
 def refuse_consumer_group(name: str) -> None:
-    """Raises CallRefused for an invalid name of a consumer group, and for a system group."""
+    """Raises CallRefused for an invalid consumer group name, and for a system group."""
     try:
         topics.validate_consumer_group(name)
     except IllegalMessage as error:

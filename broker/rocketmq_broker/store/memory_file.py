@@ -22,7 +22,7 @@ KEPT: Final = (0.0, 0.1, 0.5, 0.9, 1.0)
 
 
 class _Refused(enum.Enum):
-    """The possible states of a page after the disk refused to write it."""
+    """The possible states of a page after a failed sync."""
 
     STAYS_DIRTY = "the next sync writes it"
     COUNTS_AS_CLEAN = "it is read as it was written, but no sync writes it before it is written again"

@@ -28,7 +28,7 @@ _FIRST_PORT: Final = 20_000
 _FIRST_CLIENT_PORT: Final = 50_000
 _HIGH_WATER_BYTES: Final = 64 * 1024
 _LOW_WATER_SHARE: Final = 4
-"""The high-water mark divided by this number is the low-water mark, at which writing resumes, as in asyncio's transports."""
+"""The ratio of the high-water mark to the low-water mark, as in asyncio's transports. Writing resumes at the low-water mark."""
 
 
 def connection_reset() -> ConnectionResetError:

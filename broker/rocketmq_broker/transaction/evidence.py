@@ -75,7 +75,10 @@ class Evidence:
         return None
 
     def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
-        """Returns the transaction of a copy that recovery has not read, or None. Recovery does not read the oldest copies."""
+        """Returns the transaction of the half message at `commit_log_offset` if recovery may not have read that copy, else None.
+
+        Recovery does not read the oldest copies of a half message.
+        """
         half = self._half_at(commit_log_offset)
         if half is None or half.topic != HALF_TOPIC:
             return None

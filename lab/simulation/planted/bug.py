@@ -1,4 +1,4 @@
-"""Describes a planted bug by its name, its area, a sentence, and the replacements that plant it."""
+"""Describes a planted bug by its name, its area, a one-sentence description, and the replacements that plant it."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ ENOUGH_TO_FIRE: Final = 1000
 def play_missing(
     processes: PlayingProcesses, standing: Standing, wanted: range, *, goes_on: bool, on_end: Callable[[WorldEnd], None]
 ) -> list[WorldEnd]:
-    """Simulates the wanted seeds that were not simulated before, keeps each finished part, and returns the failed simulations.
+    """Runs a simulation for each seed in `wanted` that has no result yet. Returns the failed ones.
 
-    Stops at the first failed simulation unless `goes_on` is True. The part with this simulation is not kept, so that the next run
-    repeats it.
+    Saves the results in ranges of seeds, each when it is complete. Stops at the first failure unless `goes_on` is True. The
+    range of this failure is not saved, so that the next run repeats it.
     """
     open_parts = OpenParts(standing.missing(wanted))
     failed = []

@@ -88,7 +88,7 @@ def test_a_redis_that_is_away_is_an_outage_when_sending_and_when_waiting(side: C
         credit(crediting, [a_credit("1")])
     side.are_workers_up = lambda: False
     side.is_redis_up = lambda: side.clock() < 3
-    with pytest.raises(CreditingUnavailable, match="the answer could not be read"):
+    with pytest.raises(CreditingUnavailable, match="the worker's answer could not be read from Redis"):
         credit(crediting, [a_credit("1")])
 
 

@@ -133,7 +133,7 @@ def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(engine: Engine) -> N
     sessions = Sessions(engine, now_s=time.monotonic, acquire=None, turn_timeout_s=0.05)
     with sessions.writing(), ThreadPoolExecutor(1) as threads:
         late = threads.submit(write, sessions, 1)
-        with pytest.raises(DatabaseUnavailable, match="locked the database"):
+        with pytest.raises(DatabaseUnavailable, match="no write lock of the database"):
             late.result(30)
     assert numbers(sessions) == []
     write(sessions, 2)

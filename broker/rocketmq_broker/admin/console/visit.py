@@ -10,7 +10,7 @@ from rocketmq_broker.admin.output.numbers import is_number
 from rocketmq_broker.admin.session import Session
 
 Query = Mapping[str, str]
-"""The parameters of an address, or the fields of a form. The last value counts if a name occurs more than once."""
+"""The query parameters of a URL, or the fields of a form. If a name occurs more than once, its last value is used."""
 
 
 class Visit:

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
 FAILOVER_TIMEOUT_MS = 1000
-"""The timeout in milliseconds for each name server except the last. One that hangs must not use up the send timeout of 3 s."""
+"""The timeout in milliseconds for each name server except the last. A hanging server must not use up the send timeout of 3 s."""
 
 _EXPECTED = "expected host:port, or several joined by ';'"
 _HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")

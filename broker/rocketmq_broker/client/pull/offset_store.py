@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 RESEND_INTERVAL_S = 30.0
-"""The seconds after which an unchanged offset is sent again, because the broker may have lost it."""
+"""The time in seconds after which an unchanged offset is sent again, because the broker may have lost it."""
 
 
 class OffsetStore(Protocol):

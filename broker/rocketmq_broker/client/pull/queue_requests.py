@@ -160,7 +160,7 @@ class QueueRequests:
 
     @understood
     async def max_offset(self, queue: MessageQueue) -> int:
-        """Returns the offset of the queue's next message."""
+        """Returns the end offset of the queue, which the next stored message will get."""
         header = GetMaxOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MAX_OFFSET, header)
         return answer.decode_header(GetMaxOffsetResponseHeader).offset

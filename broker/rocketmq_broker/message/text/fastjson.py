@@ -62,7 +62,7 @@ class _Reader:
             if self._token == b",":
                 self._advance()
             elif self._token != closing:
-                raise UnreadableJson(f"malformed JSON at byte {self._position}: expected {closing.decode()!r}")
+                raise UnreadableJson(f"malformed JSON at byte {self._position}: expected ',' or {closing.decode()!r}")
         self._advance()
         return b",".join(items)
 

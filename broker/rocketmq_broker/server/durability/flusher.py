@@ -107,7 +107,7 @@ class Flusher:
             if not self._is_unavailable:
                 self._is_unavailable = True
                 reason = f"no flush process can be started: {error.strerror or error}"
-                logger.error("%s; messages are refused, retry every %g s", reason, _AGAIN_AFTER_S)
+                logger.error("%s; messages are refused. Retrying every %g s", reason, _AGAIN_AFTER_S)
                 self._on_unavailable(reason)
             return
         if self._is_unavailable:

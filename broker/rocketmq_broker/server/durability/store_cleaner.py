@@ -69,7 +69,10 @@ class StoreCleaner:
             await self._alarm.wait(interval_s)
 
     async def clean(self) -> None:
-        """Removes expired data and deletes its files. Raises OSError; the next call retries the remaining files."""
+        """Removes expired data and deletes its files. Raises OSError if a file cannot be deleted.
+
+        The next call retries the remaining files.
+        """
         async with self._file_lock:
             expired = self._expire()
             if expired.paths:

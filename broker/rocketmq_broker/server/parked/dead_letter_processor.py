@@ -69,7 +69,10 @@ class DeadLetterProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the marks of the messages in part of a queue."""
+        """Responds with the latest mark of each message in a range of a queue.
+
+        With `history`, responds with all marks of one message, latest first.
+        """
         header = command.decode_header(ListMarksRequestHeader)
         topic, first = header.topic.encode(), header.queue_offset
         if header.history:

@@ -1,4 +1,4 @@
-"""Sends checks to producers, and tracks unanswered ones (RocketMQ's AbstractTransactionalMessageCheckListener).
+"""Sends checks to producers, and tracks unanswered checks (RocketMQ's AbstractTransactionalMessageCheckListener).
 
 A check asks a producer for the outcome of a transaction. The producer answers with an ordinary END_TRANSACTION request. A check
 is counted when it is sent.

@@ -40,8 +40,9 @@ class Segments:
             size = self._files.size(self.path(start)) or 0
             if size > self.segment_size or start % self.segment_size:
                 raise DamagedStore(
-                    f"{self.path(start)} does not match the file size of {self.segment_size} bytes: "
-                    "set the store's original file size"
+                    f"{self.path(start)} begins at {start} and has {size} bytes, which does not fit a file size of "
+                    f"{self.segment_size} bytes: set the file size with which the store was created "
+                    "(mappedFileSizeCommitLog, mappedFileSizeConsumeQueue)"
                 )
             if size < self.segment_size:
                 repaired.append(f"{self.path(start)} had {size} bytes and was given its full size of {self.segment_size}")

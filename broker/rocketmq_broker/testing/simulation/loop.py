@@ -25,7 +25,10 @@ class Owner(Protocol):
     """False while the process is stopped, and after its death."""
 
     def keep(self, handle: asyncio.Handle) -> None:
-        """Keeps a callback that cannot run now."""
+        """Called instead of running a callback while the process is stopped or dead.
+
+        A stopped process runs the callback when it continues. A dead process never runs it.
+        """
 
     def start_thread(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """Runs a function that may block."""
@@ -141,7 +144,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return timer
 
     def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Runs the function in a simulated thread of the current process, or immediately outside of processes."""
+        """Runs the function in a simulated thread of the calling process.
+
+        Runs it immediately if the caller does not belong to a simulated process.
+        """
         owner = OWNER.get()
         if owner is not None:
             return owner.start_thread(func, *args)

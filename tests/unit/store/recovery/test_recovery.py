@@ -289,7 +289,7 @@ def test_a_segment_missing_in_the_middle_is_for_a_person_to_look_at(config: Stor
 def test_another_segment_size_is_refused(config: StoreConfig, store: MessageStore) -> None:
     send(store, *[b"x" * 600] * 2)
     store.close()
-    with pytest.raises(DamagedStore, match="original file size"):
+    with pytest.raises(DamagedStore, match="set the file size with which the store was created"):
         reopen(small_config(config.root, commit_log_segment_size=512))
     assert bodies(reopen(config)) == [b"x" * 600] * 2
 
