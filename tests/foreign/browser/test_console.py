@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from demo.processes import PROJECT_ROOT
 from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder
@@ -281,10 +281,22 @@ def test_a_dead_letter_is_dismissed_with_a_reason(up: Up, window: Window, loop: 
     window.page.locator("td a.id").first.click()
     window.sees("<b>no order</b>")
     picture(window, "dead-letter")
+    live: list[Route] = []
+    window.page.route("**/*", lambda route: live.append(route) if _is_live(route) else route.continue_())
+    window.page.reload()
     dismissal = window.page.locator('form[action="/dead-letter/dismiss"]')
     dismissal.get_by_label("Reason").fill("sent by a test")
-    dismissal.get_by_role("button").click()
+    dismissal.get_by_role("button").hover()
+    window.page.mouse.down()
+    live[0].continue_()
+    expect(window.page.locator("#live-state")).to_have_text("live")
+    window.page.mouse.up()  # an update between press and release loses no click
     window.sees("reason: sent by a test")
+    window.page.unroute_all(behavior="ignoreErrors")
+
+
+def _is_live(route: Route) -> bool:
+    return route.request.resource_type == "eventsource"
 
 
 def _asks_until_answered(up: Up, failpoint: str) -> None:

@@ -13,8 +13,15 @@ function follow(part) {
   const pause = document.getElementById("live-pause");
   let source = null;
   let lines = [];
+  let isPressed = false;
 
-  const show = () => { state.textContent = state.dataset.wordLive; put(part, lines.join("\n")); };
+  const update = () => { if (!isPressed) put(part, lines.join("\n")); };
+  const show = () => { state.textContent = state.dataset.wordLive; update(); };
+  // A button that is replaced between press and release would lose its click.
+  part.addEventListener("pointerdown", () => { isPressed = true; });
+  const release = () => { if (isPressed) setTimeout(() => { isPressed = false; if (source && lines.length) update(); }); };
+  addEventListener("pointerup", release);
+  addEventListener("pointercancel", release);
   const listen = () => {
     source = new EventSource(part.dataset.live);
     source.addEventListener("part", (event) => { lines = event.data.split("\n"); show(); });
