@@ -63,7 +63,12 @@ def key_of(message: MessageExt | str, consumer: str, key: str | None) -> str:
     """
     if key is None:
         key = message if isinstance(message, str) else message.message_id
-    for what, text in (("consumer", consumer), ("key", key)):
-        if not 0 < len(text) <= MAX_CHARACTERS:
-            raise ValueError(f"the {what} of a consumed message must have 1 to {MAX_CHARACTERS} characters, not {len(text)}")
+    check_length("consumer of a consumed message", consumer)
+    check_length("key of a consumed message", key)
     return key
+
+
+def check_length(what: str, text: str) -> None:
+    """Raises ValueError if the text is empty or longer than its column."""
+    if not 0 < len(text) <= MAX_CHARACTERS:
+        raise ValueError(f"the {what} must have 1 to {MAX_CHARACTERS} characters, not {len(text)}")

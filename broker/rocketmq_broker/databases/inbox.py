@@ -31,7 +31,7 @@ from enum import StrEnum
 from itertools import count
 from typing import Any, Final, Generic, TypeVar
 
-from rocketmq_broker.databases import MAX_CHARACTERS
+from rocketmq_broker.databases import MAX_CHARACTERS, check_length
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World, current_world
 
@@ -163,8 +163,7 @@ class BaseInbox(ABC, Generic[S]):
 
         Raises ValueError if the name is empty or longer than its column.
         """
-        if not 0 < len(consumer) <= MAX_CHARACTERS:
-            raise ValueError(f"the consumer of an inbox must have 1 to {MAX_CHARACTERS} characters, not {len(consumer)}")
+        check_length("consumer of an inbox", consumer)
         self.consumer = consumer
         self._world = world or current_world()
         self._pass = _Pass()

@@ -289,10 +289,10 @@ def test_a_dead_letter_is_dismissed_with_a_reason(up: Up, window: Window, loop: 
     dismissal.get_by_role("button").hover()
     window.page.mouse.down()
     live[0].continue_()
+    window.page.unroute_all(behavior="ignoreErrors")  # the next page's updates come, too
     expect(window.page.locator("#live-state")).to_have_text("live")
     window.page.mouse.up()  # an update between press and release loses no click
     window.sees("reason: sent by a test")
-    window.page.unroute_all(behavior="ignoreErrors")
 
 
 def _is_live(route: Route) -> bool:

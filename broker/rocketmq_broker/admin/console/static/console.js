@@ -14,12 +14,13 @@ function follow(part) {
   let source = null;
   let lines = [];
   let isPressed = false;
+  let isHeld = false;
 
-  const update = () => { if (!isPressed) put(part, lines.join("\n")); };
+  const update = () => { isHeld = isPressed; if (!isHeld) put(part, lines.join("\n")); };
   const show = () => { state.textContent = state.dataset.wordLive; update(); };
   // A button that is replaced between press and release would lose its click.
   part.addEventListener("pointerdown", () => { isPressed = true; });
-  const release = () => { if (isPressed) setTimeout(() => { isPressed = false; if (source && lines.length) update(); }); };
+  const release = () => { if (isPressed) setTimeout(() => { isPressed = false; if (isHeld) update(); }); };
   addEventListener("pointerup", release);
   addEventListener("pointercancel", release);
   const listen = () => {
