@@ -41,19 +41,19 @@ class ScenarioFinding:
 
 
 def one_order(state: str) -> Question:
-    """Returns the question of whether the customer has exactly one order in this state."""
+    """Returns a question that counts the customer's orders in this state. The expected answer is 1."""
     sql = f"SELECT count(*) FROM orders WHERE customer = :customer AND state = '{state}'"
     return Question(f"How many orders are {state}?", Database.ORDERS, sql, 1)
 
 
 def entries(expected: int) -> Question:
-    """Returns the question of how many credits and reversals the customer has."""
+    """Returns a question that counts the customer's credits and reversals."""
     sql = "SELECT count(*) FROM credits WHERE customer = :customer"
     return Question("How many entries does the credit database have?", Database.CREDITS, sql, expected)
 
 
 def points(expected: int) -> Question:
-    """Returns the question of how large the sum of the customer's credits and reversals is."""
+    """Returns a question that sums the points of the customer's credits and reversals."""
     sql = "SELECT coalesce(sum(points), 0) FROM credits WHERE customer = :customer"
     return Question("How many points are that?", Database.CREDITS, sql, expected)
 

@@ -35,7 +35,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class ScenarioStep:
-    """A step of a run."""
+    """A step of a run, with its time and description."""
 
     at_ms: int
     what: str

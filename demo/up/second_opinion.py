@@ -162,12 +162,12 @@ class SecondOpinion:
 
 
 def spark_installation(processes: Processes) -> SparkInstallation:
-    """Adds the process that installs Spark."""
+    """Adds the process that installs Spark to `processes`, and returns the installation."""
     return SparkInstallation(processes.add("spark", [str(PROJECT_ROOT / "deploy" / "scripts" / "setup"), "demo"]))
 
 
 def reconciliation(processes: Processes, system: System) -> Process:
-    """Adds the process that compares the system's databases and its commit log."""
+    """Adds the process that compares the system's databases and its commit log to `processes`, and returns it."""
     output = system.home / "reconciliation"
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", str(YOUNG_S)]
     for store in system.broker_stores:

@@ -179,7 +179,7 @@ class Shop:
         )
 
     async def place(self, visit: Visit) -> str:
-        """Places the order in the form.
+        """Places the order that the form describes.
 
         Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
         """
@@ -188,12 +188,12 @@ class Shop:
         response = await self._asked("/orders", body)
         answer = _object(response)
         if "order" not in answer:
-            raise Refused(f"no order was placed, the order service answers {response.status_code}: {_reason(answer)}")
+            raise Refused(f"no order was placed: the order service answered {response.status_code} ({_reason(answer)})")
         order = answer["order"]
         return f"order {order['order_id']} of {body['customer']} is {order['state']}"
 
     async def pay(self, visit: Visit) -> str:
-        """Pays the order in the form.
+        """Pays the order whose id the form contains.
 
         Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
         """
@@ -202,7 +202,7 @@ class Shop:
             raise Refused("invalid order id")
         response = await self._asked(f"/orders/{order_id}/payment", {})
         if response.is_error:
-            raise Refused(f"nothing was paid, the order service answers {response.status_code}: {_reason(_object(response))}")
+            raise Refused(f"nothing was paid: the order service answered {response.status_code} ({_reason(_object(response))})")
         return f"order {order_id} is paid: the next check-back finds the payment, and its answer is COMMIT"
 
     async def _asked(self, path: str, body: Mapping[str, object]) -> httpx.Response:

@@ -46,7 +46,7 @@ class CompensationListener:
                 with logging_about_message(message), span_about([message], "compensate"):
                     self._cancel(*_order_and_reason(message), context)
             except UnreadableBody as error:
-                logger.error("message %s goes to the dead letters, its body is invalid: %s", message.message_id, error)
+                logger.error("message %s is moved to the dead-letter topic: its body is invalid: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
             except UnknownOrder as error:
                 # The sender had received the order's message, so the order exists, perhaps in another database.

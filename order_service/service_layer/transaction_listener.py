@@ -100,7 +100,7 @@ class OrderTransactionListener(DatabaseTransactionListener):
 
 
 class CancellationTransactionListener(DatabaseTransactionListener):
-    """The listener for messages of cancellations."""
+    """The transaction listener for cancellation messages."""
 
     def __init__(self, store: OrderStore, *, now_ms: Callable[[], int]) -> None:
         """`store` is the order database."""

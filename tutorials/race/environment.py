@@ -28,7 +28,7 @@ class TaskQueue:
         self._tasks.append(task)
         if self.answers_to_lose:
             self.answers_to_lose -= 1
-            raise TaskQueueAway("the answer was lost")
+            raise TaskQueueAway("Redis added the task, but its response was lost")
 
     def pop(self) -> str | None:
         """Removes and returns the oldest task, or returns None if Redis is empty or down."""

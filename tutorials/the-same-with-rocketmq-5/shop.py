@@ -25,7 +25,7 @@ class Orders(TransactionChecker):  # type: ignore[misc]
         self.database.execute("CREATE TABLE orders (transaction_id TEXT PRIMARY KEY, thing TEXT)")
 
     def store(self, transaction_id: str, thing: str) -> None:
-        """Runs the local transaction. Fails if a check-back came first."""
+        """Runs the local transaction. Raises sqlite3.IntegrityError if a check-back came first."""
         self.database.execute("INSERT INTO orders VALUES (?, ?)", (transaction_id, thing))
 
     def check(self, half: Message) -> TransactionResolution:

@@ -1,4 +1,4 @@
-"""Falsifies rows in the order and credit databases of `make up` with SQL statements."""
+"""Corrupts rows in the order and credit databases of `make up` with SQL statements."""
 
 import sqlite3
 from contextlib import closing

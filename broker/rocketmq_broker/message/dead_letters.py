@@ -25,7 +25,7 @@ def group_of(record: Record) -> str | None:
 
 
 def retries_of(record: Record) -> int:
-    """Returns how many times the message was retried from the dead letters before it became this dead letter."""
+    """Returns the number of times that the message was retried as a dead letter before it became this dead letter."""
     text = record.get_property(RETRIES) or ""
     return int(text) if text.isascii() and text.isdigit() else 0
 

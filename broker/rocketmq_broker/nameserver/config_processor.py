@@ -31,4 +31,7 @@ class ConfigProcessor:
 
     def update_config(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Refuses the change. RocketMQ's name server would answer with success."""
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, "settings of this name server cannot be changed while it runs")
+        raise RequestRefused(
+            ResponseCode.SYSTEM_ERROR,
+            "settings of this name server cannot be changed while it runs: change its settings file and restart it",
+        )

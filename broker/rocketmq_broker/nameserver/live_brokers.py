@@ -95,7 +95,8 @@ class LiveBrokers:
         if live is not None and connection not in live.connections:
             self._complain(live.name, now_ms, "refused to unregister broker %r by another connection", live.name)
             raise RequestRefused(
-                ResponseCode.SYSTEM_ERROR, f"broker {live.name} at {address} was registered by another connection"
+                ResponseCode.SYSTEM_ERROR,
+                f"broker {live.name} at {address} was registered by another connection: only that connection can unregister it",
             )
 
     def forget(self, connection: Hashable) -> list[LiveBroker]:

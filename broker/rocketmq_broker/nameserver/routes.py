@@ -188,7 +188,7 @@ class RouteTable:
         """Removes the broker's previous name if the broker now registers with another name."""
         live = self._live.get(address)
         if live is not None and live.name != name:
-            logger.warning("broker at %r changed its name to %r from %r", address, name, live.name)
+            logger.warning("broker at %r changed its name from %r to %r", address, live.name, name)
             self._remove(name=live.name, broker_id=live.broker_id, address=address)
 
     def _clusters(self) -> dict[str, list[str]]:

@@ -221,7 +221,7 @@ def _head(
     remark: str | None,
     body_length: int,
 ) -> bytes:
-    """Encodes the frame up to its body."""
+    """Encodes the start of a frame: its lengths and the header. The body of `body_length` bytes must follow."""
     if serialize_type is _JSON:
         fields = header.encode_json() if header is not None else b""
         return json_head(json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION), body_length)

@@ -37,7 +37,7 @@ def json_frame(header: bytes, body: bytes) -> bytes:
 
 
 def json_head(header: bytes, body_length: int) -> bytes:
-    """Encodes the frame of a command with a header in JSON, up to its body of `body_length` bytes."""
+    """Encodes the start of a frame: its lengths and a header in JSON. The body of `body_length` bytes must follow."""
     return b"".join(((4 + len(header) + body_length).to_bytes(4, "big"), len(header).to_bytes(4, "big"), header))
 
 
@@ -52,7 +52,7 @@ def binary_frame(
 def binary_head(
     code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int, body_length: int
 ) -> bytes:
-    """Encodes the frame of a command with a binary header, up to its body of `body_length` bytes."""
+    """Encodes the start of a frame: its lengths and a binary header. The body of `body_length` bytes must follow."""
     text = remark.encode() if remark else b""
     header_length = _UNTIL_REMARK + len(text) + 4 + len(fields)
     writer = BytesWriter()

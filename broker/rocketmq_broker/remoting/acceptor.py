@@ -29,7 +29,7 @@ _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS,
 
 
 class Acceptor:
-    """A listener on bound sockets, from `start` to `stop`."""
+    """A listener on bound sockets. It accepts connections between `start` and `stop`."""
 
     def __init__(self, sockets: Sequence[socket.socket], new_protocol: Callable[[], asyncio.Protocol], backlog: int) -> None:
         """Creates a listener on these bound sockets. `stop` closes the sockets."""

@@ -63,7 +63,7 @@ class Tasks:
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 
     async def settle(self, timeout_s: float) -> None:
-        """Waits up to `timeout_s` until all tasks have ended by themselves."""
+        """Waits up to `timeout_s` seconds for all tasks to end. Does not cancel them."""
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=timeout_s)
 

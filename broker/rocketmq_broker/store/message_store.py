@@ -293,7 +293,7 @@ class MessageStore(StoreReader):
         return self._backlog.next_offsets.get((topic, queue_id), 0)
 
     def forget_topic(self, topic: bytes) -> list[Path]:
-        """Drops a topic's queues and returns the paths to delete, in this order. Raises StoreUnwritable.
+        """Drops a topic's queues. Returns the paths to delete, in deletion order. Raises StoreUnwritable.
 
         The topic's records expire with the commit log (cleanUnusedTopic). No checkpoint may begin before all paths are deleted.
         Until `ROUNDS` more checkpoints have ended, recovery may restore the queues.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Appended(NamedTuple):
-    """The position of a message in the store, which is valid once the message is written."""
+    """The position of an appended message in the store. The message can be read there once it is written."""
 
     commit_log_offset: int
     queue_offset: int
@@ -59,7 +59,7 @@ class Expired:
     """Commit log segments that the store no longer uses."""
 
     paths: list[Path] = field(default_factory=list)
-    """The files to delete, in this order. If a file cannot be deleted, the files after it must stay."""
+    """The files to delete, in deletion order. If a file cannot be deleted, the files after it must stay."""
     unexpired: int = 0
     """The number of segments that were dropped before they expired (cleanFileForciblyEnable)."""
     youngest_ms: int = 0

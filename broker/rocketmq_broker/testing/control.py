@@ -118,7 +118,7 @@ def _text(name: str) -> Callable[[Arguments], str | None]:
     def read(arguments: Arguments) -> str | None:
         value = arguments.get(name)
         if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} must be a string")
+            raise ValueError(f"{name} must be a string, not {value!r}")
         return value
 
     return read
@@ -143,9 +143,9 @@ def _number(arguments: Arguments, name: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number") from None
+        raise ValueError(f"{name} must be a number, not {value!r}") from None
     if isinstance(value, bool) or not 0 <= number < 1e9:
-        raise ValueError(f"{name} must be a number from 0 to 1e9")
+        raise ValueError(f"{name} must be a number from 0 to 1e9, not {value!r}")
     return number
 
 
@@ -153,8 +153,9 @@ def _spans(arguments: Arguments) -> dict[str, float]:
     spans = {unit: _number(arguments, unit) for unit in _UNITS if unit in arguments}
     if not spans or set(arguments) - set(_UNITS):
         raise ValueError(f"expected at least one of {', '.join(_UNITS)}")
-    if sum(number * _UNITS[unit] for unit, number in spans.items()) > MAX_DAYS * _UNITS["days"]:
-        raise ValueError(f"time too long: at most {MAX_DAYS} days in one command")
+    days = sum(number * _UNITS[unit] for unit, number in spans.items()) / _UNITS["days"]
+    if days > MAX_DAYS:
+        raise ValueError(f"time too long: {days:g} days, at most {MAX_DAYS} in one command")
     return spans
 
 
@@ -162,7 +163,7 @@ def _is_set(name: str) -> Callable[[Arguments], bool]:
     def read(arguments: Arguments) -> bool:
         value = arguments.get(name, False)
         if not isinstance(value, (bool, str)) or value not in _TRUTHS:
-            raise ValueError(f"{name} must be true or false")
+            raise ValueError(f"{name} must be true or false, not {value!r}")
         return _TRUTHS[value]
 
     return read

@@ -98,5 +98,5 @@ def _arguments(target: str, body: bytes) -> Arguments:
     except UNREADABLE_JSON as error:
         raise ValueError(f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
-        raise ValueError("the body must be a JSON object")
+        raise ValueError(f"the body must be a JSON object, not {body[:40].decode(errors='replace')!r}")
     return {**dict(parse_qsl(urlsplit(target).query)), **given}

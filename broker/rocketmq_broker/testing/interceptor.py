@@ -212,7 +212,7 @@ class Interceptor:
         self._journal.note(EventKind.SENT_BACK, f"{header.group} sends the message back to receive it again later", keys)
 
     def imitate_apache(self, like_apache: LikeApache) -> None:
-        """Makes the broker behave like Apache's, also for clients that are already connected."""
+        """Makes the broker behave like Apache's. This includes clients that are already connected."""
         self._faults.like_apache = like_apache
         for connection in self._connections:
             like_apache.on_connected(connection)

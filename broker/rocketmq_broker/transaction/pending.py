@@ -202,7 +202,7 @@ class EndedTransactions:
         self._older.pop(commit_log_offset, None)
 
     def forget_oldest(self) -> None:
-        """Limits the memory: drops the older half of the entries when the newer half is full."""
+        """Drops the older half of the entries if the newer half is full. This limits the memory."""
         if len(self._newer) > REMEMBERED:
             self._older, self._newer = self._newer, {}
 

@@ -184,4 +184,4 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
 def _refuse_twice(what: str, names: Sequence[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise SetupError(f"{what} {twice[0]} is defined twice: define it once")
+        raise SetupError(f"{what} {twice[0]} is defined twice: remove one definition")

@@ -236,7 +236,7 @@ async def test_a_client_that_takes_no_answer_in_time_gets_a_status(
     async with raw_connection(rocketmq.grpc_endpoint, struct.pack(">HI", raw.INITIAL_WINDOW_SIZE, 0)) as stranger:
         await stranger.send(raw.call(1, "QueryRoute", ROUTE))
         answered, data = await stranger.answer(1)
-    assert (answered["grpc-message"], data) == ("the client does not read the answer", b"")
+    assert (answered["grpc-message"], data) == ("the client has not read its answer for 0.05 s", b"")
     assert "it has not read its answers" in caplog.text
 
 

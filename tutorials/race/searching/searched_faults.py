@@ -24,7 +24,7 @@ class SearchedFaults(FaultPlan):
         self._delays_s: list[float] = []
 
     def strikes(self, fault: Fault, point: str) -> bool:
-        """Returns True for DATABASE_REFUSES while the database refuses transactions. The simulation injects other faults."""
+        """Returns True for DATABASE_REFUSES while the database refuses transactions; otherwise False."""
         return fault is Fault.DATABASE_REFUSES and self._refusing > 0
 
     def delay_s(self, point: str) -> float:

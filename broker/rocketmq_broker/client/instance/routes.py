@@ -146,7 +146,7 @@ class Routes:
     async def refresh_if_unknown(self, topic: str) -> None:
         """Reads the topic's route unless it is known. Raises NameServerUnreachable, or NoRoute if the topic is unknown."""
         if topic not in self._routes and not await self.refresh(topic):
-            raise NoRoute(f"no broker has topic {topic}")
+            raise NoRoute(f"no broker has topic {topic}: check the spelling, or create the topic")
 
     async def address_of(self, broker_name: str, broker_id: int = MASTER_ID, *, or_any: bool = False) -> str:
         """Returns the broker's address. `or_any` allows another broker of that name. Raises BrokerUnreachable."""

@@ -186,7 +186,7 @@ class Producer(RunsWithin):
         return await self.is_connected()
 
     async def why_unsendable(self, topic: str) -> str | None:
-        """Returns why no broker would store a message to the topic now; None if at least one broker would.
+        """Returns the reason why no broker would store a message to the topic now, or None if at least one broker would.
 
         Stores no message. Returns None if a message was stored within the last second, and the reason if the last three
         messages were refused. Otherwise requests the state of each broker of the topic, with a timeout of 1 s. Apache's brokers

@@ -61,7 +61,7 @@ class Sendability:
         self._latest = latest
 
     async def why_unsendable(self, topic: str) -> str | None:
-        """Returns why no broker would store a message to the topic now; None if at least one would."""
+        """Returns the reason why no broker would store a message to the topic now, or None if at least one would."""
         now_s = asyncio.get_running_loop().time()
         if self._latest.is_stored_just_now(now_s):
             return None

@@ -33,7 +33,7 @@ class GroupRequests:
     async def consumer_send_message_back(
         self, group: str, message: MessageExt, delay_level: int, max_reconsume_times: int
     ) -> None:
-        """Returns the message to the broker, which redelivers it after a delay or moves it to the dead letters."""
+        """Returns the message to the broker, which redelivers it after a delay or moves it to the dead-letter topic."""
         header = ConsumerSendMsgBackRequestHeader(
             offset=message.commit_log_offset,
             group=group,

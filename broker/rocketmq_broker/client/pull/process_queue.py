@@ -94,7 +94,7 @@ class ProcessQueue:
 
     @property
     def progress(self) -> QueueProgress:
-        """Returns the queue's progress. A missing answer counts as a standstill after 30 s, because brokers may hold a pull."""
+        """Returns the queue's progress. A pull without an answer counts as stalled after 30 s, because brokers may hold pulls."""
         now_s = self.now_s()
         stands_still_s = now_s - self._oldest_since_s if self._order else 0.0
         silent_s = now_s - self.pulled_s

@@ -215,7 +215,7 @@ class ResultOffsetStore:
         return {queue: target for queue, (target, _) in found.items()}
 
     async def _target(self, queue: MessageQueue, position: int | None, consumed: int) -> tuple[int, Setback | None]:
-        """Returns the offset at which to continue, and the setback if the database has lost results."""
+        """Returns the offset at which to continue. Also returns the setback if the database has lost results, or else None."""
         known_until_ms = await self._in_thread(self._results.known_until_ms) if position is None else None
         if known_until_ms is not None:
             target = min(consumed, await self._requests.search_offset(queue, known_until_ms))

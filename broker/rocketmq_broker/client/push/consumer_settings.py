@@ -57,9 +57,9 @@ class ConsumerSettings:
     consume_concurrently_max_span: int = 2000
     """The offset difference between a queue's newest and oldest unacknowledged messages above which pulling pauses."""
     max_body_size: int = MAX_BODY_LENGTH
-    """The maximum size of a decompressed body in bytes. A message with a longer body is moved to the dead letters."""
+    """The maximum size of a decompressed body in bytes. A message with a longer body is moved to the dead-letter topic."""
     max_reconsume_times: int | None = None
-    """The maximum number of redeliveries before a message is moved to the dead letters.
+    """The maximum number of redeliveries before a message is moved to the dead-letter topic.
 
     None means 16, or no limit for an orderly consumer.
     """

@@ -63,7 +63,7 @@ class ListenerCall:
         return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS
 
     def _readable(self) -> list[MessageExt]:
-        """Returns the messages for the listener, and marks unreadable ones for the dead letters.
+        """Returns the messages for the listener. Marks unreadable messages, which are then moved to the dead-letter topic.
 
         In an orderly consumer, later messages wait until the unreadable message has been moved.
         """

@@ -23,10 +23,10 @@ _NOT_COPIED = (
 
 
 class MessageReturn:
-    """Returns messages to the broker, which redelivers them to the group later or moves them to the dead letters."""
+    """Returns messages to the broker, which redelivers them to the group later or moves them to the dead-letter topic."""
 
     def __init__(self, group: str, requests: GroupRequests, sender: MessageSender, max_reconsume_times: int) -> None:
-        """`max_reconsume_times` is the number of redeliveries after which the broker moves a message to the dead letters."""
+        """`max_reconsume_times` is the number of redeliveries after which the broker moves a message to the dead-letter topic."""
         self._group = group
         self._requests = requests
         self._sender = sender
@@ -35,7 +35,7 @@ class MessageReturn:
     async def give_back(self, message: MessageExt, delay_level: int) -> bool:
         """Returns the message to the broker. The result is False if no broker accepted it.
 
-        Delay level -1 moves the message to the dead letters. With 0, the broker chooses the delay.
+        Delay level -1 moves the message to the dead-letter topic. With 0, the broker chooses the delay.
         """
         if await self._take_back(message, delay_level, "sending it to the retry topic"):
             return True

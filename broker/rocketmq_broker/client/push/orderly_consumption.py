@@ -122,7 +122,7 @@ class OrderlyConsumption:
         await self._resume_after(call.process_queue, queue, _suspension_s(call.context) if remaining else 0)
 
     async def _is_given_up(self, message: MessageExt) -> bool:
-        """Moves a message without redeliveries left to the dead letters. Returns False if the message must be delivered again."""
+        """Moves a message without redeliveries left to the dead-letter topic. Returns False if it must be delivered again."""
         if isinstance(message, UnreadableMessage):
             return self._message_return is None or await self._message_return.to_dead_letters(message)
         if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:

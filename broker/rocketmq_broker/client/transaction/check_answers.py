@@ -55,7 +55,12 @@ class CheckAnswers:
             return
         asked_group = message.properties.get(properties.PRODUCER_GROUP)
         if asked_group != self._group:
-            logger.warning("ignored a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
+            logger.warning(
+                "ignored a check-back from %s for group %s: this producer belongs to group %s",
+                connection.peer,
+                asked_group,
+                self._group,
+            )
             return
         listener = self._listeners.of(message.topic)
         if listener is None:

@@ -45,14 +45,13 @@ class _Reader:
         if self._token == b"[":
             return b"[" + self._items(b"]", self.value, depth + 1) + b"]"
         if self._token in b"}],:":
-            raise UnreadableJson(
-                f"malformed JSON at byte {self._position}: expected a value, not {self._token.decode() or 'the end'!r}"
-            )
+            found = repr(self._token.decode()) if self._token else "the end of the text"
+            raise UnreadableJson(f"malformed JSON at byte {self._position}: expected a value, not {found}")
         return self._advance()
 
     def expect_end(self) -> None:
         if self._token:
-            raise UnreadableJson(f"malformed JSON at byte {self._position}: text after the end")
+            raise UnreadableJson(f"malformed JSON at byte {self._position}: expected the end of the text")
 
     def _items(self, closing: bytes, item: Callable[[int], bytes], depth: int) -> bytes:
         self._advance()

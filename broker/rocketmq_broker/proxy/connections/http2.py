@@ -457,7 +457,8 @@ class Http2Connection(asyncio.Protocol):
                 await future
         except TimeoutError:
             self._port.complain(self.peer, "unread answers", f"it has not read its answers for {TAKEN_WITHIN_S:.0f} s")
-            raise CallEnded(GrpcStatus.DEADLINE_EXCEEDED, "the client does not read the answer") from None
+            message = f"the client has not read its answer for {TAKEN_WITHIN_S:g} s"
+            raise CallEnded(GrpcStatus.DEADLINE_EXCEEDED, message) from None
         finally:
             del self._waiting[call]
 

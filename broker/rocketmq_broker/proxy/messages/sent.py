@@ -59,9 +59,8 @@ class SentMessages:
             named[props.KEYS] = _keys(system.keys)
         if system.message_group:
             if not system.message_group.strip() or len(system.message_group.encode()) > _MAX_GROUP_LENGTH:
-                raise CallRefused(
-                    api.ILLEGAL_MESSAGE_GROUP, f"a message group must have 1 to {_MAX_GROUP_LENGTH} bytes and not be blank"
-                )
+                remark = f"a message group must have 1 to {_MAX_GROUP_LENGTH} bytes, and not only spaces"
+                raise CallRefused(api.ILLEGAL_MESSAGE_GROUP, remark)
             refuse_control_characters(system.message_group, api.ILLEGAL_MESSAGE_GROUP, "the message group")
             named[MESSAGE_GROUP] = system.message_group
         if system.trace_context:

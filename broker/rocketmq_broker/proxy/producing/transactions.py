@@ -92,7 +92,7 @@ class TelemetryChecks:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Returns the handlers of check-backs, and of changes of a group's members, which are ignored."""
+        """Returns the handlers, keyed by request code. Notifications about changed group members are ignored."""
         return {
             RequestCode.CHECK_TRANSACTION_STATE: self._check,
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: lambda connection, command: None,

@@ -34,7 +34,9 @@ class SelfSigned:
             made = subprocess.run((*_COMMAND, *files), capture_output=True, text=True, timeout=_WITHIN_S)
         except (OSError, subprocess.TimeoutExpired) as error:
             self._directory.cleanup()
-            raise TlsUnusable(f"cannot create a test certificate: openssl is not available: {error}") from None
+            raise TlsUnusable(
+                f"cannot create a test certificate: openssl is not available ({error}): install it, or set tls.server.certPath"
+            ) from None
         if made.returncode:
             self._directory.cleanup()
             reason = (made.stderr.strip().splitlines() or ["no error message"])[-1]

@@ -43,7 +43,7 @@ class NoAclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of account requests. They refuse each request."""
+        """The handlers of account requests. Each handler refuses the request."""
         codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
         return dict.fromkeys(codes, self.refuse)
 

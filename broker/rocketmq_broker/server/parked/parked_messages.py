@@ -1,4 +1,4 @@
-"""Tracks parked messages and their marks."""
+"""Tracks parked messages, which are dead letters and discarded messages, and the marks that operators added to them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from rocketmq_broker.server.topics.names import refuse_offsets
 
 
 class Deliveries:
-    """Acknowledges popped messages, changes their invisible time, or moves them to the dead letters.
+    """Acknowledges popped messages, changes their invisible time, or moves them to the dead-letter topic.
 
     Each method returns the commit log offset after the pop log entry that it appends. Each method raises IllegalHandle,
     HandleExpired, RequestRefused and StoreUnwritable.

@@ -1,4 +1,4 @@
-"""Revives popped messages whose invisible time has ended (RocketMQ's PopReviveService), or moves them to the dead letters."""
+"""Revives popped messages after their invisible time (RocketMQ's PopReviveService), or moves them to the dead-letter topic."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class _Stretch(NamedTuple):
-    """The messages between two steps: the queue offset of the first message, and the sum of all steps until it was stored."""
+    """The messages that were stored between two steps of the system time. `stepped_ms` is the sum of all earlier steps."""
 
     first_offset: int
     stepped_ms: int
@@ -20,7 +20,7 @@ class ClockOfQueue:
     """
 
     def __init__(self) -> None:
-        """Begins with no recorded steps."""
+        """Creates a record without steps."""
         self._stepped_ms = 0
         self._stretches = deque([_Stretch(0, 0)])
 

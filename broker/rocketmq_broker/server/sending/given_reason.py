@@ -23,5 +23,6 @@ def acceptable_reason(reason: str, *, what_for: str) -> str:
         remark = f"reason too long: {len(reason)} characters, limit {MAX_REASON_LENGTH}"
         raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, remark)
     if not reason.isprintable():
-        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason contains control characters or line breaks")
+        remark = "the reason contains control characters or line breaks: remove them"
+        raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, remark)
     return reason

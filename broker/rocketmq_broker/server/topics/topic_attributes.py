@@ -54,7 +54,7 @@ def changed_attributes(current: Mapping[str, str], changes: str, *, is_new: bool
         if sign == "+":
             attributes[name] = value
         elif attributes.pop(name, None) is None:
-            raise IllegalAttributes(f"{name}: cannot be removed, because the topic does not have this attribute")
+            raise IllegalAttributes(f"{name}: attribute cannot be removed, because the topic does not have it")
     return attributes
 
 
@@ -66,7 +66,7 @@ def _check_value(name: str, value: str) -> None:
 
 def _check_changeable(name: str, *, is_new: bool) -> None:
     if not is_new and not _attribute(name).is_changeable:
-        raise IllegalAttributes(f"{name}: can only be set when the topic is created")
+        raise IllegalAttributes(f"{name}: attribute can only be set when the topic is created")
 
 
 def _attribute(name: str) -> _Attribute:

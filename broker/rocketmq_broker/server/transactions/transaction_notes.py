@@ -90,7 +90,7 @@ class TransactionNotes:
                 self._changes_kept = None
                 logger.warning("cannot write the check counts of pending transactions: %s", error)
             except Exception:
-                logger.exception("cannot save the notes about transactions for the next start")
+                logger.exception("cannot save the offsets and check counts of transactions; retrying")
             is_idle = counts is None and self._noted is None and self._kept == kept
             await asyncio.sleep(self._idle_s if is_idle else KEEP_INTERVAL_S)
 

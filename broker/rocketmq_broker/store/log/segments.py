@@ -150,14 +150,14 @@ class Segments:
             self._files.sync_directory(self.directory)
 
     def forget_before(self, position: int) -> list[Path]:
-        """Closes and drops the files that end at or before `position`. Returns the files to delete, in this order."""
+        """Closes and drops the files that end at or before `position`. Returns the files to delete, in deletion order."""
         forgotten = []
         while self.starts and self.starts[0] + self.segment_size <= position:
             forgotten.append(self._forget(self.starts[0]))
         return forgotten
 
     def forget(self) -> list[Path]:
-        """Closes and drops all files. Returns the files and the directory to delete, in this order."""
+        """Closes and drops all files. Returns the files and the directory to delete, in deletion order."""
         return [*(self._forget(start) for start in list(self.starts)), self.directory]
 
     def destroy(self) -> None:

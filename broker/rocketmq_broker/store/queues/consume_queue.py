@@ -151,7 +151,7 @@ class ConsumeQueue:
         self.min_offset = self.max_offset = self.max_commit_log_offset = 0
 
     def forget(self) -> list[Path]:
-        """Closes and drops all files. Returns the paths to delete, in this order."""
+        """Closes and drops all files. Returns the paths to delete, in deletion order."""
         return self.files.segments.forget()
 
     @property

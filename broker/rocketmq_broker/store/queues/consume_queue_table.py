@@ -89,7 +89,7 @@ class ConsumeQueueTable:
         return names
 
     def forget_topic(self, topic: bytes) -> list[Path]:
-        """Drops the queues of a topic. Returns the files and folders to delete, in this order."""
+        """Drops the queues of a topic. Returns the files and folders to delete, in deletion order."""
         paths = []
         for key in [key for key in self._table if key[0] == topic]:
             self._touched.pop(key, None)

@@ -38,7 +38,7 @@ class DurableMark:
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
     believed_ms: int | None = None
-    """The trusted current time for the expiry of data, in milliseconds since the epoch, or None if unknown."""
+    """The time of the broker's ExpiryClock, in milliseconds since the epoch, or None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Progress(msgspec.Struct, frozen=True):
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """The max offset of each queue, keyed by topic and queue id."""
     believed_ms: int | None = None
-    """The trusted current time for the expiry of data when the progress was saved, in milliseconds since the epoch, or None.
+    """The time of the broker's ExpiryClock when the progress was saved, in milliseconds since the epoch, or None.
 
     After a jump of the system clock, it may differ from the store timestamps of messages.
     """

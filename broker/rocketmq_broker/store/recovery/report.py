@@ -20,6 +20,6 @@ class RecoveryReport:
     """The commit log offset and the length in bytes of each damaged stretch of the log."""
     last_store_timestamp: int = 0
     believed_ms: int | None = None
-    """The trusted current time for the expiry of data at the last checkpoint, in milliseconds since the epoch, or None."""
+    """The time of the broker's ExpiryClock at the last checkpoint, in milliseconds since the epoch, or None if unknown."""
     actions: list[str] = field(default_factory=list)
     """A description of each action, for the operator."""

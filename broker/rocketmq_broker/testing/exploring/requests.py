@@ -31,7 +31,7 @@ class CustomerRequests:
         self._hand_out()
 
     def open(self) -> list[str]:
-        """Returns a description of each unfinished request, or nothing if no program takes requests."""
+        """Returns a description of each unfinished request. Returns an empty list if no program takes requests."""
         if not self._is_wanted:
             return []
         unserved = [f"request {number} waits for a program that takes it" for number in self._unserved]

@@ -34,7 +34,7 @@ class SimulatedMachine:
     """A machine with a clock, a disk and an address. It outlives its processes."""
 
     def __init__(self, world: SimulatedWorld, name: str, address: str) -> None:
-        """Do not create directly; use `SimulatedWorld.machine`."""
+        """Creates a machine. Tests call `SimulatedWorld.machine` instead."""
         self.name = name
         self.address = address
         self.clock = WallClock(world.loop, STARTS_MS)
@@ -45,7 +45,7 @@ class Program:
     """A program that is restarted after each death, as by a process supervisor."""
 
     def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
-        """Do not create directly; use `SimulatedWorld.program`."""
+        """Creates a program that is not started. Tests call `SimulatedWorld.program` instead."""
         self.name = name
         self.machine = machine
         self._world = world

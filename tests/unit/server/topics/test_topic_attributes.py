@@ -51,9 +51,9 @@ def test_a_topic_that_is_made_may_have_attributes_that_cannot_change() -> None:
             "colour: unknown attribute; known attributes: cleanup.policy, message.type, queue.type, reserve.time",
         ),
         ({}, "-colour", "colour: unknown attribute"),
-        ({}, "-message.type", "message.type: cannot be removed, because the topic does not have this attribute"),
-        ({}, "+queue.type=SimpleCQ", "queue.type: can only be set when the topic is created"),
-        ({"queue.type": "SimpleCQ"}, "-queue.type", "queue.type: can only be set when the topic is created"),
+        ({}, "-message.type", "message.type: attribute cannot be removed, because the topic does not have it"),
+        ({}, "+queue.type=SimpleCQ", "queue.type: attribute can only be set when the topic is created"),
+        ({"queue.type": "SimpleCQ"}, "-queue.type", "queue.type: attribute can only be set when the topic is created"),
         (FIFO, "+message.type=DELAY,-message.type", "message.type: attribute is changed twice"),
     ],
 )

@@ -24,7 +24,7 @@ _LETTER_WIDTH: Final = 8
 _MAX_LABEL_LENGTH: Final = 25
 """The number of characters that fit above an arrow between neighbouring life lines."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32
-"""The number of characters that fit beside a loop. The row of a loop has no other label."""
+"""The number of characters that fit beside a loop. No other label is in the row of a loop."""
 _MAX_NAME_LENGTH: Final = 20
 
 

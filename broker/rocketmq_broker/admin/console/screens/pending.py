@@ -56,7 +56,7 @@ class PendingFacts(NamedTuple):
     of_apache: list[str]
     """The addresses of the Apache brokers."""
     unreadable: list[str]
-    """The Apache brokers that do not allow pulls of their half messages yet."""
+    """The addresses of the Apache brokers that do not allow pulls of their half messages."""
 
 
 async def find(visit: Visit) -> PendingFacts:

@@ -34,7 +34,7 @@ class RecordLine(NamedTuple):
 
 
 class RecordFacts(NamedTuple):
-    """A record of a broker."""
+    """The facts about a record that the screen shows."""
 
     broker: str
     offset: int

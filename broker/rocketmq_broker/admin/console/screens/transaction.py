@@ -35,7 +35,7 @@ class TransactionStep(NamedTuple):
 
 
 class TransactionFacts(NamedTuple):
-    """A transaction of a broker."""
+    """The facts about a transaction that the screen shows."""
 
     broker: str
     timeline: Timeline

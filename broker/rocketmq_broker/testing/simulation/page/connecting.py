@@ -13,9 +13,9 @@ MAX_NEIGHBOURS: Final = 8
 
 
 def connected_keys(happenings: Sequence[ReportedEvent], keys: Iterable[str]) -> frozenset[str]:
-    """Returns the keys, and all keys connected with them through events, over any number of steps.
+    """Returns the given keys and all keys connected with them, directly or through other keys. An event connects its keys.
 
-    The given keys are always followed, whatever the number of their neighbours.
+    Keys with more than MAX_NEIGHBOURS neighbours are not followed, except the given keys.
     """
     neighbours: dict[str, set[str]] = defaultdict(set)
     for happening in happenings:

@@ -21,7 +21,7 @@ _HERE: Final = Path(__file__).parent
 _MAX_PLAN_LENGTH: Final = 60_000
 _MAX_OTHERS: Final = 20
 BROKEN: Final = "broken"
-"""The HTML id of the first broken promise (violated rule)."""
+"""The HTML id of the first broken promise."""
 
 
 def page_of(world: WorldReport, beside: WorldReport | None = None) -> str:

@@ -47,7 +47,7 @@ class ReportedEvent:
 
 @dataclass(frozen=True, slots=True)
 class BrokenPromise:
-    """A promise that was violated, and the finding that shows it."""
+    """A rule of the system that a run violated (the promise), and the finding that shows it."""
 
     promise: str
     """The promise, such as `each stored order gets its credit once`."""
