@@ -1,7 +1,8 @@
 """The settings of the credit service and its worker, from environment variables or flags; `--help` lists them."""
 
+import os
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
@@ -19,6 +20,13 @@ from service_runtime.settings.common import (
 )
 from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 from service_runtime.settings.secret_settings import secret_of, secret_url
+
+_REMOVED: Final = {
+    "CREDIT_TASK_TIMEOUT_S": ", because no message waits for a task",
+    "CREDIT_CONSUMER_THREADS": ", because no message waits for a task",
+    "CREDIT_MAX_RECONSUME_TIMES": ", and give the worker CREDIT_MAX_TRIES",
+}
+"""The settings of earlier versions, and what to do instead."""
 
 
 def masked_redis(url: str) -> str:
@@ -73,6 +81,14 @@ class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
     )
 
     @model_validator(mode="after")
+    def _refuse_removed_settings(self) -> Self:
+        """Refuses settings that no longer have an effect."""
+        for name, to_do in _REMOVED.items():
+            if os.environ.get(name):
+                raise ValueError(f"{name} was removed; unset it{to_do}")
+        return self
+
+    @model_validator(mode="after")
     def _add_redis_password(self) -> Self:
         self.redis_url = secret_url(self.redis_url, self.redis_password_file, "REDIS_PASSWORD_FILE")
         return self
@@ -93,14 +109,25 @@ class WorkerSettings(LedgerSettings):
         validation_alias="CREDIT_WORKER_NAME",
         description="name in the credit service's /healthz and for --check; default: the host name",
     )
+    batch_size: int = Field(
+        256, ge=1, le=1024, validation_alias="CREDIT_BATCH_SIZE", description="maximum number of orders in a database transaction"
+    )
+    max_tries: int = Field(
+        16,
+        ge=0,
+        validation_alias="CREDIT_MAX_TRIES",
+        description="failures of an order, while others pass, after which its message is parked; outages do not count",
+    )
+    cancel_refused: bool = Field(False, description="cancel orders that cannot be credited, instead of parking their messages")
 
 
 class CreditSettings(LedgerSettings, ServiceSettings):
-    """The credit service: consumes orders, sends them to Celery workers, and answers GET /customers/{id}/credit.
+    """The credit service: stores orders in its inbox, asks workers to credit them, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
-    `python -m credit_service migrate` migrates the database and exits; see its --help.
+    `python -m credit_service migrate` migrates the database and exits; `python -m credit_service inbox` lists, retries and
+    dismisses parked messages; see their --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m credit_service")
@@ -109,19 +136,6 @@ class CreditSettings(LedgerSettings, ServiceSettings):
 
     http_port: HttpPort = 8081
     http_threads: HttpThreads = 16
-    consumer_threads: int = Field(
-        8, ge=1, le=256, validation_alias="CREDIT_CONSUMER_THREADS", description="maximum number of batches that wait for workers"
-    )
-    batch_size: int = Field(
-        32, ge=1, le=1024, validation_alias="CREDIT_BATCH_SIZE", description="maximum number of orders in a task"
-    )
-    task_timeout_s: float = Field(
-        10.0,
-        gt=0,
-        le=3_600,
-        validation_alias="CREDIT_TASK_TIMEOUT_S",
-        description="time-out of a task; after that its batch is held, and the task is sent again if it was lost",
-    )
     repair_key_file: str = Field(
         "", description="file with the key for PUT /repairs/{id}; without it the ledger cannot be repaired over HTTP"
     )
@@ -130,16 +144,6 @@ class CreditSettings(LedgerSettings, ServiceSettings):
         ge=0,
         le=3_600,
         description="grace period for running requests and batches after SIGTERM",
-    )
-    cancel_refused: bool = Field(
-        False,
-        description="cancel orders that cannot be credited, instead of moving their messages to the dead letters",
-    )
-    max_reconsume_times: int = Field(
-        16,
-        ge=0,
-        validation_alias="CREDIT_MAX_RECONSUME_TIMES",
-        description="redeliveries of an order whose task fails before it becomes a dead letter; outages do not count",
     )
 
     @model_validator(mode="after")

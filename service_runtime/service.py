@@ -1,7 +1,7 @@
 """Runs the process of a service. Starts its parts, serves until a signal, and stops them."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
@@ -25,14 +25,14 @@ from service_runtime.starting.start import CannotStart, Command, run_service, st
 S = TypeVar("S", bound=ServiceSettings)
 
 
-class Sender(Protocol):
-    """The interface of a message producer."""
+class Part(Protocol):
+    """A part of a service that runs: a message producer or a thread."""
 
     def start(self) -> None:
-        """Joins the producer group. Raises ClientError."""
+        """Starts the part. Raises ClientError if a producer cannot join its group."""
 
     def stop(self) -> None:
-        """Leaves the producer group."""
+        """Stops the part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,10 @@ class ServiceParts:
 
     app: Flask
     consumer: ConsumerThread
-    sender: Sender | None
+    sender: Part | None
     """The producer. It starts first and stops last, because application and consumer need it."""
+    threads: Sequence[Part] = ()
+    """Threads that start before the consumer and stop after it."""
     places: str
     """The databases and other servers that the service uses, with their URLs, for the log."""
 
@@ -112,6 +114,9 @@ class Service(Generic[S]):
             # The last callback runs first: running requests and messages need the sender.
             if parts.sender is not None:
                 opened.callback(parts.sender.stop)
+            for thread in parts.threads:
+                thread.start()
+                opened.callback(thread.stop)
             opened.callback(server.stop)
             opened.callback(parts.consumer.stop, settings.stop_timeout_s)
             server.start()

@@ -1,52 +1,41 @@
-"""Prometheus metrics of the outcomes of credits and reversals, of held orders (kept for a retry), and of dead letters."""
+"""Prometheus metrics of the ledger, the inbox, and dead letters."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from credit_service.domain.credit import Credit
-from credit_service.service_layer.crediting import Credited
-from credit_service.service_layer.order_listener import BatchCrediting
-from rocketmq_broker.client import ConsumeContext
-from service_runtime.failing.holds import Holds
+from credit_service.adapters.ledger import Ledger
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.inbox.backlog import Backlog
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
-class CountedCrediting:
-    """Wraps a `BatchCrediting` and counts its outcomes."""
-
-    def __init__(self, crediting: BatchCrediting, registry: CollectorRegistry) -> None:
-        """Wraps `crediting`, and registers the counter in `registry`."""
-        self._crediting = crediting
-        self._entries = Counter("credit_entries", "Entries, by outcome.", ["kind", "outcome"], registry=registry)
-
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """Writes the credits and counts the outcomes."""
-        outcomes = self._crediting.credit(credits, context)
-        for credit, outcome in zip(credits, outcomes, strict=True):
-            self._entries.labels(credit.kind.value, "LATER" if outcome is None else outcome.value).inc()
-        return outcomes
-
-
 @dataclass(frozen=True, slots=True)
-class HoldsCollector(Collector):
-    """Collects the numbers of held orders, unacknowledged messages and dead letters at each scrape."""
+class CreditCollector(Collector):
+    """Collects the numbers at each scrape. They are missing while the database or the broker does not answer."""
 
-    holds: Holds
+    ledger: Ledger
+    backlog: Backlog
     consumer: ConsumerThread
 
-    def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yields a gauge for each of these numbers."""
-        holding = self.holds.state()
-        yield GaugeMetricFamily("credit_held_orders", "Held orders.", value=0 if holding is None else holding.orders)
-        yield GaugeMetricFamily(
-            "credit_held_seconds",
-            "Seconds for which at least one order has been held.",
-            value=holding.held_for_s if holding else 0,
-        )
+    def collect(self) -> Iterable[Metric]:
+        """Yields a metric for each number."""
+        try:
+            yield CounterMetricFamily("credit_entries", "Entries of the ledger.", value=self.ledger.last_written())
+            state = self.ledger.inbox.state()
+        except DatabaseFailure:
+            state = None
+        if state is not None:
+            for name, text, value in (
+                ("waiting", "Messages that wait to be credited.", state.waiting),
+                ("failed", "Waiting messages that have failed.", state.failed),
+                ("parked", "Messages that failed too often, and wait for a person.", state.parked),
+                ("oldest_seconds", "Age of the oldest waiting message.", self.backlog.age_s(state.oldest_received_at_ms)),
+            ):
+                yield GaugeMetricFamily(f"credit_inbox_{name}", text, value=value)
         dead = self.consumer.count_dead_letters()
         if dead is not None:
             yield GaugeMetricFamily("credit_dead_letters", "Dead letters that have not been handled.", value=dead)

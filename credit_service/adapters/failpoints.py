@@ -3,23 +3,23 @@
 They are off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the protocol's steps:
 
     lose-delivery                  the broker's answer to a pull does not arrive; the consumer pulls again
-    exit-at-delivery               the credit service exits, as with kill -9, before it processes the message
-    lose-task                      the task does not reach Redis; the credit service waits for its answer, and sends it again
+    exit-at-delivery               the credit service exits, as with kill -9, before it stores the message in its inbox
+    exit-before-acknowledgement    the credit service exits, as with kill -9, before it sends its offset to the broker
+    lose-task                      the task does not reach Redis; the credit service sends another one within a second
     exit-before-credit-commit      a process of the worker exits, as with kill -9, before it stores the credit
     exit-after-credit-commit       a process of the worker exits, as with kill -9, after it has stored the credit
-    exit-before-acknowledgement    the credit service exits, as with kill -9, before it sends its offset to the broker
 """
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from credit_service.adapters.celery_tasks import CreditTasks, Task
-from credit_service.adapters.credit_task import WriteEntries
-from credit_service.adapters.credit_wire import WireCredit
-from credit_service.service_layer.order_listener import CreditingListener
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
+from sqlmodel import Session
+
+from credit_service.adapters.drain_task import TaskSender
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageListener, RemotingCommand, RequestCode
+from rocketmq_broker.databases.inbox import BaseInbox, Handler, InboxMessage
 from rocketmq_broker.message import MessageExt
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
 
@@ -32,80 +32,63 @@ EXIT_BEFORE_ACKNOWLEDGEMENT: Final = "exit-before-acknowledgement"
 
 
 @dataclass(frozen=True, slots=True)
-class FailingDelivery:
-    """An RPC hook that drops the broker's responses to pulls (`rocketmq_broker.client.RpcHook`)."""
+class CreditFailpoints:
+    """The failpoints of the credit service and its worker. Each method wraps a step."""
 
     failpoints: ArmedFailpoints
+    end_process: Callable[[], None] = exit_at_once
+    _written: list[InboxMessage] = field(default_factory=list)
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Does nothing, because only responses are dropped."""
+        """Does nothing, because only responses are dropped (`rocketmq_broker.client.RpcHook`)."""
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
         """Drops a response to a pull, by raising an error, if it contains the message of the armed failpoint."""
         if request.code == RequestCode.PULL_MESSAGE and self.failpoints.is_hit(LOSE_DELIVERY, response.body):
             raise FailedOnPurpose(LOSE_DELIVERY)
 
+    def listener(self, listener: MessageListener) -> MessageListener:
+        """Returns a listener that ends the process before or after `listener`."""
 
-@dataclass(frozen=True, slots=True)
-class FailingOrderListener:
-    """Wraps the order listener, and ends the process before or after it at an armed failpoint."""
+        def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            self._end_if_hit(EXIT_AT_DELIVERY, messages)
+            status: ConsumeStatus = listener(messages, context)  # type: ignore[assignment]
+            self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)
+            return status
 
-    listener: CreditingListener
-    failpoints: ArmedFailpoints
-    end_process: Callable[[], None] = exit_at_once
+        return listen
 
-    def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Runs the listener. Ends the process before or after it if a failpoint is hit."""
-        self._end_if_hit(EXIT_AT_DELIVERY, messages)
-        status = self.listener(messages, context)
-        self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)
-        return status
+    def sending(self, tasks: TaskSender, inbox: BaseInbox[Any]) -> Callable[[], bool]:
+        """Returns `tasks.send_if_due`, which loses the task of a message at an armed failpoint."""
 
-    def _end_if_hit(self, failpoint: str, messages: Sequence[MessageExt]) -> None:
-        if any(self.failpoints.is_hit(failpoint, message.body, message.transaction_id) for message in messages):
+        def send_if_due() -> bool:
+            if any(self._is_hit(LOSE_TASK, message) for message in inbox.due()):
+                return False
+            return tasks.send_if_due()
+
+        return send_if_due
+
+    def handler(self, handle: Handler[Session]) -> Handler[Session]:
+        """Returns a handler of the inbox that ends the process before the database commit."""
+
+        def handle_or_end(session: Session, messages: Sequence[InboxMessage]) -> None:
+            handle(session, messages)
+            self._end_if_hit(EXIT_BEFORE_CREDIT_COMMIT, messages)
+            self._written[:] = messages
+
+        return handle_or_end
+
+    @contextmanager
+    def session(self, sessions: Callable[[], AbstractContextManager[Session]]) -> Iterator[Session]:
+        """Yields a session of `sessions`, and ends the process after its database commit."""
+        self._written.clear()
+        with sessions() as session:
+            yield session
+        self._end_if_hit(EXIT_AFTER_CREDIT_COMMIT, self._written)
+
+    def _end_if_hit(self, failpoint: str, messages: Sequence[MessageExt | InboxMessage]) -> None:
+        if any(self._is_hit(failpoint, message) for message in messages):
             self.end_process()
 
-
-@dataclass(frozen=True, slots=True)
-class FailingTasks:
-    """Wraps `CreditTasks`, and drops a task before it reaches Redis at an armed failpoint."""
-
-    tasks: CreditTasks
-    failpoints: ArmedFailpoints
-
-    def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """Sends the task, or drops it at an armed failpoint. A dropped task is never answered."""
-        is_lost = any(_is_hit(self.failpoints, LOSE_TASK, credit) for credit in credits)
-        return self.tasks.expect(task_id) if is_lost else self.tasks.send(task_id, credits)
-
-    def expect(self, task_id: str) -> Task:
-        """Returns the handle of a task that was sent earlier."""
-        return self.tasks.expect(task_id)
-
-    def waiting(self) -> int:
-        """Returns the number of tasks that wait for a worker."""
-        return self.tasks.waiting()
-
-    def is_waiting(self, task_id: str) -> bool:
-        """Returns True if a task with this id waits for a worker."""
-        return self.tasks.is_waiting(task_id)
-
-
-def failing(write: WriteEntries, failpoints: ArmedFailpoints, end_process: Callable[[], None] = exit_at_once) -> WriteEntries:
-    """Wraps `write` in a function that ends the process before or after it at an armed failpoint."""
-
-    def end_if_hit(failpoint: str, credits: Sequence[WireCredit]) -> None:
-        if any(_is_hit(failpoints, failpoint, credit) for credit in credits):
-            end_process()
-
-    def write_or_end(credits: list[WireCredit]) -> list[str]:
-        end_if_hit(EXIT_BEFORE_CREDIT_COMMIT, credits)
-        outcomes = write(credits)
-        end_if_hit(EXIT_AFTER_CREDIT_COMMIT, credits)
-        return outcomes
-
-    return write_or_end
-
-
-def _is_hit(failpoints: ArmedFailpoints, failpoint: str, credit: WireCredit) -> bool:
-    return failpoints.is_hit(failpoint, json.dumps(credit).encode(), credit.get("transaction_id"))
+    def _is_hit(self, failpoint: str, message: MessageExt | InboxMessage) -> bool:
+        return self.failpoints.is_hit(failpoint, message.body, message.transaction_id)

@@ -3,55 +3,46 @@
 An entry is unique by order and kind. In one database transaction, a batch inserts the missing entries and adds only the points of
 the inserted ones to the balances. So a redelivery changes nothing, even if two workers process the same orders at the same time.
 Rows are written in key order, so that batches cannot deadlock. A reversal may be written before its credit.
+
+The same database has the inbox, in which messages wait to be credited, and the outbox with messages to the order service.
 """
 
-import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Engine, func, tuple_
-from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import POSITIONS, BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome
-from order_messages.states import BY_REFUSAL, BY_REPAIR, EntryKind
+from credit_service.service_layer.crediting import HasEntries, entry_of
+from order_messages.states import EntryKind
 from rocketmq_broker.databases.missing_rows import insert_missing
+from rocketmq_broker.databases.sqlalchemy import INBOX, Inbox
+from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
-from service_runtime.database.constraints import is_duplicate
-from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
 from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
-from service_runtime.observing.log_context import logging_about
-
-logger = logging.getLogger(__name__)
 
 EntryKey = tuple[str, EntryKind]
 """The key of an entry: the order id and the kind."""
+ResultKey = tuple[str, str, EntryKind]
+"""The key of a stored message: the key of its row in the inbox, and the key of its entry in the ledger."""
+OpensSession = Callable[[], AbstractContextManager[Session]]
+CONSUMER: Final = "credit_service"
+"""The consumer of the inbox, named like the consumer group."""
+REFUSALS: Final = "credit_service.refusals"
+"""The consumer of the outbox, which has messages to the order service."""
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
-_MAX_TRIES: Final = 3
-_TRY_FOR_S: Final = 5.0
-_MIN_PAUSE_S: Final = 0.05
-_MAX_PAUSE_S: Final = 0.5
 _KEYS_AT_ONCE: Final = 500
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
-class LedgerUnavailable(Exception):
-    """The database is unavailable or lacks this version's tables. The error is independent of the credits.
-
-    Consumers of other versions recognize this error by its name; see `service_layer.faults`.
-    """
-
-
 class CreditNotStored(Exception):
     """The database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
-
-
-class _HasEntries(Exception):
-    """The order already has entries. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +70,6 @@ class CustomerCredit:
     entries: tuple[LedgerEntry, ...]
 
 
-def _may_pass(failure: Exception) -> bool:
-    """Returns True if an immediate retry may help, because the connection broke or the rows were locked."""
-    return isinstance(failure, DatabaseFailure) and isinstance(failure.__cause__, OperationalError)
-
-
 class Ledger:
     """The credit database. Safe to use from several threads and processes."""
 
@@ -95,67 +81,52 @@ class Ledger:
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
         """The statement that adds points to balances. It is built once, because building it takes longer than executing it."""
-        self.positions = Positions[EntryKey](self._sessions, POSITIONS, has_all=_has_all_entries)
+        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=_has_all_results)
         """The positions of the consumer group in this database."""
+        self.inbox = self.inbox_through(lambda sessions: sessions())
+        """The messages that wait to be credited."""
+        self.refusals = Inbox(self._sessions.writing, REFUSALS, world, reading=self._sessions.reading)
+        """The messages to the order service that wait to be sent."""
+
+    def inbox_through(self, around: Callable[[OpensSession], AbstractContextManager[Session]]) -> Inbox[Session]:
+        """Returns the inbox. `around` is called for each of its writing sessions, with the function that opens one."""
+        writing, reading = self._sessions.writing, self._sessions.reading
+        return Inbox(lambda: around(writing), CONSUMER, self._world, reading=reading)
+
+    def store(self, messages: Sequence[MessageExt]) -> None:
+        """Stores messages in the inbox, durable on return. Raises DatabaseFailure."""
+        self.inbox.put(messages)
+        self.positions.acknowledging([(self.inbox.key_of(message), *entry_of(message).key) for message in messages])
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes a batch of credits and reversals, which are durable on return. Returns their outcomes in the same sequence.
-
-        If the database refuses the batch, each entry is written alone, so that a refused one does not block the others. Raises
-        LedgerUnavailable; nothing may be acknowledged then, and a retry is safe whether or not the batch was written.
-        """
-        try:
-            return self._credit_with_retries(credits)
-        except (DatabaseFailure, CreditNotStored) as failure:
-            if not _refuses_a_credit(failure):
-                raise LedgerUnavailable(str(failure)) from failure
-            if len(credits) > 1:
-                return [outcome for credit in credits for outcome in self.credit([credit])]
-            (credit,) = credits
-            with logging_about(request_id=credit.request_id, order_id=credit.order_id, transaction_id=credit.transaction_id):
-                logger.error("the database refuses the %s of order %s: %s", credit.kind, credit.order_id, failure)
-            return [CreditOutcome.IMPOSSIBLE]
-
-    def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Retries after random pauses, so that two conflicting batches do not collide again."""
-        ends_s = self._world.steady_s() + _TRY_FOR_S
-        for _ in range(_MAX_TRIES - 1):
-            try:
-                return self._credit_in_one_transaction(credits)
-            except DatabaseFailure as failure:
-                pause_s = self._world.random.uniform(_MIN_PAUSE_S, _MAX_PAUSE_S)
-                if not _may_pass(failure) or self._world.steady_s() + pause_s > ends_s:
-                    raise
-                self._world.sleep(pause_s)
-        return self._credit_in_one_transaction(credits)
-
-    def _credit_in_one_transaction(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        by_key = _first_of_each_key(credits)
+        """Writes entries in their own database transaction, durable on return. Raises DatabaseFailure and CreditNotStored."""
         with self._sessions.writing() as session:
-            inserted = self._insert_missing(session, by_key)
-            self._add_to_balances(session, [by_key[key] for key in inserted])
-            return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
+            return self.write(session, credits)
 
-    def annul(self, credit: Credit) -> bool:
-        """Closes an order that cannot be credited, with a credit and a reversal of zero that are durable on return.
+    def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        """Writes the missing entries, and adds their points to the balances, in the caller's database transaction.
 
-        Returns False without changes if the order already has entries, or if the database refuses these two as well. Raises
-        DatabaseFailure if the database fails for another reason.
+        Returns the outcomes in the same sequence. Raises CreditNotStored, and the error of the database if it refuses a row.
+        """
+        by_key = _first_of_each_key(credits)
+        inserted = self._insert_missing(session, by_key)
+        self._add_to_balances(session, [by_key[key] for key in inserted])
+        return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
+
+    def annul(self, session: Session, credit: Credit) -> None:
+        """Closes an order that cannot be credited, with a credit and a reversal of zero, in the caller's database transaction.
+
+        Raises HasEntries if the order already has other entries.
         """
         pair = {entry.key: entry for entry in credit.annulled()}
-        try:
-            with self._sessions.writing() as session:
-                inserted = self._insert_missing(session, pair)
-                if not all(entry.is_annulled for entry in _stored_credits(session, pair.keys() - inserted).values()):
-                    raise _HasEntries
-                self._add_to_balances(session, [pair[key] for key in inserted])
-        except _HasEntries:
-            return False
-        except DatabaseFailure as failure:
-            if _refuses_a_credit(failure):
-                return False
-            raise
-        return True
+        inserted = self._insert_missing(session, pair)
+        if not all(entry.is_annulled for entry in _stored_credits(session, pair.keys() - inserted).values()):
+            raise HasEntries(f"order {credit.order_id} has entries in the ledger")
+        self._add_to_balances(session, [pair[key] for key in inserted])
+
+    def report(self, session: Session, message: Message) -> None:
+        """Stores a message in the outbox, in the caller's database transaction."""
+        self.refusals.put_in(session, [message])
 
     def _insert_missing(self, session: Session, by_key: Mapping[EntryKey, Credit]) -> set[EntryKey]:
         """Inserts the missing entries. Returns the keys of the inserted ones."""
@@ -190,28 +161,13 @@ class Ledger:
             return tuple(_entry(row) for row in session.exec(entries))
 
     def last_written(self) -> int:
-        """Returns the id of the last entry; see `service_runtime.failing.refusals.Elsewhere`."""
+        """Returns the id of the last entry."""
         with self._sessions.reading() as session:
             return session.exec(select(func.max(col(CreditRow.id)))).one() or 0
-
-    def is_written_after(self, number: int, kind: str) -> bool:
-        """Returns True if an entry of that kind has an id above `number`. Entries of refusals and repairs do not count."""
-        id_of_message = col(CreditRow.message_id)
-        of_orders = ~id_of_message.startswith(BY_REFUSAL), ~id_of_message.startswith(BY_REPAIR)
-        entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)
-        with self._sessions.reading() as session:
-            return session.exec(entries.limit(1)).first() is not None
 
     def why_unready(self) -> str | None:
         """Returns the reason why rows cannot be written now, in one line; None if they can."""
         return self._sessions.why_unwritable(CreditDatabase.metadata.sorted_tables)
-
-
-def _refuses_a_credit(failure: Exception) -> bool:
-    """Returns True if the database refused the credit. A duplicate row id does not count as a refusal."""
-    error = failure.__cause__
-    is_number_taken = isinstance(error, DBAPIError) and is_duplicate(error, _CREDITS.c.id)
-    return isinstance(failure, CreditNotStored | DatabaseRefusal) and not is_number_taken
 
 
 def _first_of_each_key(credits: Sequence[Credit]) -> dict[EntryKey, Credit]:
@@ -229,13 +185,24 @@ def _stored_credits(session: Session, keys: Iterable[EntryKey]) -> dict[EntryKey
     return {credit.key: credit for credit in found}
 
 
-def _has_all_entries(session: Session, keys: Collection[EntryKey]) -> bool:
+def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
+    """Returns True if each message is in the inbox or in the ledger.
+
+    Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
+    """
     wanted = sorted(keys)
     parts = [wanted[begin : begin + _KEYS_AT_ONCE] for begin in range(0, len(wanted), _KEYS_AT_ONCE)]
-    key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
-    return all(
-        session.exec(select(func.count()).select_from(CreditRow).where(key.in_(part))).one() == len(part) for part in parts
-    )
+    return all(_has_results(session, part) for part in parts)
+
+
+def _has_results(session: Session, keys: Sequence[ResultKey]) -> bool:
+    mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
+    waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
+    entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in waiting}
+    if not entries:
+        return True
+    found = select(func.count()).select_from(CreditRow).where(tuple_(col(CreditRow.order_id), col(CreditRow.kind)).in_(entries))
+    return session.exec(found).one() == len(entries)
 
 
 def _outcomes(

@@ -50,7 +50,7 @@ class Repairs:
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
         """Writes the reversal of an order's credit, durable on return. The credit must have this amount.
 
-        Raises NothingToRepair, RepairRefused, and LedgerUnavailable.
+        Raises NothingToRepair and RepairRefused.
         """
         customer, before = self._creditor(order_id, amount_cents)
         reversal = Credit(

@@ -7,6 +7,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
 from order_messages.states import EntryKind
+from rocketmq_broker.databases.sqlalchemy import add_inbox
 from service_runtime.database.columns import ROW_ID
 from service_runtime.database.positions import PositionTables
 
@@ -48,3 +49,5 @@ class BalanceRow(CreditDatabase, table=True):
 
 POSITIONS: Final = PositionTables.of(CreditDatabase.metadata)
 """The tables of the consumer group's positions, which are the offsets before which all messages have been processed."""
+
+add_inbox(CreditDatabase.metadata)

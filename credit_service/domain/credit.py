@@ -33,8 +33,6 @@ class Credit:
     message_id: str
     transaction_id: str | None
     kind: EntryKind = EntryKind.CREDIT
-    request_id: str | None = None
-    """The id of the HTTP request that placed the order, for log lines. It is not stored."""
 
     @property
     def points(self) -> int:
@@ -76,6 +74,4 @@ class CreditOutcome(StrEnum):
     CONFLICTING = "CONFLICTING"
     """The ledger has the entry with another amount or customer, which a person must resolve. Nothing changed."""
     REFUSED = "REFUSED"
-    """The order was refused before, and its cancellation requested; see `service_layer.refusing`. Nothing changed."""
-    IMPOSSIBLE = "IMPOSSIBLE"
-    """The database refuses the entry. Nothing changed. `service_layer.fair_crediting` decides whether the order is the cause."""
+    """The order was refused before; see `service_layer.crediting.Crediting.refuse`. Nothing changed."""

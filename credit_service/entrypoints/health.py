@@ -1,7 +1,7 @@
 """The health endpoints of the credit service, for orchestrators and operators: /readyz and /healthz."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
@@ -9,25 +9,22 @@ from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
 from redis import RedisError
 
-from credit_service.adapters.worker_heartbeats import LivingWorker
+from credit_service.adapters.workers import LivingWorker
 from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.failing.holds import HasHolding, HoldCause, Holding, NoOutage
 from service_runtime.http.health import NeedsAttention, ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
+from service_runtime.inbox.backlog import Backlog, InboxHealth
 
 health_api = Blueprint("health", __name__)
 
 STILL_AFTER_S: Final = 120.0
-"""The time in seconds without progress after which a queue counts as stalled.
-
-It is longer than a task's time-out. A batch whose task timed out counts as held (kept for a retry) instead.
-"""
+"""The time in seconds without progress after which a queue counts as stalled."""
 
 
 class Workers(Protocol):
-    """The interface that reads the workers' heartbeats."""
+    """The interface that finds the workers."""
 
     def living(self) -> Sequence[LivingWorker]:
         """Returns the workers that are alive. Raises RedisError."""
@@ -40,7 +37,7 @@ class ConsumerQueues(Protocol):
         """Returns the progress of each queue; None if it is unknown."""
 
 
-_MEANWHILE: Final = "Until then orders wait at the broker, and none is lost."
+_MEANWHILE: Final = "Until then orders wait at the broker or in the inbox, and none is lost."
 _OF_DATABASE: Final = (
     f"a lock that is held, a full disk, a missing write privilege, or a standby that commits wait for. {_MEANWHILE}"
 )
@@ -69,7 +66,7 @@ class HealthSources:
     database: Needed
     broker: Needed
     workers: Workers
-    holds: HasHolding
+    backlog: Backlog
     queues: ConsumerQueues
     dead_letters: DeadLetters
     now_s: Callable[[], float]
@@ -86,7 +83,7 @@ class HealthSources:
                 Need("database", self.database, f"Check the credit database for {_OF_DATABASE}"),
                 Need("broker", self.broker, f"Run rocketmq-admin doctor to check name server and broker. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
-                Need("orders", NoOutage(self.holds), f"Each is retried until it succeeds. {_MEANWHILE}"),
+                Need("orders", self.backlog, f"The workers' log says why. {_MEANWHILE}"),
             ],
             steady_s=self.now_s,
             for_s=self.readiness_counts_s,
@@ -94,38 +91,20 @@ class HealthSources:
 
 
 class WorkerHealth(BaseModel):
-    """A worker that is alive."""
+    """A worker that is connected to Redis."""
 
     name: str
-    host: str
     pid: int
     processes: int
     age_s: float
-    """The time in seconds since the worker started."""
-    heard_s_ago: float
-    tasks_taken: int | None
-    """The number of tasks that it has taken; null if the worker has an older version."""
-    taken_s_ago: float | None
-    takes_none_for_s: float | None
-    """The time in seconds that tasks have waited without this worker taking one; 0 if none waits or it takes them."""
-
-
-class HeldOrdersHealth(BaseModel):
-    """Orders that the consumer holds and retries. The log has the reasons."""
-
-    orders: int
-    batches: int
-    for_s: float
-    cause: HoldCause
-    """The cause of the holds.
-
-    `refusal`: the database refuses these orders and has accepted no other order since.
-    `suspicion`: their task fails, and no other task succeeds.
-    """
+    """The age of the worker's connection in seconds."""
+    idle_s: float
+    """The time in seconds since it last asked for a task."""
+    takes_tasks: bool
 
 
 class QueueHealth(BaseModel):
-    """A queue without progress although no order is held: no pull succeeds, or a batch does not end."""
+    """A queue without progress: no pull succeeds, or a batch does not end."""
 
     topic: str
     broker: str
@@ -137,9 +116,8 @@ class QueueHealth(BaseModel):
 class CreditHealthResponse(BaseModel):
     """The health of the service.
 
-    degraded: something is unavailable, no worker takes tasks, an outage holds orders, the database refuses several orders and
-    accepts none, or a queue is stalled;
-    attention: single orders are held, messages are dead letters, or the database was reset to an older state.
+    degraded: something is unavailable, no worker takes tasks, orders wait in the inbox for too long, or a queue is stalled;
+    attention: single orders fail, messages are parked or dead letters, or the database was reset to an older state.
     """
 
     status: Status
@@ -147,7 +125,8 @@ class CreditHealthResponse(BaseModel):
     redis: Word
     broker: Word
     workers: list[WorkerHealth]
-    held: HeldOrdersHealth | None
+    inbox: InboxHealth | None
+    """The orders that are acknowledged and not credited yet; null if the database does not answer."""
     queues: int | None
     """The number of queues of orders that this service consumes; null if the consumer does not answer."""
     standing_still: list[QueueHealth]
@@ -166,33 +145,29 @@ def get_readyz() -> Response:
 
 @health_api.get("/healthz")
 def get_healthz() -> Response:
-    """Reports database, Redis, broker, workers, queues, held orders and dead letters: 200, or 503 if degraded."""
+    """Reports database, Redis, broker, workers, queues, inbox and dead letters: 200, or 503 if degraded."""
     sources = _sources()
     workers = _living(sources.workers)
-    holding = sources.holds.state()
     missing = sources.readiness.missing()
     database, broker = word_of("database", missing), word_of("broker", missing)
-    redis = word(workers is not None)
+    state = sources.backlog.state() if database == "ok" else None
     progress = sources.queues.progress()
-    # Held orders explain a stalled queue, and show whether it is an outage.
-    still = [] if holding is not None else [_queue_health(one) for one in progress or () if one.stands_still_s > STILL_AFTER_S]
+    still = [_queue_health(one) for one in progress or () if one.stands_still_s > STILL_AFTER_S]
     of_results = [] if sources.results is None else sources.results.attention()
-    attention = [*of_results, *attention_for(sources.dead_letters)]
-    is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
-    return _answer(
-        CreditHealthResponse(
-            status=status_of(is_whole, holding, attention),
-            database=database,
-            redis=redis,
-            broker=broker,
-            workers=[_worker_health(worker) for worker in workers or ()],
-            held=None if holding is None else _held_health(holding),
-            queues=None if progress is None else len(progress),
-            standing_still=still,
-            attention=attention,
-            missing=[str(one) for one in missing],
-        )
+    attention = [*of_results, *sources.backlog.attention(state), *attention_for(sources.dead_letters)]
+    report = CreditHealthResponse(
+        status=status_of(not missing and not still, attention),
+        database=database,
+        redis=word(workers is not None),
+        broker=broker,
+        workers=[WorkerHealth(takes_tasks=worker.takes_tasks, **asdict(worker)) for worker in workers or ()],
+        inbox=sources.backlog.health(state),
+        queues=None if progress is None else len(progress),
+        standing_still=still,
+        attention=attention,
+        missing=[str(one) for one in missing],
     )
+    return json_response(report, http_status(report))
 
 
 def _sources() -> HealthSources:
@@ -208,30 +183,6 @@ def _living(workers: Workers) -> Sequence[LivingWorker] | None:
         return None
 
 
-def _worker_health(worker: LivingWorker) -> WorkerHealth:
-    said = worker.heartbeat
-    return WorkerHealth(
-        name=said.name,
-        host=said.host,
-        pid=said.pid,
-        processes=said.processes,
-        age_s=round(said.age_s, 1),
-        heard_s_ago=round(worker.heard_s_ago, 1),
-        tasks_taken=said.tasks_taken,
-        taken_s_ago=None if said.taken_s_ago is None else round(said.taken_s_ago, 1),
-        takes_none_for_s=None if said.takes_none_for_s is None else round(said.takes_none_for_s, 1),
-    )
-
-
-def _held_health(holding: Holding) -> HeldOrdersHealth:
-    return HeldOrdersHealth(
-        orders=holding.orders,
-        batches=holding.batches,
-        for_s=round(holding.held_for_s, 1),
-        cause=holding.cause,
-    )
-
-
 def _queue_health(progress: QueueProgress) -> QueueHealth:
     queue = progress.queue
     return QueueHealth(
@@ -241,7 +192,3 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
         unacknowledged=progress.unacknowledged,
         for_s=round(progress.stands_still_s, 1),
     )
-
-
-def _answer(report: CreditHealthResponse) -> Response:
-    return json_response(report, http_status(report))

@@ -4,7 +4,7 @@ from typing import Final
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
-from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.repairs import NothingToRepair, RepairRefused
 from credit_service.entrypoints.described import DESCRIPTION
 from credit_service.entrypoints.health import HealthSources, health_api
@@ -26,7 +26,6 @@ credits_api = Blueprint("credits", __name__)
 _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     NothingToRepair: Problem(404, "Nothing to repair"),
     RepairRefused: Problem(409, "Repair refused"),
-    LedgerUnavailable: Problem(503, "Database unavailable", "the credit database does not answer"),
     DatabaseFailure: Problem(503, "Database unavailable", "the credit database does not answer"),
 }
 

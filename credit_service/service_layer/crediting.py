@@ -1,37 +1,98 @@
-"""The port to the writer of credits, and its two errors."""
+"""Credits the orders in the inbox, in the database transaction that removes their messages."""
 
-from collections.abc import Callable, Sequence
-from enum import Enum
-from typing import Protocol
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages import credit_refused, order_cancelled
+from order_messages.credit_refused import CreditRefused
+from order_messages.order_cancelled import OrderCancelled
+from order_messages.order_created import OrderCreated
+from order_messages.states import EntryKind
+from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
+from rocketmq_broker.message import Message, MessageExt
+from service_runtime.observing.log_context import REQUEST_ID, logging_about_message
+from service_runtime.observing.tracing import carried_properties, span_about
+
+S = TypeVar("S", contravariant=True)
+"""A session of the credit database."""
+
+logger = logging.getLogger(__name__)
 
 
-class CreditingUnavailable(Exception):
-    """Redis, the workers or the database are unavailable. The credits may or may not have been written, and are not the cause."""
+def entry_of(message: MessageExt | InboxMessage) -> Credit:
+    """Returns the ledger entry for a message. Raises UnreadableBody."""
+    is_cancelled = message.topic == order_cancelled.TOPIC
+    body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
+    return Credit(
+        order_id=body.order_id,
+        customer=body.customer,
+        amount_cents=body.total_cents,
+        message_id=message.message_id,
+        transaction_id=message.transaction_id,
+        kind=EntryKind.REVERSAL if is_cancelled else EntryKind.CREDIT,
+    )
 
 
-class CreditingFailed(Exception):
-    """The task that was to write the credits failed, perhaps because of one of them."""
+class EntryWriter(Protocol[S]):
+    """The part of the ledger that crediting uses. All methods write in the caller's database transaction."""
+
+    def write(self, session: S, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        """Writes the missing entries, and adds their points to the balances. Returns the outcomes in the same sequence."""
+
+    def annul(self, session: S, credit: Credit) -> None:
+        """Closes an order without a credit. Raises HasEntries if the order has entries."""
+
+    def report(self, session: S, message: Message) -> None:
+        """Stores a message to the order service, which is sent after the database commit."""
 
 
-class Later(Enum):
-    """The reason why an order without an outcome is redelivered later."""
-
-    GAVE_WAY = "GAVE_WAY"
-    """The order was postponed so that other orders can use its thread. This does not count as a redelivery."""
+class HasEntries(Exception):
+    """The order has entries, so it cannot be closed without a credit."""
 
 
-Credited = CreditOutcome | Later | None
-"""The outcome of an order. `Later` means that its redelivery is not counted, None that it is redelivered and counted."""
+@dataclass(frozen=True, slots=True)
+class Crediting(Generic[S]):
+    """Writes the credits and reversals of messages."""
 
+    ledger: EntryWriter[S]
 
-class Crediting(Protocol):
-    """Writes credits. Repeated calls write the credit of an order only once."""
+    def credit(self, session: S, messages: Sequence[InboxMessage]) -> None:
+        """Writes the entries of the messages, as the handler of `Inbox.drain`.
 
-    def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
-        """Returns an outcome for each credit, or None if it is unknown. Written credits are durable on return.
-
-        `is_again` is True if the last attempt with the same credits was not answered. `is_given_up` is called while waiting, and
-        ends the wait by returning True. Raises CreditingUnavailable, also when the wait was ended, and CreditingFailed.
+        Raises ParkMessage if an entry contradicts the ledger, and the error of the database if it refuses a row.
         """
+        credits = [entry_of(message) for message in messages]
+        with span_about(messages, "credit orders"):
+            outcomes = self.ledger.write(session, credits)
+        for message, credit, outcome in zip(messages, credits, outcomes, strict=True):
+            if outcome is CreditOutcome.CONFLICTING:
+                raise ParkMessage(f"the {credit.kind} of order {credit.order_id} contradicts the ledger")
+            if outcome is CreditOutcome.REFUSED:
+                self._report(session, message, "it was refused before")
+
+    def refuse(self, session: S, message: InboxMessage, reason: str) -> None:
+        """Closes an order that cannot be credited, so that the order service cancels it: the saga's compensation.
+
+        Both entries and the message to the order service are written together. Raises ParkMessage for a reversal, and HasEntries
+        for an order that contradicts the ledger: a person must resolve these.
+        """
+        credit = entry_of(message)
+        if credit.kind is not EntryKind.CREDIT:
+            raise ParkMessage("a reversal cannot be refused")
+        self.ledger.annul(session, credit)
+        self._report(session, message, f"it failed too often: {reason}")
+        with logging_about_message(message):
+            logger.error("order %s is refused, and will be cancelled: %s", credit.order_id, reason)
+
+    def _report(self, session: S, message: InboxMessage, reason: str) -> None:
+        order_id = entry_of(message).order_id
+        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason[:200])
+        request_id = message.properties.get(REQUEST_ID)
+        carried = carried_properties() | ({REQUEST_ID: request_id} if request_id else {})
+        self.ledger.report(
+            session,
+            Message.of(credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried),
+        )

@@ -1,4 +1,4 @@
-"""`python -m credit_service.worker`: processes credit tasks until a signal; with `--check` it only checks the running worker."""
+"""`python -m credit_service.worker`: credits messages until a signal; with `--check` it only checks the running worker."""
 
 import sys
 

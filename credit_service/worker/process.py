@@ -1,64 +1,67 @@
-"""The worker's process. It opens the database, runs Celery until a signal, and restarts if Celery stops without a signal."""
+"""The worker's process. It opens the database, and runs Celery until a signal."""
 
 import logging
-import os
-import signal
 import sys
-from types import FrameType
-from typing import Final, Never
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Final
 
-from billiard import active_children
 from celery import signals
 from celery.worker import state
+from sqlmodel import Session
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
-from credit_service.adapters.credit_task import WriteEntries, register_credit_task
-from credit_service.adapters.failpoints import failing
+from credit_service.adapters.drain_task import MAX_BATCHES, register_drain_task
+from credit_service.adapters.failpoints import CreditFailpoints
+from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
+from credit_service.adapters.workers import connection_name
+from credit_service.service_layer.crediting import Crediting
 from credit_service.settings import WorkerSettings, masked_redis
-from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
-from credit_service.worker.taking import Taking
-from rocketmq_broker.world import current_world
+from rocketmq_broker.databases.inbox import DrainResult, Handler
+from rocketmq_broker.world import World, current_world
+from service_runtime.database.engine import create_database_engine
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_tasks
 from service_runtime.starting.configured_database import open_to_serve
-from service_runtime.starting.start import run_program
+from service_runtime.starting.start import CannotStart, run_program
 
 PROGRAM: Final = "credit_service.worker"
-_PAUSE_BEFORE_NEW_START_S: Final = 1.0
 
 logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
     """Runs the worker until a signal. Returns the exit status of `run_program`."""
-    return run_program(PROGRAM, WorkerSettings, _work_until_told, sys.argv[1:])
+    return run_program(PROGRAM, WorkerSettings, work, sys.argv[1:])
 
 
-def _work_until_told(settings: WorkerSettings) -> None:
-    heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=TIMEOUT_S)
-    if work(settings, heartbeats) and not was_told_to_stop():
-        start_again("Celery stopped without a signal")
+def drain_of(settings: WorkerSettings, ledger: Ledger) -> Callable[[bool], DrainResult]:
+    """Returns the function that credits the messages in the inbox."""
+    crediting, inbox = Crediting[Session](ledger), ledger.inbox
+    handle: Handler[Session] = crediting.credit
+    if settings.failpoints_folder is not None:
+        failpoints = CreditFailpoints(ArmedFailpoints(settings.failpoints_folder, current_world().wall_ms))
+        handle, inbox = failpoints.handler(handle), ledger.inbox_through(failpoints.session)
+    drain = partial(
+        inbox.drain,
+        handle,
+        max_tries=settings.max_tries,
+        give_up=crediting.refuse if settings.cancel_refused else None,
+        batch_size=settings.batch_size,
+        max_batches=MAX_BATCHES,
+    )
+    return lambda one_by_one: drain(one_by_one=one_by_one)
 
 
-def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
-    """Runs the worker until a signal. Returns its exit status. Raises DatabaseUnusable."""
-    database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
+def work(settings: WorkerSettings) -> None:
+    """Runs the worker until a signal. Raises DatabaseUnusable, and CannotStart if Celery stops by itself."""
+    redis_url, world = settings.redis_url.get_secret_value(), current_world()
     # Waits for the database and migrates it. The engine is closed, because forked processes cannot share its connections.
     open_to_serve(settings, MIGRATIONS).dispose()
-    app, world = create_celery(redis_url), current_world()
-    on_open = trace_database if settings.traces_enabled else lambda _: None
-    register_credit_task(app, database_url, world, on_open, lambda write: _with_failpoints(write, settings))
-    taking = Taking(now_s=world.steady_s)
-    step = heartbeat_step(
-        heartbeats, world, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
-    )
-    app.steps["consumer"].add(step)
-
-    @signals.task_received.connect(weak=False)
-    def count(**_: object) -> None:
-        taking.take()
+    app = create_celery(redis_url, connection_name(settings.worker_name, world.process_id(), settings.processes))
+    drain = cache(lambda: drain_of(settings, _ledger(settings, world)))
+    register_drain_task(app, lambda one_by_one: drain()(one_by_one))
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
@@ -82,15 +85,17 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
         without_mingle=True,
         without_heartbeat=True,
     )
-    signal.signal(signal.SIGALRM, _loop_hangs)
     worker.start()
-    signal.alarm(0)
-    return int(worker.exitcode or 0)
+    if not was_told_to_stop():
+        raise CannotStart(f"Celery stopped without a signal, with status {worker.exitcode}; start the worker again")
 
 
-def _with_failpoints(write: WriteEntries, settings: WorkerSettings) -> WriteEntries:
-    folder = settings.failpoints_folder
-    return write if folder is None else failing(write, ArmedFailpoints(folder, current_world().wall_ms))
+def _ledger(settings: WorkerSettings, world: World) -> Ledger:
+    """Opens the database in a process of the pool."""
+    engine = create_database_engine(settings.database_url.get_secret_value())
+    if settings.traces_enabled:
+        trace_database(engine)
+    return Ledger(engine, world)
 
 
 def _trace(**_: object) -> None:
@@ -101,29 +106,3 @@ def _trace(**_: object) -> None:
 def was_told_to_stop() -> bool:
     """Returns True if a signal has arrived. Celery stores the exit status, which is usually 0, so this compares with None."""
     return state.should_stop is not None or state.should_terminate is not None
-
-
-def _loop_hangs(_number: int, _frame: FrameType | None) -> None:
-    """Restarts the worker. Handles SIGALRM, which each heartbeat postpones."""
-    if not was_told_to_stop():
-        start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s: it hangs, or Redis is away")
-
-
-def start_again(reason: str) -> Never:
-    """Restarts the worker under the same process id. Its running tasks are lost.
-
-    This is needed because Celery stops if Redis becomes unavailable during an unacknowledged task. The consumer retries the
-    orders of each unanswered task, and the ledger makes a second run harmless.
-    """
-    # A pending alarm survives exec, and would end the new program at its start.
-    signal.alarm(0)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, signal.SIG_DFL)
-    logger.error("restarting the worker in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
-    # The new program has no record of the child processes.
-    for process in active_children():
-        if process.pid is not None:
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-    current_world().sleep(_PAUSE_BEFORE_NEW_START_S)
-    os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])

@@ -6,7 +6,6 @@ from typing import Final, Literal, Protocol
 from flask import Blueprint, Response
 from pydantic import BaseModel
 
-from service_runtime.failing.holds import Holding
 from service_runtime.http.responses import json_response
 
 liveness_api = Blueprint("liveness", __name__)
@@ -61,11 +60,11 @@ def word(is_ok: bool) -> Word:
     return "ok" if is_ok else "unreachable"
 
 
-def status_of(is_whole: bool, holding: Holding | None, attention: Sequence[str]) -> Status:
-    """Returns the status of a consuming service. `is_whole` is True if all its dependencies are available."""
-    if not is_whole or (holding is not None and holding.is_outage):
+def status_of(is_whole: bool, attention: Sequence[str]) -> Status:
+    """Returns the status of a consuming service. `is_whole` is True if it can do its work now."""
+    if not is_whole:
         return "degraded"
-    return "ok" if holding is None and not attention else "attention"
+    return "attention" if attention else "ok"
 
 
 def http_status(report: WithStatus) -> int:

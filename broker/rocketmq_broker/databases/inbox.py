@@ -57,6 +57,7 @@ MAX_FAILURES_IN_VAIN: Final = 5
 """The number of messages that may fail in a drain while none is processed. The drain ends then: the cause is not a message."""
 MAX_REASON_CHARACTERS: Final = 500
 _FULL_SCAN_MS: Final = 1000
+_ENDED: Final = "the process ended while it processed this message"
 INBOX_COLUMNS: Final = (
     "message_key",
     "topic",
@@ -80,6 +81,12 @@ class InboxStatus(StrEnum):
     """It failed, and is tried again at its time."""
     PARKED = "PARKED"
     """It failed too often. It is tried again only after `retry`."""
+    DISMISSED = "DISMISSED"
+    """It was parked, and a person has decided not to process it; see `dismiss`."""
+
+
+class ProcessEnded(Exception):
+    """The reason of a message whose processing did not end, because the process was killed or reached a time limit."""
 
 
 class ParkMessage(Exception):
@@ -114,15 +121,19 @@ class InboxState:
 
     new: int
     failed: int
+    suspected: int
+    """The number of failed messages whose failures count, because others were processed meanwhile."""
     parked: int
+    oldest_new_at_ms: int | None
+    """The time at which the oldest new message was stored, in milliseconds since the epoch."""
     oldest_received_at_ms: int | None
-    """The time at which the oldest message that is not parked was stored, in milliseconds since the epoch."""
+    """The time at which the oldest message that waits was stored, in milliseconds since the epoch."""
     last_error: str | None
     """The reason of one of the failed messages."""
 
     @property
     def waiting(self) -> int:
-        """Returns the number of messages that are not parked."""
+        """Returns the number of new and failed messages."""
         return self.new + self.failed
 
 
@@ -193,6 +204,7 @@ class BaseInbox(ABC, Generic[S]):
         give_up: GiveUp[S] | None = None,
         batch_size: int = BATCH_SIZE,
         max_batches: int | None = None,
+        one_by_one: bool = False,
     ) -> DrainResult:
         """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
 
@@ -202,10 +214,16 @@ class BaseInbox(ABC, Generic[S]):
         ParkMessage, the message is parked, or `give_up` is called. If that raises an error too, the message is parked.
 
         With `once`, a message whose id this consumer has processed before is removed and not processed again.
+
+        With `one_by_one`, up to `batch_size` messages are tried alone, and each attempt is recorded before it begins. Use it
+        after a process was killed while it drained: if a message is the cause, it fails alone, and waits like any other failure.
         Raises the error of the database library if messages cannot be taken; nothing is lost then.
         """
         result = DrainResult()
         failing = _Failing(self, handle, once, max_tries, give_up, result)
+        if one_by_one:
+            failing.try_each(self.due(batch_size), is_recorded_before=True)
+            return result
         for number in count():
             if max_batches is not None and number >= max_batches:
                 return result
@@ -219,17 +237,17 @@ class BaseInbox(ABC, Generic[S]):
                 self._pass.floor_ms = max(self._pass.floor_ms, attempt.taken[-1].received_at_ms)
             if len(attempt.taken) < batch_size:
                 break
-        failing.try_each(self._due(batch_size))
+        failing.try_each(self._due(batch_size), is_recorded_before=True)
         return result
 
     def state(self) -> InboxState:
         """Returns the number of messages by status, and the age of the oldest one that waits."""
-        with self._transaction() as transaction:
+        with self._reading() as transaction:
             return self._count(transaction)
 
     def parked(self, max_messages: int = 100) -> Sequence[InboxMessage]:
         """Returns the parked messages, oldest first."""
-        with self._transaction() as transaction:
+        with self._reading() as transaction:
             return self._find(transaction, InboxStatus.PARKED, max_messages)
 
     def retry(self, keys: Collection[str] | None = None) -> int:
@@ -242,15 +260,33 @@ class BaseInbox(ABC, Generic[S]):
                 {"status": InboxStatus.NEW.value, "attempts": 0, "next_try_at_ms": self._world.wall_ms()},
             )
 
+    def dismiss(self, keys: Collection[str]) -> int:
+        """Keeps parked messages as a record, and no longer counts them. Returns their number."""
+        with self._transaction() as transaction:
+            return self._update(transaction, InboxStatus.PARKED, keys, {"status": InboxStatus.DISMISSED.value})
+
+    def due(self, max_messages: int = 100) -> Sequence[InboxMessage]:
+        """Returns messages that are due, oldest first, and locks nothing.
+
+        Use it with `done` for work outside the database, such as sending the messages of an outbox: a drain would keep its
+        database transaction open during the work.
+        """
+        with self._reading() as transaction:
+            new = self._find(transaction, InboxStatus.NEW, max_messages)
+            return [*new, *self._find(transaction, InboxStatus.FAILED, max_messages - len(new), self._world.wall_ms())]
+
+    def done(self, keys: Collection[str]) -> int:
+        """Removes messages that were processed. Returns their number."""
+        with self._transaction() as transaction:
+            return self._delete(transaction, keys)
+
     def is_due(self) -> bool:
         """Returns True if a drain would find messages. Locks nothing."""
-        with self._transaction() as transaction:
-            if self._find(transaction, InboxStatus.NEW, 1):
-                return True
-            return bool(self._find(transaction, InboxStatus.FAILED, 1, self._world.wall_ms()))
+        with self._reading() as transaction:
+            return self._has_due(transaction, self._world.wall_ms())
 
     def _due(self, limit: int) -> Sequence[InboxMessage]:
-        with self._transaction() as transaction:
+        with self._reading() as transaction:
             return self._find(transaction, InboxStatus.FAILED, limit, self._world.wall_ms())
 
     def _attempt(self, handle: Handler[S], once: bool, take: Callable[[S], Sequence[InboxMessage]]) -> _Attempt:
@@ -290,7 +326,8 @@ class BaseInbox(ABC, Generic[S]):
         others_pass = self._pass.handled_at_ms.get(message.topic, 0) > (message.failed_at_ms or now_ms)
         attempts = message.attempts + others_pass
         is_parked = attempts >= max_tries or isinstance(error, ParkMessage)
-        delay_s = min(MAX_DELAY_S, 2 ** min(attempts, MAX_DELAY_S))
+        age_s = (now_ms - message.received_at_ms) // 1000 if isinstance(error, ProcessEnded) else 0
+        delay_s = min(MAX_DELAY_S, max(2 ** min(attempts, MAX_DELAY_S), age_s))
         return {
             "status": (InboxStatus.PARKED if is_parked else InboxStatus.FAILED).value,
             "attempts": attempts,
@@ -302,7 +339,7 @@ class BaseInbox(ABC, Generic[S]):
     def _row(self, message: Message, now_ms: int) -> dict[str, Any]:
         return {
             "consumer": self.consumer,
-            "message_key": self._key_of(message),
+            "message_key": self.key_of(message),
             "topic": message.topic,
             "body": message.body,
             "properties": json.dumps(dict(message.properties), separators=(",", ":")),
@@ -312,14 +349,21 @@ class BaseInbox(ABC, Generic[S]):
             "attempts": 0,
         }
 
-    def _key_of(self, message: Message) -> str:
-        """Returns both ids of a message. A producer may use its id twice; a broker that was set up again repeats its ids."""
+    def key_of(self, message: Message) -> str:
+        """Returns the key of a message's row, which consists of both its ids.
+
+        A producer may use its id twice, and a broker that was set up again repeats its ids.
+        """
         ids = [message.transaction_id, message.offset_message_id if isinstance(message, MessageExt) else None]
         return _id_to_record(":".join(filter(None, ids)) or str(self._world.new_uuid()))
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[S]:
         """Returns a database transaction, which is committed at the end of the block."""
+
+    def _reading(self) -> AbstractContextManager[S]:
+        """Returns a transaction that only reads."""
+        return self._transaction()
 
     @abstractmethod
     def _insert(self, transaction: S, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -342,6 +386,14 @@ class BaseInbox(ABC, Generic[S]):
         """Changes the messages of a status, by default all. Returns their number."""
 
     @abstractmethod
+    def _delete(self, transaction: S, keys: Collection[str]) -> int:
+        """Removes messages. Returns their number."""
+
+    @abstractmethod
+    def _has_due(self, transaction: S, now_ms: int) -> bool:
+        """Returns True if there is a new message, or a failed one whose next attempt is due. Locks nothing."""
+
+    @abstractmethod
     def _record_consumed(self, transaction: S, ids: Sequence[str]) -> Collection[str]:
         """Records the ids as processed by this consumer. Returns those that were not recorded before."""
 
@@ -361,10 +413,15 @@ class _Failing(Generic[S]):
     give_up: GiveUp[S] | None
     result: DrainResult
 
-    def try_each(self, messages: Sequence[InboxMessage]) -> bool:
-        """Tries the messages in random order. Returns False if several failed and none passed: trying more is in vain."""
+    def try_each(self, messages: Sequence[InboxMessage], *, is_recorded_before: bool = False) -> bool:
+        """Tries the messages in random order. Returns False if several failed and none passed: trying more is in vain.
+
+        With `is_recorded_before`, a message has a failure more before it is tried, in case that it ends the process.
+        """
         inbox, in_vain, has_passed = self.inbox, 0, False
         for message in inbox._world.random.sample(messages, len(messages)):
+            if is_recorded_before and not self._record_before(message):
+                continue
             attempt = inbox._attempt(self.handle, self.once, lambda s, key=message.key: inbox._take_one(s, key))  # type: ignore[misc]
             if attempt.error is None:
                 self.result.handled += len(attempt.taken)
@@ -375,6 +432,18 @@ class _Failing(Generic[S]):
             if in_vain >= MAX_FAILURES_IN_VAIN and not has_passed:
                 logger.warning("the last %d messages failed and none was processed: %s", in_vain, reason_of(attempt.error))
                 return False
+        return True
+
+    def _record_before(self, message: InboxMessage) -> bool:
+        """Records a failure, which a success removes with the row. Returns False if the message has ended too many processes."""
+        ended = ProcessEnded(_ENDED)
+        values = self.inbox._fails(message, ended, self.max_tries + 1)
+        if values["status"] == InboxStatus.PARKED.value:
+            self._record(message, ended)
+            return False
+        values["last_error"] = message.last_error or values["last_error"]
+        with self.inbox._transaction() as transaction:
+            self.inbox._update(transaction, message.status, [message.key], values)
         return True
 
     def _record(self, message: InboxMessage, error: Exception) -> None:
@@ -420,19 +489,22 @@ def message_from(row: Any) -> InboxMessage:
     )
 
 
-def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int | None, str | None]) -> InboxState:
+def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int, int | None, str | None]) -> InboxState:
     """Returns the state of an inbox.
 
     `by_status` contains status, number and earliest time of the next attempt, which the table's index has; for a new message
-    that time is when it was stored. `failed` contains the earliest time of storing, and a reason, of the failed messages.
+    that time is when it was stored. `failed` contains, of the failed messages, the number of those whose failures count, the
+    earliest time of storing, and a reason.
     """
     counts = {InboxStatus(status): (number, earliest_ms) for status, number, earliest_ms in by_status}
     new, oldest_new_ms = counts.get(InboxStatus.NEW, (0, None))
-    oldest_failed_ms, reason = failed
+    suspected, oldest_failed_ms, reason = failed
     return InboxState(
         new=new,
         failed=counts.get(InboxStatus.FAILED, (0, None))[0],
+        suspected=suspected,
         parked=counts.get(InboxStatus.PARKED, (0, None))[0],
+        oldest_new_at_ms=oldest_new_ms,
         oldest_received_at_ms=min((at for at in (oldest_new_ms, oldest_failed_ms) if at is not None), default=None),
         last_error=reason,
     )
@@ -440,7 +512,8 @@ def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int | No
 
 def reason_of(error: BaseException) -> str:
     """Returns an error's type and the first line of its text. Further lines of a database's error may name customers."""
-    cause = getattr(error, "orig", None) or error  # SQLAlchemy's errors show the statement with its parameters
+    # SQLAlchemy's errors show the statement with its parameters. An application may raise its own error from one of them.
+    cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
     lines = str(cause).splitlines()
     text = f"{type(cause).__name__}: {lines[0]}" if lines else type(cause).__name__
     return text.encode("utf-8", "replace").decode()[:MAX_REASON_CHARACTERS].replace("\0", "")

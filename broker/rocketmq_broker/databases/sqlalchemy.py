@@ -14,7 +14,7 @@ checks back. The database sets the times of the rows.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
@@ -35,9 +35,13 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    and_,
     delete,
+    exists,
     func,
+    literal,
     select,
+    union_all,
     update,
 )
 from sqlalchemy.orm import Session
@@ -230,10 +234,21 @@ class Inbox(BaseInbox[_S], Generic[_S]):
     Workers on PostgreSQL take different messages at the same time; on SQLite they take turns.
     """
 
-    def __init__(self, sessions: Callable[[], _S], consumer: str, world: World | None = None) -> None:
-        """`sessions` returns a new session for each database transaction. Raises ValueError for an unsuitable consumer name."""
+    def __init__(
+        self,
+        sessions: Callable[[], AbstractContextManager[_S]],
+        consumer: str,
+        world: World | None = None,
+        *,
+        reading: Callable[[], AbstractContextManager[_S]] | None = None,
+    ) -> None:
+        """`sessions` returns a session, as a `sessionmaker` does, or a context manager that begins and commits one.
+
+        `reading` does the same for transactions that only read. Raises ValueError for an unsuitable consumer name.
+        """
         super().__init__(consumer, world)
         self._sessions = sessions
+        self._reading_sessions = reading or sessions
 
     def put_in(self, session: _S, messages: Iterable[Message]) -> None:
         """Stores messages in the caller's database transaction. They are durable, and may be processed, when it commits."""
@@ -242,6 +257,11 @@ class Inbox(BaseInbox[_S], Generic[_S]):
     @contextmanager
     def _transaction(self) -> Iterator[_S]:
         with self._sessions() as session, _one_commit(session):
+            yield session
+
+    @contextmanager
+    def _reading(self) -> Iterator[_S]:
+        with self._reading_sessions() as session:
             yield session
 
     def _insert(self, transaction: _S, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -277,6 +297,17 @@ class Inbox(BaseInbox[_S], Generic[_S]):
             changed = changed.where(INBOX.c.message_key.in_(keys))
         return transaction.connection().execute(changed).rowcount
 
+    def _delete(self, transaction: _S, keys: Collection[str]) -> int:
+        mine = INBOX.c.consumer == self.consumer, INBOX.c.message_key.in_(keys)
+        return transaction.connection().execute(delete(INBOX).where(*mine)).rowcount
+
+    def _has_due(self, transaction: _S, now_ms: int) -> bool:
+        is_new = INBOX.c.status == InboxStatus.NEW.value
+        is_due = and_(INBOX.c.status == InboxStatus.FAILED.value, INBOX.c.next_try_at_ms <= now_ms)
+        mine = INBOX.c.consumer == self.consumer
+        found = union_all(*(select(literal(1)).where(exists().where(mine, which)) for which in (is_new, is_due)))
+        return transaction.connection().execute(found).first() is not None
+
     def _record_consumed(self, transaction: _S, ids: Sequence[str]) -> Collection[str]:
         rows = [{"consumer": self.consumer, "message_key": one} for one in ids]
         return {key for _, key in insert_missing(transaction.connection(), CONSUMED, rows, ["consumer", "message_key"])}
@@ -284,7 +315,8 @@ class Inbox(BaseInbox[_S], Generic[_S]):
     def _count(self, transaction: _S) -> InboxState:
         connection, mine = transaction.connection(), INBOX.c.consumer == self.consumer
         by_status = select(INBOX.c.status, func.count(), func.min(INBOX.c.next_try_at_ms)).where(mine).group_by(INBOX.c.status)
-        failed = select(func.min(INBOX.c.received_at_ms), func.min(INBOX.c.last_error))
+        suspected = func.count().filter(INBOX.c.attempts > 0)
+        failed = select(suspected, func.min(INBOX.c.received_at_ms), func.min(INBOX.c.last_error))
         failed = failed.where(mine, INBOX.c.status == InboxStatus.FAILED.value)
         return state_from(map(tuple, connection.execute(by_status)), tuple(connection.execute(failed).one()))
 

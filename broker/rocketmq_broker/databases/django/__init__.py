@@ -26,7 +26,7 @@ if find_spec("django") is None:
 
 from django.apps import apps as installed_apps
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, close_old_connections, connections, transaction
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.databases import DecidedBefore, LocalOutcome, decision_of, key_of, transaction_id_of
@@ -151,13 +151,22 @@ class Inbox(BaseInbox[str]):
             changed = changed.filter(message_key__in=keys)
         return int(changed.update(**values))
 
+    def _delete(self, transaction: str, keys: Collection[str]) -> int:
+        return int(self._mine(message_key__in=keys).delete()[0])
+
+    def _has_due(self, transaction: str, now_ms: int) -> bool:
+        is_due = self._mine(status=InboxStatus.FAILED.value, next_try_at_ms__lte=now_ms)
+        return bool(self._mine(status=InboxStatus.NEW.value).exists() or is_due.exists())
+
     def _record_consumed(self, transaction: str, ids: Sequence[str]) -> Collection[str]:
         return {one for one in ids if _inserted("ConsumedMessage", transaction, consumer=self.consumer, message_key=one)}
 
     def _count(self, transaction: str) -> InboxState:
         by_status = self._mine().order_by().values_list("status").annotate(Count("pk"), Min("next_try_at_ms"))
-        failed = self._mine(status=InboxStatus.FAILED.value).order_by().aggregate(at=Min("received_at_ms"), why=Min("last_error"))
-        return state_from(by_status, (failed["at"], failed["why"]))
+        suspected = Count("pk", filter=Q(attempts__gt=0))
+        failed = self._mine(status=InboxStatus.FAILED.value).order_by()
+        of_failed = failed.aggregate(number=suspected, at=Min("received_at_ms"), why=Min("last_error"))
+        return state_from(by_status, (of_failed["number"], of_failed["at"], of_failed["why"]))
 
 
 @contextmanager

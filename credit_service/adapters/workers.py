@@ -1,0 +1,79 @@
+"""Finds the living workers by their connections to Redis (CLIENT LIST).
+
+A worker waits for tasks on a connection that has the worker's name. Redis closes it when the worker's process ends. So a dead
+worker is seen at once, and no heartbeat is needed. A worker whose machine or network is gone is seen by Redis's TCP keep-alive.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, unquote
+
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+TAKES_NONE_AFTER_S: Final = 40.0
+"""The time in seconds after which a worker counts as stuck if it asks for no task.
+
+It is longer than the 30 s that all its processes can be busy.
+"""
+_PREFIX: Final = "credit_worker"
+_WAITS: Final = "brpop"
+"""The command with which a worker waits for tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class LivingWorker:
+    """A worker with a connection to Redis."""
+
+    name: str
+    """The worker's name: CREDIT_WORKER_NAME, or the name of its machine."""
+    pid: int
+    processes: int
+    """The number of tasks that it can run at a time."""
+    age_s: float
+    """The age of its connection in seconds."""
+    idle_s: float
+    """The time in seconds since it last asked for a task."""
+
+    @property
+    def takes_tasks(self) -> bool:
+        """True unless it has asked for no task for longer than its processes can be busy."""
+        return self.idle_s < TAKES_NONE_AFTER_S
+
+
+def connection_name(name: str, pid: int, processes: int) -> str:
+    """Returns the name of a worker's connections."""
+    return f"{_PREFIX}:{quote(name, safe='')}:{pid}:{processes}"
+
+
+class Workers:
+    """Reads the workers' connections."""
+
+    def __init__(self, redis_url: str, *, timeout_s: float) -> None:
+        """The constructor does not connect. `timeout_s` is the time-out of each step. Raises ValueError for an invalid URL."""
+        self._redis = Redis.from_url(
+            redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
+        )
+
+    def living(self) -> list[LivingWorker]:
+        """Returns the workers, sorted by name and process id.
+
+        Raises RedisError, also if the user of the URL may not run CLIENT LIST.
+        """
+        found = [_worker(connection) for connection in self._redis.client_list(_type="normal")]
+        return sorted(
+            {(one.name, one.pid): one for one in found if one is not None}.values(), key=lambda one: (one.name, one.pid)
+        )
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._redis.close()
+
+
+def _worker(connection: dict[str, str]) -> LivingWorker | None:
+    prefix, *rest = connection.get("name", "").split(":")
+    if prefix != _PREFIX or len(rest) != 3 or connection.get("cmd") != _WAITS or not (rest[1] + rest[2]).isdecimal():
+        return None
+    name, pid, processes = rest
+    return LivingWorker(unquote(name), int(pid), int(processes), float(connection["age"]), float(connection["idle"]))

@@ -1,0 +1,83 @@
+"""The health of an inbox: what waits, for how long, and why."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from rocketmq_broker.databases.inbox import BaseInbox, InboxState
+from service_runtime.database.database_errors import DatabaseFailure
+
+MAX_AGE_S: Final = 30.0
+"""The age in seconds of the oldest new message from which on the workers are too slow, or do not work."""
+
+
+class InboxHealth(BaseModel):
+    """The messages in the inbox."""
+
+    waiting: int
+    """The number of messages that are acknowledged and not processed yet."""
+    failed: int
+    """How many of them have failed, and are tried again."""
+    parked: int
+    """The number of messages that failed too often, and wait for a person."""
+    oldest_s: float | None
+    """The age in seconds of the oldest message that waits."""
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Reports the state of an inbox, for readiness checks, health reports and metrics."""
+
+    inbox: BaseInbox[Any]
+    program: str
+    """The program whose command `inbox` lists and retries parked messages."""
+    now_ms: Callable[[], int]
+
+    def state(self) -> InboxState | None:
+        """Returns the state, or None if the database is unavailable."""
+        try:
+            return self.inbox.state()
+        except DatabaseFailure:
+            return None
+
+    def age_s(self, at_ms: int | None) -> float:
+        """Returns the time since then in seconds; 0 for None."""
+        return 0.0 if at_ms is None else max(0, self.now_ms() - at_ms) / 1000
+
+    def why_unready(self) -> str | None:
+        """Returns the reason why stored messages are not processed, in one line; None if they are."""
+        state = self.state()
+        if state is None:
+            return None  # the check of the database reports that
+        because = f": {state.last_error}" if state.last_error else ""
+        if state.failed - state.suspected > 1:
+            return f"{state.failed} messages fail, and none is processed{because}"
+        oldest_s = self.age_s(state.oldest_new_at_ms)
+        if state.new and oldest_s > MAX_AGE_S:
+            return f"{state.waiting} messages wait to be processed, the oldest for {oldest_s:.0f} s{because}"
+        return None
+
+    def attention(self, state: InboxState | None) -> list[str]:
+        """Returns a line for operators for each point that needs attention."""
+        lines = []
+        if state is not None and state.suspected:
+            lines.append(f"{state.suspected} messages fail while others are processed, and are tried again: {state.last_error}")
+        if state is not None and state.parked:
+            command = f"python -m {self.program} inbox"
+            lines.append(
+                f"{state.parked} messages are parked: list them with `{command} list`, fix what refused them, and run"
+                f" `{command} retry`"
+            )
+        return lines
+
+    def health(self, state: InboxState | None) -> InboxHealth | None:
+        """Returns the state for a health report; None if it is unknown."""
+        if state is None:
+            return None
+        oldest_s = round(self.age_s(state.oldest_received_at_ms), 1) if state.waiting else None
+        return InboxHealth(
+            waiting=state.waiting, failed=state.failed, parked=state.parked, oldest_s=oldest_s, last_error=state.last_error
+        )

@@ -1,0 +1,61 @@
+"""A thread that works when it is rung, and once a second."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+LOOKS_EVERY_S: Final = 1.0
+"""The interval in seconds at which the thread works without a ring. A ring may be lost, for example with its process."""
+
+logger = logging.getLogger(__name__)
+
+
+class BellThread:
+    """Calls a function after `ring`, and once a second. Rings during a call are answered by one more call."""
+
+    def __init__(self, name: str, answer: Callable[[], bool], *, rest_s: float = 0.0) -> None:
+        """`answer` returns True if it has more to do. It is called at most once per `rest_s` seconds."""
+        self._answer = answer
+        self._rest_s = rest_s
+        self._rung = threading.Event()
+        self._stopping = threading.Event()
+        self._last_error = ""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def ring(self) -> None:
+        """Asks for a call soon. Returns at once."""
+        self._rung.set()
+
+    def stop(self) -> None:
+        """Stops the thread, after a running call, which it waits for at most 10 s."""
+        self._stopping.set()
+        self._rung.set()
+        self._thread.join(10.0)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._rung.clear()
+            has_more = self._call()
+            self._stopping.wait(self._rest_s)
+            if not has_more:
+                self._rung.wait(LOOKS_EVERY_S)
+
+    def _call(self) -> bool:
+        """Calls the function. Logs an error once for as long as it stays the same."""
+        try:
+            has_more = self._answer()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            if text != self._last_error:
+                logger.warning("%s: trying again each second: %s", self._thread.name, text)
+            self._last_error = text
+            return False
+        if self._last_error:
+            logger.warning("%s: works again", self._thread.name)
+        self._last_error = ""
+        return has_more

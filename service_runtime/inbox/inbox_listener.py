@@ -1,0 +1,62 @@
+"""The message listener of a service with an inbox. It acknowledges messages once the inbox has them."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.message import MessageExt
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.failing.trying_again import try_until_done
+from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.tracing import span_about
+
+DEAD_LETTERS_AT_ONCE: Final = -1
+"""The delay level that sends a message to the dead letters without retries."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxListener:
+    """Stores messages in an inbox, and acknowledges them. Unreadable messages become dead letters.
+
+    While the database is unavailable, it keeps the messages and tries again. So an outage costs time, and no redelivery.
+    """
+
+    read: Callable[[MessageExt], object]
+    """Reads a message's body. Raises `unreadable`."""
+    unreadable: type[Exception]
+    store: Callable[[Sequence[MessageExt]], None]
+    """Stores messages, durable on return. Raises DatabaseFailure."""
+    ring: Callable[[], None]
+    """Called when messages were stored."""
+    hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
+
+    def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        """Consumes messages on a thread of the push consumer. Raises MessagesWithdrawn if their queue was reassigned."""
+        readable = [message for message in messages if self._is_readable(message, context)]
+        if readable:
+            with span_about(readable, "store messages"):
+                try_until_done(lambda: self._is_stored(readable), lambda seconds: self.hold(context, seconds))
+            self.ring()
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    def _is_stored(self, messages: Sequence[MessageExt]) -> bool:
+        try:
+            self.store(messages)
+        except DatabaseFailure as error:
+            logger.warning("%d messages are kept and tried again, none is lost: %s", len(messages), error)
+            return False
+        return True
+
+    def _is_readable(self, message: MessageExt, context: ConsumeContext) -> bool:
+        try:
+            self.read(message)
+        except self.unreadable as error:
+            with logging_about_message(message):
+                logger.error("message %s goes to the dead letters, its body is invalid: %s", message.message_id, error)
+            context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
+            return False
+        return True
