@@ -36,6 +36,7 @@ from pipelines.sources.databases.tables import (
     TRANSACTIONS,
     Table,
     options_of,
+    read_inbox,
     read_markers,
     read_wrong_balances,
 )
@@ -72,16 +73,17 @@ def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> Reconcilia
 
 def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
     """Returns one row with FINDING_COLUMNS for each finding."""
-    # The offsets are read first, so that each acknowledged message already has its credit when the ledger is read.
+    # The offsets are read first, then the inbox, so that each acknowledged message is in the inbox or in the ledger.
     progress = [progress_of(log, books.route) for log in books.logs]
+    inbox = tuple(row for batch in read_inbox(books.credit_database) for row in batch.to_pylist())
     of_tables = table_findings(books, read_wrong_balances(books.credit_database), progress)
     repairs = books.known_repairs()
     # Items are read before orders: an order that is placed in between must not appear without its items.
     items = _rows(books.order_database, ORDER_ITEMS)
     transactions = _rows(books.order_database, TRANSACTIONS)
     orders = _rows(books.order_database, ORDERS)
-    tables = TableRows(orders, items, transactions, _rows(books.credit_database, CREDITS))
-    events: list[Event] = [*tables.events()]
+    tables = TableRows(orders, items, transactions, _rows(books.credit_database, CREDITS), inbox=inbox)
+    events: list[Event] = [*tables.events(books.route)]
     for store, offsets in zip(books.stores, progress, strict=True):
         records = read_here(CommitLogSource, options_of_store(store), schema_of(COLUMNS)).to_pylist()
         events += events_of_rows(records, books.route, offsets)

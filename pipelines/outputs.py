@@ -41,6 +41,8 @@ _FINDINGS: Final = pyarrow.schema(
         ("delivered_at", _TIME),
         ("discarded_at", _TIME),
         ("dead_at", _TIME),
+        ("received_at", _TIME),
+        ("last_error", pyarrow.string()),
         ("credited_at", _TIME),
         ("points", pyarrow.int64()),
         ("balance", pyarrow.int64()),

@@ -16,11 +16,12 @@ from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.events import all_events
 from pipelines.judging.history import KEY
+from pipelines.judging.inbox_events import inbox_event_table
 from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, judged
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.rules import KnownRepairs
-from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
+from pipelines.judging.table_events import credit_events, inbox_rows, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, summed_here, totals_of
 from pipelines.outputs import write_outputs
 from pipelines.sources.databases.database_address import DatabaseAddress
@@ -30,6 +31,7 @@ from pipelines.sources.databases.tables import (
     ORDERS,
     TRANSACTIONS,
     count_markers,
+    read_inbox,
     read_markers,
     read_table,
     read_unreadable_values,
@@ -85,7 +87,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> R
 
     Raises UnreadableStore, UnreadableDatabase, UnreadableAudit and UnwritableOutput, and Spark's errors if a source fails later.
     """
-    # The offsets are read first, so that each acknowledged message already has its credit when the ledger is read.
+    # The offsets are read first, then the inbox, so that each acknowledged message is in the inbox or in the ledger.
     progress = [progress_of(log, books.route) for log in books.logs]
     with ThreadPoolExecutor(1) as beside:
         # This SQL reads all rows. It runs while Spark works, so that it adds no time.
@@ -110,6 +112,7 @@ def kinds_of(books: Books) -> tuple[Finding, ...]:
 
 def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
     """Returns the findings about all orders, including healthy ones. `progress` has an entry for each log."""
+    inbox = inbox_of(reading, books)
     repairs = books.known_repairs()
     # Items are read before orders: an order that is placed in between must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
@@ -119,6 +122,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
         transaction_events(transactions),
         order_events(read_table(reading, books.order_database, ORDERS)),
         credit_events(read_table(reading, books.credit_database, CREDITS)),
+        *([] if inbox is None else [inbox]),
         *(
             log_events(reading.together(log.records(reading)), books.route, offsets)
             for log, offsets in zip(books.logs, progress, strict=True)
@@ -127,6 +131,12 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
     # Each source has one or two events of an order, so that pre-aggregating them would cost more than it saves.
     histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
     return findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route), repairs))
+
+
+def inbox_of(reading: Reading, books: Books) -> DataFrame | None:
+    """Reads the inbox of the credit service now, and returns its events; None without rows. Raises UnreadableDatabase."""
+    events = inbox_event_table(read_inbox(books.credit_database), books.route)
+    return inbox_rows(reading.together(reading.spark.createDataFrame(events))) if events.num_rows else None
 
 
 def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:

@@ -38,7 +38,8 @@ def main() -> int:
 
 def drain_of(settings: WorkerSettings, ledger: Ledger) -> Callable[[bool], DrainResult]:
     """Returns the function that credits the messages in the inbox."""
-    crediting, inbox = Crediting[Session](ledger), ledger.inbox
+    crediting: Crediting[Session] = Crediting(ledger)
+    inbox = ledger.inbox
     handle: Handler[Session] = crediting.credit
     if settings.failpoints_folder is not None:
         failpoints = CreditFailpoints(ArmedFailpoints(settings.failpoints_folder, current_world().wall_ms))

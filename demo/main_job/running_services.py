@@ -83,7 +83,7 @@ def _stores(path: str | None) -> tuple[Path, ...]:
         return (Path(path),)
     stores = tuple(sorted(filter(_is_store, Path(path).iterdir()))) if Path(path).is_dir() else ()
     if not stores:
-        raise DemoError(f"BROKER_STORE: {path} is not a broker's store, it contains neither commitlog nor config")
+        raise DemoError(f"BROKER_STORE: {path} is not a broker's store: it contains neither commitlog nor config")
     return stores
 
 

@@ -27,7 +27,7 @@ from service_runtime.observing.log_context import logging_about_message
 from service_runtime.observing.tracing import span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
-"""The delay level that sends a message to the dead letters without retries."""
+"""The delay level that moves a message to the dead-letter topic without retries."""
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class CompensationListener:
             except UnknownOrder as error:
                 # The sender had received the order's message, so the order exists, perhaps in another database.
                 logger.error(
-                    "message %s will be redelivered; is this an old copy of the order database? %s", message.message_id, error
+                    "message %s will be redelivered: the order database may be an old copy: %s", message.message_id, error
                 )
                 context.reconsume_later(message)
         return ConsumeStatus.CONSUME_SUCCESS

@@ -68,7 +68,7 @@ class DatabaseTransactionListener:
     def _answer(self, message: MessageExt) -> LocalTransactionState:
         transaction_id = message.transaction_id
         if transaction_id is None:
-            logger.error("check-back of message %s, which has no transaction id", message.message_id)
+            logger.error("check-back of message %s is answered UNKNOWN: the message has no transaction id", message.message_id)
             return LocalTransactionState.UNKNOWN
         history = message.properties.get(PROPERTY)
         witness = None if history is None else Witness.read(history)
@@ -171,9 +171,9 @@ def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
             logger.warning("transaction %s is rolled back: a check-back came before its local transaction", transaction_id)
         return failed.outcome
     except DatabaseUnavailable as error:
-        logger.error("transaction %s is rolled back, the database did not accept it: %s", transaction_id, error)
+        logger.error("transaction %s is rolled back: the database did not accept it: %s", transaction_id, error)
         return Outcome.UNAVAILABLE
     except OutcomeUnknown as error:
-        logger.error("the local commit of transaction %s failed, a check-back will decide: %s", transaction_id, error)
+        logger.error("the local commit of transaction %s failed; a check-back will decide: %s", transaction_id, error)
         return Outcome.UNKNOWN
     return Outcome.STORED

@@ -44,6 +44,7 @@ from pipelines.reporting.report import (
     explanations,
     faults_without_order,
     findings_table,
+    inbox_lines,
     say,
     screen,
     times_text,
@@ -168,6 +169,8 @@ def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -
     printed.print(findings_table(totals, cut_off, tolerance))
     for fault in faults_without_order(timed.outcome.rows):
         printed.print(fault, style="bold red", markup=False, highlight=False)
+    for reason in inbox_lines(timed.outcome.rows, cut_off):
+        printed.print(reason, markup=False, highlight=False)
     if none := classes_without_findings(totals):
         printed.print(none, highlight=False)
     for explanation in explanations(totals, tolerance):

@@ -22,13 +22,14 @@ from pipelines.increments.state import CARRIED, MARKERS, OPEN, IncrementState, M
 from pipelines.increments.windows import SCHEMA, is_settled, read_windows, with_window, write_windows
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
-from pipelines.judging.judge import findings_of, grouped, judged, with_markers
+from pipelines.judging.judge import FINDING_COLUMNS, findings_of, grouped, judged, with_markers
 from pipelines.judging.rules import KnownRepairs
 from pipelines.judging.totals import summed, summed_here
 from pipelines.reconciliation import (
     PERIOD_MS,
     Books,
     ReconciliationOutcome,
+    inbox_of,
     log_begins_ms,
     progress_of,
     table_findings,
@@ -92,14 +93,15 @@ class _Increment:
         """Returns the rows of the outcome, and saves the state."""
         books, marks_before = self.books, Marks() if self.before is None else self.before.marks
         repairs = books.known_repairs()
-        # The offsets are read first, so that each acknowledged message already has its credit when the ledger is read.
+        # The offsets are read first, then the inbox, so that each acknowledged message is in the inbox or in the ledger.
         logs = {store: progress_of(StoreLog(store), books.route) for store in books.stores}
+        inbox = inbox_of(self.reading, books)
         begins_ms = log_begins_ms(books.logs, books.route) if self.before is None else self.before.log_begins_ms
         balances = self._wrong_balances(marks_before)
         marks = next_marks(marks_before, books.order_database, books.credit_database, books.stores, self.cut_off)
         new = read_new_rows(
             self.reading, books.order_database, books.credit_database, logs, books.route, marks_before, marks,
-            self._left(CARRIED, CARRIED_SCHEMA),
+            self._left(CARRIED, CARRIED_SCHEMA), inbox,
         )  # fmt: skip
         folder = self.state.new_run(self.cut_off.as_of_ms)
         rows, windows = self._judge(new, folder, begins_ms, repairs, table_findings(books, balances, list(logs.values())))
@@ -141,7 +143,7 @@ class _Increment:
     def _sums(self, windows: Mapping[str, str]) -> list[dict[str, Any]]:
         """Returns the sums over the settled histories of all windows."""
         return [
-            row
+            dict.fromkeys(FINDING_COLUMNS) | row  # an earlier version may have written fewer columns
             for window, run in sorted(windows.items())
             for row in pyarrow.parquet.read_table(self.state.sums(run, window)).to_pylist()
         ]

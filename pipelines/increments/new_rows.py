@@ -44,8 +44,12 @@ def read_new_rows(
     before: Marks,
     marks: Marks,
     carried: DataFrame,
+    inbox: DataFrame | None,
 ) -> NewRows:
-    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, also later through Spark."""
+    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, also later through Spark.
+
+    `inbox` are the events of the inbox, whose rows are removed later. So each run reads all of them, and keeps none.
+    """
     # Items are read before orders: an order that is placed in between must not appear without its items.
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))
     transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
@@ -70,7 +74,7 @@ def read_new_rows(
     left = [unsettled(rows).withColumn("store", F.lit(str(store))) for store, rows in records.items()]
     return NewRows(
         reading.together(all_events([*of_tables[0], *map(events_of, records.values())])),
-        reading.together(all_events(of_tables[1])),
+        reading.together(all_events([*of_tables[1], *([] if inbox is None else [inbox])])),
         reading.together(marked[0]),
         reading.together(marked[1]),
         reduce(DataFrame.unionByName, left) if left else reading.spark.createDataFrame([], CARRIED_SCHEMA),

@@ -1,7 +1,7 @@
 """Stores settled histories in windows of a day, according to the time of the order.
 
-A history is settled if it is healthy, older than the grace period, and has no message on its way. Usually a window is written
-once. If a late row changes a settled history, the history is judged again, and its window is rewritten.
+A history is settled if it is healthy, older than the grace period, and has no message on its way or in the inbox. Usually a
+window is written once. If a late row changes a settled history, the history is judged again, and its window is rewritten.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_a
 def is_settled() -> str:
     """Returns the SQL condition under which a judged history is settled."""
     healthy = ", ".join(f"'{finding}'" for finding in SUMMED)
-    return f"finding IN ({healthy}) AND is_old AND unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
+    is_consumed = "unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
+    return f"finding IN ({healthy}) AND is_old AND {is_consumed} AND NOT has_inbox_row"
 
 
 def read_windows(reading: Reading, state: IncrementState, manifest: Manifest | None) -> DataFrame:

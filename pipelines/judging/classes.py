@@ -119,6 +119,9 @@ class Cause(StrEnum):
     PENDING = "pending"
     AWAITING_PAYMENT = "awaiting_payment"
     CANCELLING = "cancelling"
+    WAITING = "waiting"
+    PARKED = "parked"
+    DISMISSED = "dismissed"
     NOT_CONSUMED = "not_consumed"
     REDELIVERING = "redelivering"
     NO_MESSAGE = "no_message"
@@ -166,6 +169,9 @@ CAUSES: Final = {
     Cause.PENDING: "its half message waits for a decision",
     Cause.AWAITING_PAYMENT: "it is not paid yet, and its deadline has not passed",
     Cause.CANCELLING: "it was cancelled or refused, and the reversal is on its way",
+    Cause.WAITING: "the credit service stored the message in its inbox, and has not processed it yet",
+    Cause.PARKED: "the credit service parked the message in its inbox; run python -m credit_service inbox retry",
+    Cause.DISMISSED: "a person dismissed the message in the credit service's inbox",
     Cause.NOT_CONSUMED: "the message is delivered, but the consumer group has not consumed it yet",
     Cause.REDELIVERING: "the consumer group failed on it, and it will be redelivered",
     Cause.NO_MESSAGE: "the commit log has no message of it",

@@ -1,8 +1,8 @@
 """The columns of events, and their aggregation into the history of an order.
 
-An event is one row of one source: an order row, an item, a credit, or a record of the commit log. It sets the columns that the
-source has, and leaves the others NULL. The history is one row that aggregates the events of an order. The SQL works in both Spark
-and SQLite, so that tests can judge thousands of histories without a JVM.
+An event is one row of one source: an order row, an item, a credit, a row of the inbox, or a record of the commit log. It sets the
+columns that the source has, and leaves the others NULL. The history is one row that aggregates the events of an order. The SQL
+works in both Spark and SQLite, so that tests can judge thousands of histories without a JVM.
 """
 
 from collections.abc import Mapping
@@ -46,8 +46,19 @@ COUNTS: Final = (
     "cancel_misnamed",
     "cancel_unreadable",
     "unconsumed_cancellations",
+    "waiting_credits",
+    "waiting_reversals",
+    "waiting_refusals",
+    "parked_credits",
+    "parked_reversals",
+    "parked_refusals",
+    "dismissed_credits",
+    "dismissed_reversals",
 )
 """The columns that are summed as counts; 0 if no event has a value."""
+
+IN_THE_INBOX: Final = ("waiting_", "parked_", "dismissed_")
+"""The beginnings of the names of the counts of messages in the inbox, by status."""
 
 SUMS: Final = ("item_cents", "item_mark", "credit_cents", "reversal_cents")
 """The columns that are summed; NULL if no event has a value. They are decimals, so that the sum cannot overflow."""
@@ -70,6 +81,7 @@ FIRST: Final = {
     "credit_transaction_id": "string",
     "credit_message_id": "string",
     "credited_at_ms": "bigint",
+    "received_at_ms": "bigint",
     "reversal_transaction_id": "string",
     "reversal_message_id": "string",
     "cancellation_transaction_id": "string",
@@ -112,6 +124,7 @@ LAST: Final = {
     "last_cancel_ended_at_ms": "bigint",
     "last_cancel_message_id": "string",
     "last_cancel_born_at_ms": "bigint",
+    "last_error": "string",
     "last_credited_customer": "string",
     "last_credit_transaction_id": "string",
     "cancelled_at_ms": "bigint",

@@ -31,6 +31,8 @@ FINDING_COLUMNS: Final = (
     "delivered_at_ms",
     "discarded_at_ms",
     "dead_at_ms",
+    "received_at_ms",
+    "last_error",
     "credited_at_ms",
     "points",
     "balance",

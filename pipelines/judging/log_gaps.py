@@ -28,8 +28,12 @@ _SAYS_NOTHING: Final = {
 """Maps classes to causes. A finding with such a class and cause may result from a record that is missing from the log."""
 _BESIDE_DELIVERY: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH, Finding.MESSAGE_MISMATCH)
 """The classes that may result from a missing record although the order's delivered message was read."""
-_WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
-"""The classes of contradictions within the databases.
+_WRONG_WITHOUT_LOG: Final = (
+    Finding.CREDIT_WITHOUT_ORDER,
+    Finding.TRANSACTION_WITHOUT_ORDER,
+    Finding.MESSAGE_WITHOUT_ORDER,
+)
+"""The classes of contradictions within the databases. A message without an order may be in the inbox alone.
 
 They are always reported, but their cause may result from a missing record.
 """

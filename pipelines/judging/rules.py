@@ -15,6 +15,7 @@ from typing import Final
 from order_messages.states import BY_REFUSAL, BY_REPAIR, OrderState
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import COUNTS, IN_THE_INBOX
 
 _NEVER: Final = "-1"
 
@@ -77,7 +78,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
         ),
         "is_cancelling": (
             f"({is_young('cancelled_at_ms')} AND NOT COALESCE(cancel_delivered_at_ms {old}, FALSE)) "
-            "OR unconsumed_cancellations > 0 OR (cancel_halves > 0 AND cancel_deliveries = 0 "
+            "OR unconsumed_cancellations > 0 OR waiting_reversals > 0 OR (cancel_halves > 0 AND cancel_deliveries = 0 "
             f"AND last_cancel_half_at_ms > COALESCE(last_decided_cancel_half_at_ms, {_NEVER}))"
         ),
         "is_taking_back": is_young("reversed_at_ms"),
@@ -116,11 +117,18 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
             f"(delayed_at_ms > COALESCE(retried_at_ms, {_NEVER}) AND delayed_at_ms > COALESCE(dead_at_ms, {_NEVER})) "
             f"OR (unconsumed_retries > 0 AND retried_at_ms > COALESCE(dead_at_ms, {_NEVER}))"
         ),
+        "has_inbox_row": _HAS_INBOX_ROW,
+        "is_waiting": _lacks_entry("waiting"),
+        "is_parked": _lacks_entry("parked"),
+        "is_left_over": _stands_beside_entry("waiting", old),
+        "is_left_over_for_long": _stands_beside_entry("waiting", overdue),
+        "is_parked_beside_entry": _stands_beside_entry("parked", old),
         # Records of the log take precedence: the order's time counts only if the log has no record of it.
         "is_fresh": (
             f"{is_young('last_delivered_at_ms')} OR {is_young('retried_at_ms')} OR (deliveries = 0 AND ("
             f"{is_young('last_half_at_ms')} OR {is_young('paid_at_ms')} OR (halves = 0 AND ({is_young('ordered_at_ms')} "
-            f"OR (order_rows = 0 AND ({is_young('credited_at_ms')} OR {is_young('decided_at_ms')})) "
+            f"OR (order_rows = 0 AND ({is_young('credited_at_ms')} OR {is_young('decided_at_ms')} "
+            f"OR {is_young('received_at_ms')})) "
             f"OR (order_rows = 0 AND credit_rows = 0 AND {is_young('cancel_delivered_at_ms')})))))"
         ),
         "was_doubled": (
@@ -138,6 +146,26 @@ def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | No
     return {name: f"COALESCE({claim}, FALSE)" for name, claim in claims.items()}
 
 
+def _lacks_entry(status: str) -> str:
+    """Returns the SQL condition that the inbox has a message in this status whose effect is missing."""
+    return (
+        f"({status}_credits > 0 AND credit_rows = 0) OR ({status}_reversals > 0 AND reversal_rows = 0) "
+        f"OR ({status}_refusals > 0 AND cancelled_rows = 0)"
+    )
+
+
+def _stands_beside_entry(status: str, old: str) -> str:
+    """Returns the SQL condition that the inbox has a message in this status although its entry was written long ago.
+
+    A redelivery is stored beside its entry, and removed soon. The time of the entry counts too, because the inbox is read before
+    the ledger: a message may be processed in between.
+    """
+    return (
+        f"received_at_ms {old} AND (({status}_credits > 0 AND credit_rows > 0 AND credited_at_ms {old}) "
+        f"OR ({status}_reversals > 0 AND reversal_rows > 0 AND reversed_at_ms {old}))"
+    )
+
+
 def _wide(number: str) -> str:
     """Returns SQL that widens a number, so that no sum or difference overflows. One absurd row must not fail the run."""
     return f"CAST({number} AS DECIMAL(38, 0))"
@@ -147,6 +175,10 @@ def _begins_with(text: str, beginning: str) -> str:
     return f"SUBSTR({text}, 1, {len(beginning)}) = '{beginning}'"
 
 
+_HAS_INBOX_ROW: Final = f"{' + '.join(name for name in COUNTS if name.startswith(IN_THE_INBOX))} > 0"
+_NO_CANCELLATION_STORED: Final = "waiting_reversals + parked_reversals = 0"
+_CREDIT_IS_STORED: Final = "waiting_credits + parked_credits > 0"
+"""The SQL condition that the inbox has the message of the order. The inbox is read before the order, so this is a delivery."""
 _NAMES_REPAIR: Final = _begins_with("reversal_message_id", BY_REPAIR)
 _SENT_BY_REPAIR: Final = "deliveries > commits OR cancel_deliveries > cancel_commits"
 """The SQL condition that a message was sent without a transaction. Only repairs do that, but not for cancellations."""
@@ -184,6 +216,7 @@ MARKED: Final = {
 
 _FOLLOWS: Final = (
     ("credited_at_ms", _TOLD_AT),
+    ("received_at_ms", _TOLD_AT),
     ("delivered_at_ms", _TOLD_AT),
     ("half_at_ms", "ordered_at_ms"),
     ("decided_at_ms", "ordered_at_ms"),
@@ -202,7 +235,7 @@ _ANNULLED: Final = (
 )
 """The SQL condition that the credit service has refused the order, with a credit and a reversal of zero."""
 
-_MOVES: Final = "(is_pending OR is_redelivering OR (unconsumed > 0 AND NOT is_dead_letter))"
+_MOVES: Final = "(is_pending OR is_redelivering OR waiting_credits > 0 OR (unconsumed > 0 AND NOT is_dead_letter))"
 _LACKS_CREDIT_YET: Final = f"has_order AND NOT has_credit AND {_MOVES}"
 _HAS_TRANSACTION: Final = "(committed_rows > 0 OR pending_rows > 0 OR cancelled_rows > 0)"
 _LACKS_ORDER: Final = f"NOT has_order AND NOT has_credit AND NOT is_delivered AND NOT {_HAS_TRANSACTION}"
@@ -224,10 +257,10 @@ _ASKED_FOR: Final = (
 """The SQL condition that the reversal results from a repair, from the refusal of the order, or from a published cancellation."""
 
 _GOES_WITH: Final = {
-    OrderState.PLACED: """cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
-        AND ended_at_ms IS NULL AND cancel_deliveries = 0""",
-    OrderState.PAID: """cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
-        AND cancel_deliveries = 0""",
+    OrderState.PLACED: f"""cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
+        AND ended_at_ms IS NULL AND cancel_deliveries = 0 AND {_NO_CANCELLATION_STORED}""",
+    OrderState.PAID: f"""cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
+        AND cancel_deliveries = 0 AND {_NO_CANCELLATION_STORED}""",
     OrderState.AWAITING_PAYMENT: """cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
         AND deliveries = 0 AND cancel_deliveries = 0
         AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL""",
@@ -251,6 +284,8 @@ _STATE: Final = "\n    ".join(
 STAGE: Final = """CASE
     WHEN is_reversed AND has_credit THEN 'reversed'
     WHEN has_credit THEN 'credited'
+    WHEN is_waiting THEN 'waiting'
+    WHEN is_parked THEN 'parked'
     WHEN is_dead_letter THEN 'dead_lettered'
     WHEN is_redelivering THEN 'redelivering'
     WHEN is_delivered AND consumed > 0 AND unconsumed = 0 THEN 'consumed'
@@ -263,12 +298,12 @@ STAGE: Final = """CASE
 """The SQL expression for the stage of an order."""
 
 _ENDED: Final = (
-    "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
+    f"has_order AND NOT has_credit AND NOT is_delivered AND NOT ({_CREDIT_IS_STORED}) AND committed_rows = 0 AND NOT is_reversed "
     f"AND COALESCE(order_state IN ('{OrderState.CANCELLED}', '{OrderState.EXPIRED}'), FALSE)"
 )
 _IS_CANCELLING: Final = (
     "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering)) "
-    "OR (is_annulled AND has_order AND NOT is_cancelled AND is_taking_back)"
+    "OR (is_annulled AND has_order AND NOT is_cancelled AND (is_taking_back OR waiting_refusals > 0))"
 )
 
 _Conditions = tuple[tuple[Finding, str], ...]
@@ -382,7 +417,10 @@ CLASSES: Final[_Conditions] = (
     *_on_its_way("NOT (has_order AND has_credit) AND is_fresh", may_be_late=False),
     (Finding.MISSING_CREDIT, "has_order AND NOT has_credit"),
     (Finding.CREDIT_WITHOUT_ORDER, "has_credit AND NOT has_order AND NOT is_reversed"),
-    (Finding.MESSAGE_WITHOUT_ORDER, "(is_delivered OR cancel_deliveries > 0) AND NOT has_order AND NOT is_reversed"),
+    (
+        Finding.MESSAGE_WITHOUT_ORDER,
+        "(is_delivered OR cancel_deliveries > 0 OR has_inbox_row) AND NOT has_order AND NOT is_reversed",
+    ),
     (Finding.TRANSACTION_WITHOUT_ORDER, f"{_HAS_TRANSACTION} AND NOT has_order AND NOT is_by_repair"),
     (Finding.ORDER_WITHOUT_TRANSACTION, "has_order AND committed_rows = 0 AND is_old"),
     *CONTENT,
@@ -392,6 +430,11 @@ CLASSES: Final[_Conditions] = (
     ),
     (Finding.DAMAGED_MESSAGE, "damaged > 0"),
     *_on_its_way("has_order AND is_unaudited_message AND is_repairing", may_be_late=False),
+    # A redelivery that waits beside its entry changes nothing when it is processed: the order is right, and its message is still
+    # on its way. One that was parked there contradicts the entry, and so the order, with which the entry agrees.
+    (Finding.MESSAGE_MISMATCH, "is_parked_beside_entry"),
+    (Finding.OVERDUE, "is_left_over_for_long"),
+    (Finding.IN_FLIGHT, "is_left_over"),
     (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
     (Finding.ROLLED_BACK, f"{_LACKS_ORDER} AND (halves > 0 OR cancel_halves > 0 OR discards > 0 OR rolled_back_rows > 0)"),
     (Finding.IN_FLIGHT, f"{_LACKS_ORDER} AND item_cents IS NOT NULL"),
@@ -415,7 +458,7 @@ _FOUND_TOO_MUCH: Final = (
 _KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in OrderState)
 _STATES_THAT_STAND: Final = ", ".join(f"'{state}'" for state in OrderState if state.is_published)
 _STATE_IS_UNKNOWN: Final = f"NOT COALESCE(order_state IN ({_KNOWN_STATES}), FALSE)"
-_IS_TAKEN_BACK: Final = "(is_cancelled OR cancel_deliveries > 0)"
+_IS_TAKEN_BACK: Final = f"(is_cancelled OR cancel_deliveries > 0 OR NOT ({_NO_CANCELLATION_STORED}))"
 _KEEPS_CREDIT: Final = "has_credit AND NOT is_reversed"
 _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')"
 
@@ -442,13 +485,20 @@ def _differs(in_message: str, in_cancellation: str) -> str:
 _MESSAGE_DIFFERS: Final = {cause: _differs(claim, _MESSAGE_OF_CANCELLATION[cause]) for cause, claim in _MESSAGE_OF_ORDER.items()}
 
 CAUSES: Final = (
+    (Cause.WAITING, f"{_FOUND_MOVING} AND (is_waiting OR is_left_over)"),
     (Cause.PENDING, f"{_FOUND_MOVING} AND is_pending"),
     (Cause.REDELIVERING, f"{_FOUND_MOVING} AND is_redelivering"),
     (Cause.NOT_CONSUMED, f"{_FOUND_MOVING} AND unconsumed > 0 AND NOT is_dead_letter AND NOT has_credit"),
+    (Cause.PARKED, f"{_FOUND_MOVING} AND is_parked"),
     (Cause.AWAITING_PAYMENT, f"{_FOUND_MOVING} AND is_awaiting"),
     (Cause.YOUNG, f"{_FOUND_MOVING} AND is_unaudited_reversal"),
     (Cause.CANCELLING, f"{_FOUND_MOVING} AND has_credit AND (is_cancelled OR is_reversed)"),
     (Cause.YOUNG, _FOUND_MOVING),
+    (Cause.PARKED, f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.REVERSAL_WITHOUT_CREDIT}') AND parked_credits > 0"),
+    (Cause.PARKED, f"finding = '{Finding.MISSING_REVERSAL}' AND parked_reversals > 0"),
+    (Cause.PARKED, f"finding = '{Finding.REVERSED_ORDER}' AND parked_refusals > 0"),
+    (Cause.DISMISSED, f"finding = '{Finding.MISSING_CREDIT}' AND dismissed_credits > 0"),
+    (Cause.DISMISSED, f"finding = '{Finding.MISSING_REVERSAL}' AND dismissed_reversals > 0"),
     (Cause.DEAD_LETTER, f"{_FOUND_MISSING} AND is_dead_letter"),
     (Cause.DEAD_LETTER, f"finding = '{Finding.MISSING_REVERSAL}' AND is_dead_letter"),
     (Cause.CONSUMED, f"finding = '{Finding.MISSING_REVERSAL}' AND cancel_deliveries > 0"),
@@ -490,6 +540,7 @@ CAUSES: Final = (
     (Cause.BODY, f"finding = '{Finding.MESSAGE_MISMATCH}' AND (unreadable > 0 OR cancel_unreadable > 0)"),
     *((cause, f"finding = '{Finding.MESSAGE_MISMATCH}' AND {differs}") for cause, differs in _MESSAGE_DIFFERS.items()),
     (Cause.UNAUDITED, f"finding = '{Finding.MESSAGE_MISMATCH}' AND is_unaudited_message AND NOT ({_UNSENT})"),
+    (Cause.PARKED, f"finding = '{Finding.MESSAGE_MISMATCH}' AND is_parked_beside_entry AND NOT ({_UNSENT})"),
     (Cause.NO_HALF, f"finding = '{Finding.MESSAGE_MISMATCH}'"),
     (Cause.VALUE, f"finding = '{Finding.UNKNOWN_ROW}' AND unknown_rows = 0"),
     (Cause.DISCARDED, f"finding = '{Finding.ROLLED_BACK}' AND is_discarded"),
@@ -519,6 +570,7 @@ _WITHOUT_CAUSE: Final = (
 """The classes of findings without a cause."""
 
 AT_STAKE: Final = f"""CASE
+    WHEN claim = '{Finding.OVERDUE}' AND is_left_over AND NOT is_cancelled THEN NULL
     WHEN finding IN ('{Finding.MISSING_CREDIT}', '{Finding.OVERDUE}') THEN order_cents
     WHEN finding IN ('{Finding.ROLLED_BACK_ORDER}', '{Finding.REVERSED_ORDER}') THEN order_cents
     WHEN finding = '{Finding.MISSING_REVERSAL}' THEN credit_cents

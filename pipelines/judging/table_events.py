@@ -15,6 +15,7 @@ from order_messages.states import (
     TransactionState,
 )
 from pipelines.judging.events import event_rows
+from pipelines.judging.history import KEY
 from pipelines.spark.sql_text import if_true, one_of
 
 CENTS_PER_POINT: Final = 100
@@ -138,3 +139,8 @@ def credit_events(credits: DataFrame) -> DataFrame:
         ),
     }
     return event_rows(credits, said)
+
+
+def inbox_rows(events: DataFrame) -> DataFrame:
+    """Returns the events of the inbox, which have `inbox_events.INBOX_COLUMNS`, in the form of the other events."""
+    return event_rows(events, {name: name for name in events.columns if name not in KEY}, unnamed="unnamed")

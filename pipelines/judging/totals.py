@@ -165,7 +165,7 @@ def _money(rows: Sequence[Mapping[str, Any]]) -> tuple[Money, ...]:
 
 
 def _began_ms(row: Mapping[str, Any]) -> int | None:
-    times = (row["ordered_at_ms"], row["half_at_ms"], row["delivered_at_ms"], row["credited_at_ms"])
+    times = (row["ordered_at_ms"], row["half_at_ms"], row["delivered_at_ms"], row["received_at_ms"], row["credited_at_ms"])
     return min((int(at) for at in times if at is not None), default=None)
 
 

@@ -13,6 +13,7 @@ _TIMES: Final = (
     ("discarded_at_ms", "half message discarded"),
     ("delivered_at_ms", "message delivered"),
     ("dead_at_ms", "dead letter since"),
+    ("received_at_ms", "in the credit service's inbox since"),
 )
 
 
@@ -27,6 +28,8 @@ def evidence_of(row: Mapping[str, Any]) -> list[str]:
     if row["transaction_id"] is not None:
         said.append(f"transaction {row['transaction_id']}")
     said += [f"{label} {_utc(row[name])}" for name, label in _TIMES if row[name] is not None]
+    if row["last_error"] is not None:
+        said.append(f"the credit service failed on it: {row['last_error']}")
     return [*said, _credit(row)]
 
 

@@ -74,6 +74,15 @@ ADVICE: Final[Mapping[Finding, str]] = {
 }
 
 
+OF_THE_INBOX: Final[Mapping[Cause, str]] = {
+    Cause.WAITING: "find out why the credit service does not process its inbox: python -m credit_service inbox list",
+    Cause.DISMISSED: "find out why its message was dismissed; credit it manually, or cancel the order",
+    Cause.PARKED: "remove the reason (python -m credit_service inbox list), then run python -m credit_service inbox retry",
+}
+"""The advice for findings with these causes. It takes precedence over ADVICE."""
+_WHILE_IN_THE_INBOX: Final = "the credit service has the message in its inbox; plan again when it has been processed"
+
+
 def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> RepairPlan:
     """Returns the plan for the rows of a reconciliation's outcome."""
     wrong = [row for row in rows if row["finding"] not in CONSISTENT]
@@ -85,8 +94,8 @@ def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> R
 
 
 def remedy_of(row: Mapping[str, Any]) -> Action | None:
-    """Returns the repair of this row; None if a person must decide."""
-    if row["cause"] is None:
+    """Returns the repair of this row; None if a person must decide, or if the credit service still has to process a message."""
+    if row["cause"] is None or row["received_at_ms"] is not None:
         return None
     action = REMEDIES.get((Finding(row["finding"]), Cause(row["cause"])))
     if action is Action.PUBLISH and (_order(row) is None or row["transaction_id"] is None):
@@ -124,7 +133,15 @@ def _order(row: Mapping[str, Any]) -> OrderFields | None:
 
 def _for_a_person(row: Mapping[str, Any]) -> ManualDecision:
     finding = Finding(row["finding"])
-    return ManualDecision(_subject(row), finding.value, ADVICE[finding], evidence_of(row), row["cause"])
+    return ManualDecision(_subject(row), finding.value, _advice(row), evidence_of(row), row["cause"])
+
+
+def _advice(row: Mapping[str, Any]) -> str:
+    finding, cause = Finding(row["finding"]), None if row["cause"] is None else Cause(row["cause"])
+    if cause is not None and cause in OF_THE_INBOX:
+        return OF_THE_INBOX[cause]
+    has_remedy = cause is not None and (finding, cause) in REMEDIES
+    return _WHILE_IN_THE_INBOX if has_remedy and row["received_at_ms"] is not None else ADVICE[finding]
 
 
 def _subject(row: Mapping[str, Any]) -> str:

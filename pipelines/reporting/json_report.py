@@ -9,6 +9,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
 from pipelines.judging.totals import FindingTotal, Tolerance
 from pipelines.reconciliation import ReconciliationOutcome
+from pipelines.reporting.inbox_reasons import inbox_reasons
 from rocketmq_broker.message.text.printable import visible_json
 
 
@@ -21,7 +22,9 @@ def as_json(
     compare_s: float,
     is_audited: bool = False,
 ) -> str:
-    """Returns a JSON object with the verdict, its time, Spark's times, each class with findings, and the gaps of the log.
+    """Returns a JSON object with the verdict, its time, Spark's times, and each class with findings.
+
+    It also has the reasons of the messages in the inbox, and the gaps of the log.
 
     `is_audited` is True if audit files of repairs were read.
     """
@@ -39,6 +42,7 @@ def as_json(
             "repairs_believed": 0 if is_audited else sum(total.repaired_count for total in totals),
             "findings": [_finding(total, tolerance) for total in totals if total.count],
             "unreadable_values": [row["transaction_id"] for row in outcome.rows if row["finding"] == Finding.UNREADABLE_VALUE],
+            "inbox": inbox_reasons(outcome.rows),
             "log_gaps": [
                 {
                     "from": gap.begins,

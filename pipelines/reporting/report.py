@@ -14,6 +14,7 @@ from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.totals import FindingTotal, Money, Tolerance
+from pipelines.reporting.inbox_reasons import inbox_reasons
 from rocketmq_broker.message.text.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
@@ -79,6 +80,19 @@ def faults_without_order(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     shown = [f"{title(Finding.UNREADABLE_VALUE)}: {visible_name(value)}" for value in values[:_VALUES_SHOWN]]
     more = [f"{len(values) - _VALUES_SHOWN:,} more unreadable values"] if len(values) > _VALUES_SHOWN else []
     return gap_lines(rows) + shown + more
+
+
+def inbox_lines(rows: Sequence[Mapping[str, Any]], cut_off: CutOff) -> list[str]:
+    """Returns a line for each reason why messages are still in the credit service's inbox, with their number and age."""
+    lines = []
+    for reason in inbox_reasons(rows):
+        orders = "1 order" if reason.count == 1 else f"{reason.count:,} orders"
+        since = reason.oldest_received_at_ms
+        old = "" if since is None else f", the oldest for {age(cut_off.as_of_ms - since)}"
+        why = printable(reason.last_error) or "not tried yet"
+        lines.append(f"{reason.cause.value} in the inbox: {orders}{old}: {why}")
+    more = [f"{len(lines) - _VALUES_SHOWN:,} more reasons"] if len(lines) > _VALUES_SHOWN else []
+    return lines[:_VALUES_SHOWN] + more
 
 
 def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:

@@ -108,7 +108,7 @@ def _parse_range(parts: list[str], count: int, base: int, max_part: int) -> Addr
     ranges = [_range_of(part.strip(), base, max_part) for part in parts]
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if first == 0 or len(parts) > count or any(part.strip() != "*" for part in parts[first + 1 :]):
-        raise ValueError("a range must be followed by * only")
+        raise ValueError("the parts after a range or * must be * or omitted")
     return AddressPattern((*ranges, *[(0, max_part)] * (count - len(ranges))))
 
 

@@ -132,7 +132,7 @@ def _warn_of_open_folders(config: StoreConfig) -> None:
     for folder in dict.fromkeys((config.root, config.commit_log_directory)):
         mode = stat.S_IMODE(folder.stat().st_mode)
         if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):
-            logger.warning("other users can access %s, its mode is %o; run chmod 700 %s", folder, mode, folder)
+            logger.warning("other users can access %s (mode %o): run chmod 700 %s", folder, mode, folder)
 
 
 def _load_tables(

@@ -81,7 +81,7 @@ class RouteTable:
             del addresses[other_id]
         is_new = broker_id not in addresses
         if holder_address is not None and holder_address != address:
-            logger.warning("broker %r with id %d moved to %r from %r", name, broker_id, address, holder_address)
+            logger.warning("broker %r with id %d moved from %r to %r", name, broker_id, holder_address, address)
             self._live.remove(holder_address)
         addresses[broker_id] = address
         if broker_id == MASTER_ID and (is_new or known_version != registration.topics.data_version):

@@ -129,7 +129,7 @@ _DENIED: Final = (api.UNAUTHORIZED, api.FORBIDDEN)
 async def _request(call: Call) -> bytes:
     data = await call.read()
     if data is None:
-        raise CallEnded(GrpcStatus.INTERNAL, "the call has no message")
+        raise CallEnded(GrpcStatus.INTERNAL, "the call has no request message")
     return data
 
 

@@ -32,7 +32,7 @@ def audited(
     logs must be complete since the first order.
     """
     route = route or Route()
-    events: list[Event] = [*tables.events()]
+    events: list[Event] = [*tables.events(route)]
     for log in logs:
         events += record_events(log.records, route, log.progress)
     rows = judge(events, cut_off, 0 if logs else None, tables.markers())

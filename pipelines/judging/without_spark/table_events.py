@@ -18,6 +18,8 @@ from order_messages.states import (
     TransactionState,
 )
 from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.inbox_events import inbox_events
+from pipelines.judging.log_events import Route
 from pipelines.judging.table_events import CENTS_PER_POINT, CURRENCY_LETTERS, MAX_QUANTITY
 
 Row = Mapping[str, Any]
@@ -36,13 +38,16 @@ class TableRows:
     transactions: tuple[Row, ...] = ()
     credits: tuple[Row, ...] = ()
     balances: tuple[Row, ...] = ()
+    inbox: tuple[Row, ...] = ()
+    """The rows of `rocketmq_inbox` in the credit database. Read them before the credits."""
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """Yields an event for each row, except balances and ROLLED_BACK markers."""
+    def events(self, route: Route) -> Iterator[dict[str, Any]]:
+        """Yields an event for each row, except balances and ROLLED_BACK markers. `route` names the consumer of the inbox."""
         yield from map(_order_event, self.orders)
         yield from map(_item_event, self.order_items)
         yield from (_transaction_event(row) for row in self.transactions if not _is_marker(row))
         yield from map(_credit_event, self.credits)
+        yield from inbox_events(self.inbox, route)
 
     def markers(self) -> list[str]:
         """Returns the ids of transactions with a ROLLED_BACK row without an order."""

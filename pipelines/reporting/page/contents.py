@@ -25,6 +25,7 @@ _STEPS: Final = (
     ("discarded_at_ms", "half message discarded", "commit log"),
     ("delivered_at_ms", "message delivered", "commit log"),
     ("dead_at_ms", "dead letter", "commit log"),
+    ("received_at_ms", "stored in the inbox", "credit database"),
     ("credited_at_ms", "credited", "credit database"),
 )
 
@@ -79,6 +80,8 @@ class BreakShown:
     order_cents: int | None
     credit_cents: int | None
     transaction_id: str
+    last_error: str
+    """The reason why the credit service failed on the message in its inbox; empty if it did not."""
     points: int | None
     balance: int | None
     steps: tuple[OrderStep, ...]
@@ -195,6 +198,7 @@ def _break(row: Row) -> BreakShown:
         _whole(row["order_cents"]),
         _whole(row["credit_cents"]),
         row["transaction_id"] or "",
+        row["last_error"] or "",
         _whole(row["points"]),
         _whole(row["balance"]),
         tuple(sorted(steps, key=lambda step: step.at_ms)),

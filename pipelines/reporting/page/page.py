@@ -16,7 +16,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import ReconciliationOutcome
 from pipelines.reporting.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
-from pipelines.reporting.report import age, amount, faults_without_order, title, verdict_text
+from pipelines.reporting.report import age, amount, faults_without_order, inbox_lines, title, verdict_text
 from rocketmq_broker.message.text.printable import visible_name
 
 
@@ -45,6 +45,7 @@ def page_of(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Toleranc
         is_consistent=tolerance.is_consistent(outcome.totals),
         verdict=verdict_text(outcome.totals, tolerance),
         places=faults_without_order(outcome.rows),
+        inbox=inbox_lines(outcome.rows, cut_off),
         totals=[total for total in outcome.totals if total.count],
         tolerance=tolerance,
         periods=periods_of(outcome.rows),

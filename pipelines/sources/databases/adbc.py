@@ -43,6 +43,17 @@ def check_table(address: DatabaseAddress, table: str, columns: Sequence[str]) ->
         cursor.fetchall()
 
 
+def has_table(address: DatabaseAddress, table: str) -> bool:
+    """Returns True if the database has this table, or a view with its name. Raises UnreadableDatabase."""
+    name = _plain(table)
+    with _cursor(address) as cursor:
+        if address.driver is Driver.SQLITE:
+            cursor.execute(f"SELECT COUNT(*) FROM sqlite_master WHERE type IN ('table', 'view') AND name = '{name}'")
+        else:
+            cursor.execute(f"SELECT COUNT(to_regclass('{name}'))")
+        return bool(cursor.fetchone() == (1,))
+
+
 def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | None = None) -> tuple[int | None, int | None]:
     """Returns the lowest and the highest key of a table, or of its new rows; (None, None) without rows.
 

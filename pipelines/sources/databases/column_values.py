@@ -15,6 +15,7 @@ import pyarrow
 from pipelines.sources.databases.database_address import Driver
 
 NUMBER: Final = "bigint"
+BINARY: Final = "binary"
 UNREADABLE: Final = "(unreadable)"
 _MAX_SHOWN_LENGTH: Final = 40
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
@@ -22,6 +23,8 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 def is_plain(wanted: str, found: pyarrow.DataType) -> bool:
     """Returns True if a PostgreSQL column can only contain values of the wanted type, or NULL."""
+    if wanted == BINARY:
+        return bool(pyarrow.types.is_binary(found) or pyarrow.types.is_large_binary(found))
     is_text = pyarrow.types.is_string(found) or pyarrow.types.is_large_string(found)
     return bool(pyarrow.types.is_integer(found) if wanted == NUMBER else is_text)
 
@@ -35,6 +38,9 @@ def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, 
     if wanted == NUMBER:
         # All integers are read as bigint, because PostgreSQL cannot shift a 4-byte integer by 32 bits.
         return f"CAST({name} AS bigint)" if is_known else f"CASE WHEN {_is_number(driver, name)} THEN {_number(driver, name)} END"
+    if wanted == BINARY:
+        # Text is read as its bytes, and NULL as no bytes, so that each batch of SQLite's driver has the same type.
+        return f"COALESCE(CAST({name} AS blob), x'')" if driver is Driver.SQLITE else _bytes(name, is_known)
     otherwise = f"'{UNREADABLE}'" if row is None else f"'{UNREADABLE} in row ' || {row}"
     text = name if is_known or driver is Driver.SQLITE else f"CAST({name} AS text)"
     nothing = f"WHEN {name} IS NULL THEN '' " if is_nullable else ""
@@ -47,7 +53,9 @@ def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_
     if wanted == NUMBER:
         is_read = f"{name} IS NOT NULL" if is_known else _is_number(driver, name)
     else:
-        is_read = f"typeof({name}) = 'text'" if driver is Driver.SQLITE else f"{name} IS NOT NULL"
+        is_read = (
+            f"typeof({name}) = '{'blob' if wanted == BINARY else 'text'}'" if driver is Driver.SQLITE else f"{name} IS NOT NULL"
+        )
     wrong = f"NOT COALESCE({is_read}, FALSE)"
     return f"({wrong} AND {name} IS NOT NULL)" if is_nullable else f"({wrong})"
 
@@ -61,7 +69,7 @@ def shown(driver: Driver, name: str) -> str:
 
 def texts(columns: Mapping[str, str]) -> Sequence[str]:
     """Returns the names of the columns that contain text."""
-    return [name for name, kind in columns.items() if kind != NUMBER]
+    return [name for name, kind in columns.items() if kind not in (NUMBER, BINARY)]
 
 
 def with_valid_text(column: pyarrow.Array) -> pyarrow.Array:
@@ -82,6 +90,12 @@ def _is_number(driver: Driver, name: str) -> str:
     text = f"CAST({name} AS text)"
     in_range = f"CAST({text} AS numeric) BETWEEN {_LEAST} AND {_GREATEST}"
     return f"CASE WHEN {text} ~ '^-?[0-9]{{1,40}}([.]0*)?$' THEN {in_range} ELSE FALSE END"
+
+
+def _bytes(name: str, is_known: bool) -> str:
+    """Returns PostgreSQL's SQL for the bytes of a value."""
+    value = name if is_known else f"convert_to(CAST({name} AS text), 'UTF8')"
+    return f"COALESCE({value}, CAST('' AS bytea))"
 
 
 def _number(driver: Driver, name: str) -> str:

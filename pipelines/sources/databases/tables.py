@@ -1,6 +1,6 @@
 """Reads the services' tables as DataFrames, with the columns that the reconciliation needs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,12 +8,20 @@ import pyarrow
 from pyspark.sql import DataFrame
 
 from order_messages.states import TransactionState
-from pipelines.sources.databases.adbc import ROWID, check_table, is_whole_key, known_columns, read_query, read_unreadable
+from pipelines.sources.databases.adbc import (
+    ROWID,
+    check_table,
+    has_table,
+    is_whole_key,
+    known_columns,
+    read_query,
+    read_unreadable,
+)
 from pipelines.sources.databases.column_values import NUMBER, readable
 from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from pipelines.sources.databases.database_source import TableSource
 from pipelines.sources.databases.key_ranges import Since
-from pipelines.sources.reading import Reading
+from pipelines.sources.reading import Reading, schema_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,22 @@ CREDITS = Table(
     nullable=("transaction_id",),
 )
 BALANCES = Table("balances", None, {"customer": "string", "points": "bigint"})
+INBOX = Table(
+    "rocketmq_inbox",
+    None,
+    {
+        "consumer": "string",
+        "message_key": "string",
+        "topic": "string",
+        "body": "binary",
+        "properties": "string",
+        "status": "string",
+        "received_at_ms": "bigint",
+        "last_error": "string",
+    },
+    nullable=("last_error",),
+)
+"""The messages that the credit service has acknowledged and not processed yet. Older versions do not have this table."""
 
 _WRONG_BALANCES: Final = """
     SELECT customer, SUM(points_high) AS points_high, SUM(points_low) AS points_low, SUM(balance_high) AS balance_high,
@@ -113,7 +137,8 @@ def read_unreadable_values(order_database: DatabaseAddress, credit_database: Dat
 
 
 def _all_tables(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> list[tuple[DatabaseAddress, Table]]:
-    return [(order_database, table) for table in _OF_ORDERS] + [(credit_database, table) for table in _OF_CREDITS]
+    of_credits = (*_OF_CREDITS, INBOX) if has_table(credit_database, INBOX.name) else _OF_CREDITS
+    return [(order_database, table) for table in _OF_ORDERS] + [(credit_database, table) for table in of_credits]
 
 
 def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: Since | None = None) -> DataFrame:
@@ -126,6 +151,18 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: 
         return reading.frame(TableSource, options, table.columns)
     options |= {"sinceColumn": since.column, "since": str(since.value)}
     return reading.frame(TableSource, options, {**table.columns, since.column: "bigint"})
+
+
+def read_inbox(address: DatabaseAddress) -> Iterator[pyarrow.RecordBatch]:
+    """Yields the rows of INBOX, or nothing if the database does not have the table. Raises UnreadableDatabase.
+
+    Read them after the consumer group's offsets and before the ledger: then each acknowledged message is in one of the two, or in
+    both if it is processed in between. Spark may read tables later and in any sequence, so this process reads the rows.
+    """
+    if has_table(address, INBOX.name):
+        reader = TableSource(options_of(address, INBOX)).reader(schema_of(INBOX.columns))
+        for partition in reader.partitions():
+            yield from reader.read(partition)
 
 
 def options_of(address: DatabaseAddress, table: Table) -> dict[str, str]:

@@ -201,8 +201,8 @@ class TestDeadLetters:
         ("options", "words"),
         [
             (["retry"], "give a message, or --group GROUP --all"),
-            (["retry", "--all"], "give --all with --group and without messages"),
-            (["retry", "order-1", "--group", "credits", "--all"], "give --all with --group and without messages"),
+            (["retry", "--all"], "--all requires --group, and excludes messages"),
+            (["retry", "order-1", "--group", "credits", "--all"], "--all requires --group, and excludes messages"),
             (["dismiss", "order-1", "--reason", " "], "must not be empty"),
         ],
     )

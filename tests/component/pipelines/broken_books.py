@@ -124,6 +124,19 @@ class BrokenBooks:
         """The reversal that the cancellation's message asks for."""
         self.reverse(o, message_id=f"C-{o}", transaction_id=f"C-{o}")
 
+    def store(self, o: str, status: str = "NEW", at_ms: int | None = None, *, copy: int = 1, kind: str = "orders") -> None:
+        """The message of an order in the credit service's inbox, or of its cancellation, or of its refusal: `kind` is the topic."""
+        said = {
+            "credit_refusals": {"reason": "no"},
+            "order_cancellations": {"cancelled_at_ms": at_ms or self.at_ms, "reason": "no"},
+        }
+        consumer = "credit_service.refusals" if kind == "credit_refusals" else "credit_service"
+        reason = None if status == "NEW" else f"OperationalError: {o} fails"
+        more = {"consumer": consumer, "topic": kind, "last_error": reason, "properties": f'{{"UNIQ_KEY":"U-{o}"}}'}
+        self.shop.store(
+            f"{kind} {o} {copy}", self.body(o, **said.get(kind, {})), status=status, at_ms=at_ms or self.at_ms, **more
+        )
+
     def publish(self, o: str, step: str | None = "2") -> None:
         """A plain message of the order, by this step; None for one that no audit names."""
         self.log.append("orders", o, f"U-{o}", self.at_ms, body=self.body(o))
@@ -523,3 +536,139 @@ def byte_flipped_and_not_credited(books: BrokenBooks, o: str) -> Told:
     books.place(o)
     books.log.flip(books.announce(o), b"total_cents")
     return Finding.MISSING_CREDIT, Cause.DAMAGE
+
+
+@story
+def waiting_in_the_inbox(books: BrokenBooks, o: str) -> Told:
+    books.at_ms = LATE_MS
+    books.place(o)
+    books.announce(o)
+    books.store(o)
+    return Finding.IN_FLIGHT, Cause.WAITING
+
+
+@story
+def failing_in_the_inbox(books: BrokenBooks, o: str) -> Told:
+    books.at_ms = LATE_MS
+    books.place(o)
+    books.announce(o)
+    books.store(o, "FAILED")
+    return Finding.IN_FLIGHT, Cause.WAITING
+
+
+@story
+def overdue_in_the_inbox(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.announce(o)
+    books.store(o, "FAILED")
+    return Finding.OVERDUE, Cause.WAITING
+
+
+@story
+def parked(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.announce(o)
+    books.store(o, "PARKED")
+    return Finding.MISSING_CREDIT, Cause.PARKED
+
+
+@story
+def parked_and_retried(books: BrokenBooks, o: str) -> Told:
+    books.at_ms = LATE_MS
+    books.place(o)
+    books.announce(o)
+    books.store(o, "PARKED")
+    books.store(o, copy=2)
+    return Finding.IN_FLIGHT, Cause.WAITING
+
+
+@story
+def dismissed(books: BrokenBooks, o: str) -> Told:
+    books.place(o)
+    books.announce(o)
+    books.store(o, "DISMISSED")
+    return Finding.MISSING_CREDIT, Cause.DISMISSED
+
+
+@story
+def redelivered_beside_its_credit(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, at_ms=AS_OF_MS)
+    books.store(o, at_ms=AS_OF_MS - 1, copy=2)
+    return Finding.MATCHED, None
+
+
+@story
+def left_in_the_inbox_beside_its_credit(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, at_ms=LATE_MS)
+    return Finding.IN_FLIGHT, Cause.WAITING
+
+
+@story
+def left_in_the_inbox_for_long(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, "FAILED")
+    return Finding.OVERDUE, Cause.WAITING
+
+
+@story
+def parked_beside_its_credit(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, "PARKED")
+    return Finding.MESSAGE_MISMATCH, Cause.PARKED
+
+
+@story
+def copy_dismissed(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, "DISMISSED")
+    return Finding.MATCHED, None
+
+
+@story
+def cancellation_waiting_in_the_inbox(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.cancel(o, LATE_MS)
+    books.store(o, at_ms=LATE_MS, kind="order_cancellations")
+    return Finding.IN_FLIGHT, Cause.WAITING
+
+
+@story
+def cancellation_parked(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.cancel(o)
+    books.store(o, "PARKED", kind="order_cancellations")
+    return Finding.MISSING_REVERSAL, Cause.PARKED
+
+
+@story
+def refused_and_not_reported_yet(books: BrokenBooks, o: str) -> Told:
+    books.place(o, LATE_MS)
+    books.announce(o, at_ms=LATE_MS)
+    books.credit(o, LATE_MS, amount_cents=0)
+    books.reverse(o, message_id="refused U-" + o, transaction_id="U-" + o)
+    books.in_credits("UPDATE credits SET message_id = 'refused U-' || order_id WHERE order_id = ?", o)
+    books.store(o, at_ms=LATE_MS, kind="credit_refusals")
+    return Finding.IN_FLIGHT, Cause.WAITING
+
+
+@story
+def stored_without_an_order(books: BrokenBooks, o: str) -> Told:
+    books.store(o)
+    return Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_MESSAGE
+
+
+@story
+def stored_by_another_consumer(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, "PARKED")
+    books.in_credits("UPDATE rocketmq_inbox SET consumer = 'inventory_service' WHERE message_key = 'orders ' || ? || ' 1'", o)
+    return Finding.MATCHED, None
+
+
+@story
+def stored_in_an_unknown_status(books: BrokenBooks, o: str) -> Told:
+    books.health(o)
+    books.store(o, "LOST")
+    return Finding.UNKNOWN_ROW, None

@@ -86,6 +86,28 @@ class ShopDatabases:
         )
         self.credits.commit()
 
+    def add_inbox(self) -> None:
+        """The table of the credit service's inbox, which databases of older versions do not have."""
+        self.credits.execute(
+            "CREATE TABLE IF NOT EXISTS rocketmq_inbox (consumer VARCHAR(255) NOT NULL, message_key VARCHAR(255) NOT NULL,"
+            " topic VARCHAR(255) NOT NULL, body BLOB NOT NULL, properties TEXT NOT NULL, status VARCHAR(16) NOT NULL,"
+            " received_at_ms BIGINT NOT NULL, next_try_at_ms BIGINT NOT NULL, attempts INTEGER NOT NULL, failed_at_ms BIGINT,"
+            " last_error TEXT, PRIMARY KEY (consumer, message_key))"
+        )
+        self.credits.commit()
+
+    def store(
+        self, key: str, body: bytes, *, status: str = "NEW", at_ms: int = 1, topic: str = "orders",
+        consumer: str = "credit_service", last_error: str | None = None, properties: str = "{}",
+    ) -> None:  # fmt: skip
+        """A message in the inbox."""
+        self.add_inbox()
+        self.credits.execute(
+            "INSERT INTO rocketmq_inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (consumer, key, topic, body, properties, status, at_ms, at_ms, 1, at_ms if last_error else None, last_error),
+        )
+        self.credits.commit()
+
     def close(self) -> None:
         self.orders.close()
         self.credits.close()

@@ -30,6 +30,7 @@ COLUMNS = {
     "transactions": ("state", "kind", "created_at_ms", "order_id"),
     "credits": ("kind", "points", "amount_cents", "customer", "transaction_id", "created_at_ms"),
 }
+INBOX_COLUMNS = ("consumer", "topic", "body", "properties", "status", "received_at_ms", "last_error")
 VALUES = ("NULL", "0.6", "'12abc'", "x'c0ff'", "-5", "''")
 BODIES: tuple[bytes, ...] = (
     b"", b"null", b"[]", b"{}", b"7", b'"text"', b"{", b"{} {}", b"\xff\xfe", b"\xef\xbb\xbf{}",
@@ -76,6 +77,15 @@ def break_in_every_way(books: BrokenBooks) -> None:
                 change = f"UPDATE {table} SET {column} = {value} WHERE order_id = ?"
                 if (column, value) not in {("state", "NULL"), ("kind", "NULL")}:
                     (books.in_credits if table == "credits" else books.in_orders)(change, order_id)
+    for column in INBOX_COLUMNS:
+        for number, value in enumerate((*VALUES, "'{}'", '\'{"KEYS":"inbox-of-another"}\'')):
+            books.place(order_id := f"inbox-{column}-{number}")
+            books.announce(order_id)
+            books.store(order_id, "FAILED")
+            if value != "NULL" or column == "last_error":
+                books.in_credits(
+                    f"UPDATE rocketmq_inbox SET {column} = {value} WHERE message_key = 'orders ' || ? || ' 1'", order_id
+                )
     for number, body in enumerate(BODIES):
         strange_books.body(lambda _, said=body: said)(books, f"body-{number}")  # type: ignore[misc]
     for number, said in enumerate(SAID):

@@ -320,7 +320,7 @@ async def test_what_is_no_call_gets_a_status_in_words(rocketmq: RocketMQ) -> Non
     )
     assert await status_of(rocketmq, data(message(SEND)[:-1])) == ("13", "the call ends in the middle of a message")
     assert await status_of(rocketmq, data(message(SEND) * 2)) == ("13", "more than one message in a unary call")
-    assert await status_of(rocketmq, data(b"")) == ("13", "the call has no message")
+    assert await status_of(rocketmq, data(b"")) == ("13", "the call has no request message")
     assert await status_of(rocketmq, data(b"\x00\xff\xff\xff\xff")) == (
         "8",
         "message too long: 4294967295 bytes, at most 8454144",

@@ -206,7 +206,7 @@ def test_a_broker_whose_machine_died_is_replaced_when_it_has_missed_its_registra
     register(routes, topics("orders"), connection="dead")
     register(routes, topics("orders"), address=STRANGER, connection="new", now_ms=NOW_MS + BROKER_HOLDS_NAME_MS + 1)
     assert addresses(routes) == {0: STRANGER}
-    assert "moved to '10.0.0.66:10911' from '127.0.0.1:10911'" in caplog.text
+    assert "moved from '127.0.0.1:10911' to '10.0.0.66:10911'" in caplog.text
     routes.forget("dead")
     assert addresses(routes) == {0: STRANGER}
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 class UnreadableMessage(MessageExt):
     """A message whose compressed body is damaged or too long for the consumer. `body` is the stored body.
 
-    A push consumer moves it to the dead letters without calling the listener. A pull consumer returns it.
+    A push consumer moves it to the dead-letter topic without calling the listener. A pull consumer returns it.
     """
 
     problem: str

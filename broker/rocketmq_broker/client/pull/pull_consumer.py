@@ -120,7 +120,7 @@ class PullConsumer(RunsWithin):
         await routes.refresh(topic)
         queues = routes.queues_to_subscribe(topic)
         if not queues:
-            raise NoRoute(f"no broker has a readable queue of topic {topic}")
+            raise NoRoute(f"no broker has a readable queue of topic {topic}: check its permission and readQueueNums")
         return queues
 
     def assign(self, queues: Iterable[MessageQueue], expression: MessageSelector | str = "*") -> None:

@@ -16,7 +16,7 @@ from rocketmq_broker.message import MessageExt
 logger = logging.getLogger(__name__)
 
 TO_THE_DEAD_LETTERS: Final = -1
-"""The delay level that moves a message to the dead letters without further redeliveries."""
+"""The delay level that moves a message to the dead-letter topic without further redeliveries."""
 
 
 class ListenerCall:

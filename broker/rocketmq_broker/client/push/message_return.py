@@ -59,7 +59,7 @@ class MessageReturn:
             await self._sender.send(retry_message(self._group, message, reconsume_times, limit, delay_level))
             return True
         except MessageRefused as error:
-            logger.warning("message %s cannot be sent again: %s; moving it to the dead letters", message.message_id, error)
+            logger.warning("message %s cannot be sent again: %s; moving it to the dead-letter topic", message.message_id, error)
             return await self._take_back(message, _TO_THE_DEAD_LETTERS, "calling the listener again later")
         except ClientError as error:
             logger.warning(
@@ -81,7 +81,7 @@ def retry_message(
 ) -> Message:
     """Returns the message for the group's retry topic.
 
-    The broker moves it to the dead letters if `reconsume_times` exceeds `max_reconsume_times`. If `delay_level` is None,
+    The broker moves it to the dead-letter topic if `reconsume_times` exceeds `max_reconsume_times`. If `delay_level` is None,
     the delay grows with each redelivery.
     """
     carried = {name: value for name, value in message.properties.items() if name not in _NOT_COPIED}

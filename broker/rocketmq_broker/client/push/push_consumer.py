@@ -89,7 +89,9 @@ class PushConsumer(RunsWithin):
         self._tls = tls
         self._rpc_hook = rpc_hook
         if results is not None and self.settings.is_broadcasting:
-            raise IllegalConfiguration(f"consumer {group} is broadcasting: results requires MessageModel.CLUSTERING")
+            raise IllegalConfiguration(
+                f"consumer {group} is broadcasting: the parameter results requires MessageModel.CLUSTERING"
+            )
         self._results = results
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None

@@ -38,7 +38,7 @@ class Checkpoints:
             try:
                 await self.write()
             except (OSError, StoreUnwritable) as error:
-                logger.error("checkpoint failed, retry in %g s: %s", self._interval_s, error)
+                logger.error("checkpoint failed, retrying in %g s: %s", self._interval_s, error)
             if self._store.checkpoints.is_distrusted and not self._has_reported_distrust:
                 self._has_reported_distrust = True
                 logger.error(

@@ -65,7 +65,7 @@ class StoreCleaner:
             except OSError as error:
                 if str(error) != self._last_error:
                     self._last_error = str(error)
-                    logger.error("cannot delete expired files, retry every %g s: %s", interval_s, error)
+                    logger.error("cannot delete expired files, retrying every %g s: %s", interval_s, error)
             await self._alarm.wait(interval_s)
 
     async def clean(self) -> None:

@@ -85,7 +85,7 @@ class CheckService:
                 self._handle(transaction, now_ms)
             except StoreUnwritable as error:
                 self._messages.table.due_times.reschedule(transaction, now_ms + UNWRITABLE_MS)
-                logger.warning("cannot end a transaction now, retry in %g s: %s", UNWRITABLE_MS / 1000, error)
+                logger.warning("cannot end a transaction now, retrying in %g s: %s", UNWRITABLE_MS / 1000, error)
             except Exception as error:
                 self._skip(transaction, error)
         self._requests.repeat_unanswered(now_ms, AT_MOST_AT_ONCE)

@@ -119,7 +119,7 @@ def _played(test: AnyTest, world: ExploredWorld, args: tuple[Any, ...], named: d
     finally:
         world.end()
     if not world.has_run:
-        raise UnusableTest(f"{test.__name__} never calls world.run")
+        raise UnusableTest(f"{test.__name__} never calls world.run: call it once with the test's programs")
     return PlayedTest(world, None)
 
 

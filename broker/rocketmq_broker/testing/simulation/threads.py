@@ -71,7 +71,7 @@ class SimulatedThreads:
         thread = getcurrent()
         hub = thread.parent
         if hub is None:
-            raise CannotWaitHere("this code blocks outside of a thread")
+            raise CannotWaitHere("blocking calls are allowed only in a thread of a simulated process")
         future = asyncio.ensure_future(awaitable, loop=self._loop)
         future.add_done_callback(lambda _: self._go_on(thread), context=self._context.copy())
         while not future.done():

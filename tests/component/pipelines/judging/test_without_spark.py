@@ -26,7 +26,7 @@ def rows(connection: sqlite3.Connection, table: str) -> tuple[Row, ...]:
 
 def tables_of(shop: ShopDatabases) -> TableRows:
     of_orders = [rows(shop.orders, name) for name in ("orders", "order_items", "transactions")]
-    return TableRows(*of_orders, *[rows(shop.credits, name) for name in ("credits", "balances")])
+    return TableRows(*of_orders, *[rows(shop.credits, name) for name in ("credits", "balances", "rocketmq_inbox")])
 
 
 def log_of(store: Path) -> RecordsOfBroker:

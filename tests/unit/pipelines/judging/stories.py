@@ -148,6 +148,16 @@ def damage(order_id: str | None) -> Event:
     return {"order_id": order_id, "unnamed": None if order_id else "at 77", "damaged": 1}
 
 
+def stored(order_id: str, column: str = "waiting_credits", at: int = OLD) -> Event:
+    """A message in the credit service's inbox: `column` is its status and its kind."""
+    return {"order_id": order_id, column: 1, "received_at_ms": at, "latest_at_ms": at, "last_error": "Error: no"}
+
+
+def dismissed(order_id: str, kind: str = "credits") -> Event:
+    """A message in the inbox that a person dismissed."""
+    return {"order_id": order_id, f"dismissed_{kind}": 1, "last_error": "Error: no"}
+
+
 def announced(order_id: str, **more: object) -> list[Event]:
     return [half(order_id), delivered(order_id, **more)]
 
@@ -275,6 +285,48 @@ HEALTHY: dict[str, Telling] = {
     "refused by the credit service a moment ago": lambda o: Story(
         [*placed(o), *announced(o), *refused(o, YOUNG)], Finding.IN_FLIGHT, Cause.CANCELLING
     ),
+    "waits in the inbox": lambda o: Story([*placed(o), *announced(o), stored(o)], Finding.IN_FLIGHT, Cause.WAITING),
+    "waits in the inbox, and its half message and its message have expired": lambda o: Story(
+        [*placed(o), stored(o)], Finding.IN_FLIGHT, Cause.WAITING
+    ),
+    "waits in the inbox beside a dead letter": lambda o: Story(
+        [*placed(o), *announced(o), dead(o), stored(o)], Finding.IN_FLIGHT, Cause.WAITING
+    ),
+    "parked and stored again": lambda o: Story(
+        [*placed(o), *announced(o), stored(o, "parked_credits"), stored(o)], Finding.IN_FLIGHT, Cause.WAITING
+    ),
+    "parked a moment after it was placed": lambda o: Story(
+        [*placed(o, YOUNG), half(o, YOUNG), delivered(o, YOUNG), stored(o, "parked_credits", YOUNG)],
+        Finding.IN_FLIGHT,
+        Cause.PARKED,
+    ),
+    "parked, and on its way again": lambda o: Story(
+        [*placed(o), *announced(o), delayed(o), stored(o, "parked_credits")], Finding.IN_FLIGHT, Cause.REDELIVERING
+    ),
+    "credited, and redelivered into the inbox": lambda o: Story([*healthy(o), stored(o, at=YOUNG)], Finding.MATCHED),
+    "credited a moment after the inbox was read": lambda o: Story(
+        [*placed(o), *announced(o), credit(o, YOUNG), stored(o)], Finding.MATCHED
+    ),
+    "credited, and its redelivery waits for long": lambda o: Story([*healthy(o), stored(o)], Finding.IN_FLIGHT, Cause.WAITING),
+    "credited, and a copy was dismissed": lambda o: Story([*healthy(o), dismissed(o)], Finding.MATCHED),
+    "cancelled, and the cancellation waits in the inbox": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), stored(o, "waiting_reversals")], Finding.IN_FLIGHT, Cause.WAITING
+    ),
+    "cancelled and reversed, and the cancellation redelivered into the inbox": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), taken_back(o), stored(o, "waiting_reversals", YOUNG)], Finding.REVERSED
+    ),
+    "cancelled and reversed, and a redelivery waits for long": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), taken_back(o), stored(o, "waiting_reversals")],
+        Finding.IN_FLIGHT,
+        Cause.WAITING,
+    ),
+    "cancelled, reversed, and its credit waits in the inbox": lambda o: Story(
+        [*placed(o), *announced(o), cancelled(o), cancellation(o), taken_back(o), stored(o)], Finding.IN_FLIGHT, Cause.WAITING
+    ),
+    "refused by the credit service, and the refusal is not sent yet": lambda o: Story(
+        [*placed(o), *announced(o), *refused(o), stored(o, "waiting_refusals")], Finding.IN_FLIGHT, Cause.WAITING
+    ),
+    "a message in the inbox, and its order not read": lambda o: Story([stored(o, at=YOUNG)], Finding.IN_FLIGHT, Cause.WAITING),
     "announced in the first version, without items": lambda o: Story(
         [*placed(o), *announced(o, message_items=None), credit(o)], Finding.MATCHED
     ),
@@ -455,6 +507,57 @@ FAULTS: dict[str, Telling] = {
         ],
         Finding.TRANSACTION_WITHOUT_ORDER,
         Cause.ORDER_LOST,
+    ),
+    "parked in the inbox": lambda o: Story(
+        [*placed(o), *announced(o), stored(o, "parked_credits")], Finding.MISSING_CREDIT, Cause.PARKED
+    ),
+    "parked in the inbox, and a dead letter before that": lambda o: Story(
+        [*placed(o), *announced(o), dead(o), stored(o, "parked_credits")], Finding.MISSING_CREDIT, Cause.PARKED
+    ),
+    "dismissed in the inbox": lambda o: Story([*placed(o), *announced(o), dismissed(o)], Finding.MISSING_CREDIT, Cause.DISMISSED),
+    "overdue: waits in the inbox": lambda o: Story(
+        [*placed(o, ANCIENT), half(o, ANCIENT), *_placed_at(ANCIENT, delivered(o)), stored(o)], Finding.OVERDUE, Cause.WAITING
+    ),
+    "overdue: credited, and its redelivery waits": lambda o: Story(
+        [*placed(o, ANCIENT), half(o), *_placed_at(ANCIENT, delivered(o)), credit(o, ANCIENT), stored(o, at=ANCIENT)],
+        Finding.OVERDUE,
+        Cause.WAITING,
+    ),
+    "credited, and a message parked that contradicts the credit": lambda o: Story(
+        [*healthy(o), stored(o, "parked_credits")], Finding.MESSAGE_MISMATCH, Cause.PARKED
+    ),
+    "cancelled, and the cancellation parked": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), stored(o, "parked_reversals")], Finding.MISSING_REVERSAL, Cause.PARKED
+    ),
+    "cancelled, and the cancellation dismissed": lambda o: Story(
+        [*healthy(o), cancelled(o), cancellation(o), dismissed(o, "reversals")], Finding.MISSING_REVERSAL, Cause.DISMISSED
+    ),
+    "cancelled and reversed, and its credit parked": lambda o: Story(
+        [*placed(o), *announced(o), cancelled(o), cancellation(o), taken_back(o), stored(o, "parked_credits")],
+        Finding.REVERSAL_WITHOUT_CREDIT,
+        Cause.PARKED,
+    ),
+    "refused by the credit service, and the refusal parked": lambda o: Story(
+        [*placed(o), *announced(o), *refused(o), stored(o, "parked_refusals")], Finding.REVERSED_ORDER, Cause.PARKED
+    ),
+    "a message in the inbox, and no order": lambda o: Story([stored(o)], Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_MESSAGE),
+    "a parked message, and its order row lost": lambda o: Story(
+        [committed(o), stored(o, "parked_credits")], Finding.MESSAGE_WITHOUT_ORDER, Cause.ORDER_LOST
+    ),
+    "expired, and its message waits in the inbox": lambda o: Story(
+        [*unpaid(o, "EXPIRED", rolled_back_rows=1), half(o), stored(o)], Finding.ROLLED_BACK_ORDER, Cause.MARKER
+    ),
+    "its cancellation waits in the inbox, and it stands": lambda o: Story(
+        [*healthy(o), stored(o, "waiting_reversals")], Finding.STATE_MISMATCH, Cause.STANDS
+    ),
+    "stored in the inbox in the future": lambda o: Story(
+        [*placed(o), *announced(o), stored(o, at=FUTURE)], Finding.WRONG_TIME, Cause.FUTURE
+    ),
+    "stored in the inbox before it was placed": lambda o: Story(
+        [*placed(o), *announced(o), stored(o, at=OLD - 100_001)], Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "a row of the inbox in an unknown status": lambda o: Story(
+        [*healthy(o), {"order_id": o, "unknown_rows": 1, "received_at_ms": OLD}], Finding.UNKNOWN_ROW
     ),
     "a gap of the log": lambda o: Story([{"order_id": o, "gaps": 1}], Finding.LOG_GAP),
     "a damaged record": lambda o: Story([damage(o)], Finding.DAMAGED_MESSAGE, Cause.DAMAGE),
