@@ -125,7 +125,7 @@ class BrokenBooks:
         self.reverse(o, message_id=f"C-{o}", transaction_id=f"C-{o}")
 
     def store(self, o: str, status: str = "NEW", at_ms: int | None = None, *, copy: int = 1, kind: str = "orders") -> None:
-        """The message of an order in the credit service's inbox, or of its cancellation, or of its refusal: `kind` is the topic."""
+        """A message in the credit service's inbox: of the order, its cancellation or its refusal; `kind` is the topic."""
         said = {
             "credit_refusals": {"reason": "no"},
             "order_cancellations": {"cancelled_at_ms": at_ms or self.at_ms, "reason": "no"},
@@ -644,12 +644,13 @@ def cancellation_parked(books: BrokenBooks, o: str) -> Told:
 
 @story
 def refused_and_not_reported_yet(books: BrokenBooks, o: str) -> Told:
-    books.place(o, LATE_MS)
-    books.announce(o, at_ms=LATE_MS)
-    books.credit(o, LATE_MS, amount_cents=0)
+    books.at_ms = LATE_MS
+    books.place(o)
+    books.announce(o)
+    books.credit(o, amount_cents=0)
     books.reverse(o, message_id="refused U-" + o, transaction_id="U-" + o)
     books.in_credits("UPDATE credits SET message_id = 'refused U-' || order_id WHERE order_id = ?", o)
-    books.store(o, at_ms=LATE_MS, kind="credit_refusals")
+    books.store(o, kind="credit_refusals")
     return Finding.IN_FLIGHT, Cause.WAITING
 
 

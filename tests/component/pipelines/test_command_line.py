@@ -31,6 +31,31 @@ def books(shop: ShopDatabases, tmp_path: Path) -> BrokenBooks:
     return BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AT_MS)
 
 
+def test_messages_in_the_inbox_are_told_with_their_reason_and_the_command_for_parked_ones(
+    shop: ShopDatabases, tmp_path: Path, books: BrokenBooks
+) -> None:
+    for order_id, status in (("parks", "PARKED"), ("fails", "FAILED")):
+        books.place(order_id)
+        books.announce(order_id)
+        books.store(order_id, status)
+    page = tmp_path / "page.html"
+    done = reconciled(shop, books, tmp_path, "--report", page, "--overdue-seconds", 2**40)
+    assert done.exit_code == 1
+    assert "parked in the inbox: 1 order, the oldest for " in done.stdout
+    assert ": OperationalError: parks fails" in done.stdout
+    assert "run python -m credit_service inbox retry" in done.stdout
+    assert "waiting in the inbox: 1 order, the oldest for " in done.stdout
+    text = page.read_text()
+    assert "parked in the inbox: 1 order" in text
+    assert "stored in the inbox" in text
+    assert "the credit service failed: OperationalError: fails fails" in text
+    told = json.loads(reconciled(shop, books, tmp_path, "--json", "--overdue-seconds", 2**40).stdout)
+    assert told["inbox"] == [
+        {"cause": cause, "last_error": f"OperationalError: {o} fails", "count": 1, "oldest_received_at_ms": AT_MS}
+        for cause, o in (("parked", "parks"), ("waiting", "fails"))
+    ]
+
+
 def test_repairs_are_held_to_their_audits(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
     for order_id in ("known", "unknown"):
         books.health(order_id)

@@ -6,7 +6,7 @@ from pathlib import Path
 from credit_service.adapters.tables import CreditDatabase
 from inventory_service.adapters.tables import InventoryDatabase
 from order_service.adapters.tables import OrderDatabase
-from pipelines.sources.databases.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS
+from pipelines.sources.databases.tables import BALANCES, CREDITS, INBOX, ORDER_ITEMS, ORDERS, TRANSACTIONS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reconciliation.md").read_text()
 _, _, COMPARED = PAGE.partition("## What is compared")
@@ -38,5 +38,5 @@ def test_each_column_of_the_services_is_compared_or_listed_as_not_compared() -> 
 
 
 def test_what_is_compared_is_read() -> None:
-    tables = (ORDERS, ORDER_ITEMS, TRANSACTIONS, CREDITS, BALANCES)
+    tables = (ORDERS, ORDER_ITEMS, TRANSACTIONS, CREDITS, BALANCES, INBOX)
     assert named("Compared") == {f"{table.name}.{column}" for table in tables for column in table.columns}

@@ -9,6 +9,7 @@ from pipelines.reporting.report import (
     classes_without_findings,
     explanations,
     findings_table,
+    inbox_lines,
     times_text,
     unchecked_repairs,
     verdict_text,
@@ -69,6 +70,27 @@ def test_repairs_that_are_believed_are_told_unless_an_audit_was_read() -> None:
     assert unchecked_repairs(found, is_audited=False) == told
     assert unchecked_repairs(found, is_audited=True) is None
     assert unchecked_repairs(totals(matched=MATCHED), is_audited=False) is None
+
+
+def test_messages_in_the_inbox_are_told_by_reason_with_their_number_and_age() -> None:
+    def stored(cause: str, error: str | None, received_at_ms: int | None, count: int = 1) -> dict[str, object]:
+        return {"cause": cause, "last_error": error, "received_at_ms": received_at_ms, "count": count}
+
+    rows = [
+        stored("waiting", None, 3_600_000),
+        stored("waiting", None, 3_590_000, 2),
+        stored("parked", "Error: \x1b[2J", 0),
+        stored("parked", "Error: of a row without a time", None),
+        stored("not_consumed", "of another cause", 1),
+    ]
+    assert inbox_lines(rows, CutOff(7_200_000, 0)) == [
+        "parked in the inbox: 1 order, the oldest for 2 h: Error: \\x1b[2J",
+        "parked in the inbox: 1 order: Error: of a row without a time",
+        "waiting in the inbox: 3 orders, the oldest for 1 h: not tried yet",
+    ]
+    many = [stored("waiting", f"Error: {number}", 1) for number in range(7)]
+    assert inbox_lines(many, CutOff(1, 0))[5:] == ["2 more reasons"]
+    assert inbox_lines([], CutOff(1, 0)) == []
 
 
 def test_the_other_classes_are_one_line() -> None:

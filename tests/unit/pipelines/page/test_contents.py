@@ -75,6 +75,12 @@ def test_a_break_has_the_timeline_of_its_order() -> None:
     ]
 
 
+def test_a_break_of_a_message_in_the_inbox_has_its_time_and_its_reason() -> None:
+    told, _ = breaks_of([row("missing_credit", cause="parked", received_at_ms=AS_OF_MS + 7, last_error="Error: no")])
+    assert [(step.after_ms, step.what) for step in told[0].steps] == [(0, "ordered"), (7, "stored in the inbox")]
+    assert told[0].last_error == "Error: no"
+
+
 def test_of_many_breaks_the_first_are_shown_and_those_on_their_way_come_last() -> None:
     told, count = breaks_of([row("in_flight", order_id="a"), *(row("missing_credit", order_id=str(n)) for n in range(9))], 3)
     assert (len(told), count) == (3, 10)

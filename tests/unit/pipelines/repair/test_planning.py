@@ -85,6 +85,33 @@ def test_what_other_groups_have_had_goes_to_the_one_group_alone() -> None:
     assert steps[0].order == OrderFields("o", "ada", 1250, "EUR", 1_700_000_000_000)
 
 
+@pytest.mark.parametrize(("finding", "cause"), [key for key, action in REMEDIES.items() if action is not Action.REBUILD_BALANCE])
+def test_nothing_is_sent_or_reversed_while_the_inbox_has_a_message_of_the_order(finding: Finding, cause: Cause) -> None:
+    plan = plan_of([found(finding, cause, received_at_ms=5)], ROUTE, 77)
+    assert plan.steps == []
+    assert [one.advice for one in plan.for_a_person] == [
+        "the credit service has the message in its inbox; plan again when it has been processed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("finding", "cause", "advice"),
+    [
+        (Finding.MISSING_CREDIT, Cause.PARKED, "then run python -m credit_service inbox retry"),
+        (Finding.MISSING_REVERSAL, Cause.PARKED, "then run python -m credit_service inbox retry"),
+        (Finding.MESSAGE_MISMATCH, Cause.PARKED, "then run python -m credit_service inbox retry"),
+        (Finding.MISSING_CREDIT, Cause.DISMISSED, "credit it manually, or cancel the order"),
+        (Finding.OVERDUE, Cause.WAITING, "python -m credit_service inbox list"),
+        (Finding.DUPLICATE_ORDER, None, "decide which row to keep"),
+    ],
+)
+def test_a_person_is_told_what_to_do_with_a_message_in_the_inbox(finding: Finding, cause: Cause | None, advice: str) -> None:
+    (person,) = plan_of([found(finding, cause, received_at_ms=60_000, last_error="Error: locked")], ROUTE, 77).for_a_person
+    assert advice in person.advice
+    assert "in the credit service's inbox since 1970-01-01 00:01:00 UTC" in person.evidence
+    assert "the credit service failed on it: Error: locked" in person.evidence
+
+
 def test_balances_are_rebuilt_after_all_reversals() -> None:
     plan = plan_of([wrong_balance(), invented_credit(), found(Finding.MISSING_CREDIT, Cause.DISCARDED)], ROUTE, 77)
     assert [(step.id, step.action, step.subject) for step in plan.steps] == [
