@@ -30,7 +30,7 @@ class KnownHosts:
     bound_host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
     knows_any_name: bool = False
-    """Accepts every name. Set it for a server with a password, which a page with a rebound name does not have."""
+    """Whether every host name is accepted. Set it for a server with a password, which stops DNS rebinding as well."""
 
     @classmethod
     def of(cls, bound_host: str, names: str) -> Self:

@@ -84,7 +84,7 @@ class Runs:
         self.wait()
 
     def wait(self) -> None:
-        """Waits for the end of the current run, but at most some seconds."""
+        """Waits a limited time for the current run to end."""
         if self._thread is not None:
             self._thread.join(_END_WITHIN_S)
 

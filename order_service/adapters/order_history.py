@@ -87,7 +87,7 @@ class OrderHistory:
         return False
 
     def doubt(self) -> str | None:
-        """Returns the reason why the database may be an old copy, or None. Raises nothing."""
+        """Returns the reason why the database may be an old copy, or None. Does not raise an error."""
         missing = self._missing
         if missing is None:
             return None
@@ -98,7 +98,7 @@ class OrderHistory:
             return f"the order database lacked a witness of database {missing.database_id}, and does not answer now"
 
     def compare(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks the newest witnesses that have this database's id. If one is missing, `doubt` returns a reason. Raises nothing.
+        """Checks the newest witnesses that have this database's id. If one is missing, `doubt` returns a reason. Raises no error.
 
         `newest` is not called if the database never stored an order. Witnesses of other databases are checked at check-backs.
         """

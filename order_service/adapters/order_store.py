@@ -72,13 +72,13 @@ class SqlOrderStore:
         return witness
 
     def history_doubt(self) -> str | None:
-        """Returns the reason why this may be the wrong database or an old copy, or None. Raises nothing."""
+        """Returns the reason why this may be the wrong database or an old copy, or None. Does not raise an error."""
         return self._history.doubt()
 
     def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
         """Checks whether the database contains the states (witnesses) in the newest messages at the broker.
 
-        If it does not, `history_doubt` returns a reason. Raises nothing.
+        If it does not, `history_doubt` returns a reason. Does not raise an error.
         """
         self._history.compare(newest)
 

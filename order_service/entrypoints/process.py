@@ -30,7 +30,10 @@ PROGRAM: Final = "order_service"
 
 
 def adopt_history(settings: AdoptionSettings) -> None:
-    """Accepts the order database for all half messages until now, and prints that. Raises CannotStart or DatabaseUnusable."""
+    """Accepts the order database for all half messages sent until now, and prints a confirmation.
+
+    Raises CannotStart or DatabaseUnusable.
+    """
     engine = open_migrated(settings, MIGRATIONS)
     try:
         adopted_at_ms = SqlOrderStore(engine, current_world()).adopt_history(settings.adoption_reason)

@@ -9,7 +9,7 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 
 class HistoryDoubted(DatabaseFailure):
-    """The database may be another one than the sender's, or an old copy. A missing row proves nothing. Nothing was written."""
+    """The database may not be the sender's database, or may be an old copy. A missing row proves nothing. Nothing was written."""
 
 
 class TransactionStore(Protocol):

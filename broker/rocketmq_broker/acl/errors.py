@@ -10,7 +10,7 @@ class AccessDenied(AclError):
 
 
 class AccountMistake(AclError):
-    """Raised for an invalid account or address. The message names the mistake and contains no secret."""
+    """Raised for an invalid account or address. The message describes the mistake and contains no secret."""
 
 
 class IllegalCredentials(AclError):

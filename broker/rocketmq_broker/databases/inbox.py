@@ -1,9 +1,9 @@
 """The inbox: messages that wait in a table of the consumer's own database until they are processed.
 
 A consumer stores each message in the table `rocketmq_inbox` and acknowledges it. A worker takes messages out of the table and
-processes them, in the same database transaction as its work. So nothing waits for a worker, a message that fails does not delay
-others, and a crash at any moment leaves each message either in the table or processed. It is the counterpart of a transactional
-outbox (https://microservices.io/patterns/data/transactional-outbox.html).
+processes them, in the same database transaction as its work. So the consumer does not wait for a worker, and a message that fails
+does not delay others. After a crash, each message is either in the table or processed. An inbox is the counterpart of a
+transactional outbox (https://microservices.io/patterns/data/transactional-outbox.html).
 
     def consume(messages, context):                  # in the consumer
         inbox.put(messages)
@@ -15,7 +15,7 @@ outbox (https://microservices.io/patterns/data/transactional-outbox.html).
 
     inbox.drain(credit, once=True)                   # in a Celery task, a thread or a cron job
 
-`Inbox` of `databases.sqlalchemy` and of `databases.django` have the functions below. This module decides when a message is tried.
+`Inbox` in `databases.sqlalchemy` and `Inbox` in `databases.django` provide the methods of `BaseInbox`.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from rocketmq_broker.world import World, current_world
 logger = logging.getLogger(__name__)
 
 S = TypeVar("S")
-"""What the handler receives as its first argument: a session of SQLAlchemy, or the alias of Django's database."""
+"""The type of a handler's first argument: a SQLAlchemy session, or the alias of a Django database."""
 Handler = Callable[[S, "Sequence[InboxMessage]"], None]
 """Processes messages in the database transaction that removes them. If it raises an error, nothing is stored.
 
-It is called again with each message alone, so that one message that fails does not delay the others.
+The inbox then calls it again with each message alone, so that one message that fails does not delay the others.
 """
 GiveUp = Callable[[S, "InboxMessage", str], None]
-"""Called instead of parking a message, with the reason, in the database transaction that removes it."""
+"""Called instead of parking a message, in the database transaction that removes the message. Gets the message and the reason."""
 
 MAX_TRIES: Final = 16
-"""The default number of failures after which a message is parked, as many as RocketMQ's redeliveries."""
+"""The default number of failures after which a message is parked. It equals RocketMQ's default number of redeliveries."""
 BATCH_SIZE: Final = 256
 """The default maximum number of messages in one database transaction."""
 MAX_DELAY_S: Final = 60
-"""The maximum time between two attempts of a message, in seconds. The first is 1 s, and each further one is twice as long."""
+"""The maximum time between two attempts of a message, in seconds. The first delay is 1 s, and each further delay is doubled."""
 MAX_FAILURES_IN_VAIN: Final = 5
-"""The number of messages that may fail in a drain while none is processed. The drain ends then: the cause is not a message."""
+"""The number of failed messages after which a drain ends if no message was processed. The cause is then not a message."""
 MAX_REASON_CHARACTERS: Final = 500
 _FULL_SCAN_MS: Final = 1000
 _ENDED: Final = "the process ended while it processed this message"
@@ -76,13 +76,13 @@ class InboxStatus(StrEnum):
     """The status of a message in the inbox. Processed messages are removed."""
 
     NEW = "NEW"
-    """It has not failed."""
+    """The message has not failed."""
     FAILED = "FAILED"
-    """It failed, and is tried again at its time."""
+    """The message failed, and is tried again after a delay."""
     PARKED = "PARKED"
-    """It failed too often. It is tried again only after `retry`."""
+    """The message failed too often. It is tried again only after `retry`."""
     DISMISSED = "DISMISSED"
-    """It was parked, and a person has decided not to process it; see `dismiss`."""
+    """The message was parked, and an operator has decided not to process it; see `dismiss`."""
 
 
 class ProcessEnded(Exception):
@@ -101,7 +101,7 @@ class InboxMessage(Message):
     """The key of the row: the producer's message id and the broker's."""
     status: InboxStatus
     received_at_ms: int
-    """The time at which it was stored, in milliseconds since the epoch."""
+    """The time at which the message was stored, in milliseconds since the epoch."""
     attempts: int
     """The number of failures that count; see `BaseInbox.drain`."""
     failed_at_ms: int | None
@@ -127,7 +127,7 @@ class InboxState:
     oldest_new_at_ms: int | None
     """The time at which the oldest new message was stored, in milliseconds since the epoch."""
     oldest_received_at_ms: int | None
-    """The time at which the oldest message that waits was stored, in milliseconds since the epoch."""
+    """The time at which the oldest waiting message was stored, in milliseconds since the epoch."""
     last_error: str | None
     """The reason of one of the failed messages."""
 
@@ -159,9 +159,9 @@ class _Pass:
     """The state of this process between drains, which makes drains cheaper and counts attempts. It may be lost."""
 
     handled_at_ms: dict[str, int] = field(default_factory=dict)
-    """Maps each topic to the time at which this process last processed a message of it."""
+    """Maps each topic to the time at which this process last processed one of its messages."""
     floor_ms: int = 0
-    """Older new messages were taken. PostgreSQL keeps removed rows in the index, and reading them takes time."""
+    """The time before which all new messages were taken. PostgreSQL keeps removed rows in the index, and reading them is slow."""
     scanned_at_ms: int = 0
     """The time of the last search for new messages of any age."""
 
@@ -180,7 +180,7 @@ class BaseInbox(ABC, Generic[S]):
         self._pass = _Pass()
 
     def put(self, messages: Iterable[Message]) -> None:
-        """Stores messages, durable on return. Acknowledge them then. A message that waits already is stored once.
+        """Stores messages durably. Acknowledge them after this call. A message that is already waiting is not stored again.
 
         A redelivery that arrives after the message was processed is stored again: process it idempotently, or drain with `once`.
         """
@@ -190,7 +190,7 @@ class BaseInbox(ABC, Generic[S]):
                 self._insert(transaction, rows)
 
     def rows(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
-        """Returns the rows that store the messages, without duplicate keys, and by key, so that two inserts cannot deadlock."""
+        """Returns the rows of the messages, without duplicate keys. Sorts them by key, so that two inserts cannot deadlock."""
         now_ms = self._world.wall_ms()
         by_key = {row["message_key"]: row for row in (self._row(message, now_ms) for message in messages)}
         return [by_key[key] for key in sorted(by_key)]
@@ -209,15 +209,15 @@ class BaseInbox(ABC, Generic[S]):
         """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
 
         If a batch fails, each of its messages is tried alone. A message that fails alone waits 1, 2, 4 … 60 s. A failure counts
-        if this process has processed another message of its topic since the failure before; so an outage of the database or
-        a rule that refuses all messages counts once at most. After `max_tries` counted failures, or if the handler raises
-        ParkMessage, the message is parked, or `give_up` is called. If that raises an error too, the message is parked.
+        if this process has processed another message of the same topic since the previous failure. An outage of the database,
+        or a rule that refuses all messages, therefore counts at most once. After `max_tries` counted failures, or if the handler
+        raises ParkMessage, the message is parked, or `give_up` is called. If `give_up` raises an error, the message is parked.
 
         With `once`, a message whose id this consumer has processed before is removed and not processed again.
 
         With `one_by_one`, up to `batch_size` messages are tried alone, and each attempt is recorded before it begins. Use it
-        after a process was killed while it drained: if a message is the cause, it fails alone, and waits like any other failure.
-        Raises the error of the database library if messages cannot be taken; nothing is lost then.
+        after a process was killed during a drain. If a message is the cause, only that message fails again, and waits.
+        Raises the database library's error if messages cannot be taken. No message is lost in that case.
         """
         result = DrainResult()
         failing = _Failing(self, handle, once, max_tries, give_up, result)
@@ -241,7 +241,7 @@ class BaseInbox(ABC, Generic[S]):
         return result
 
     def state(self) -> InboxState:
-        """Returns the number of messages by status, and the age of the oldest one that waits."""
+        """Returns the number of messages by status, and the times of the oldest waiting messages."""
         with self._reading() as transaction:
             return self._count(transaction)
 
@@ -251,7 +251,7 @@ class BaseInbox(ABC, Generic[S]):
             return self._find(transaction, InboxStatus.PARKED, max_messages)
 
     def retry(self, keys: Collection[str] | None = None) -> int:
-        """Makes parked messages due again: those with these keys, by default all. Returns their number."""
+        """Makes the parked messages with these keys due again, by default all parked messages. Returns their number."""
         with self._transaction() as transaction:
             return self._update(
                 transaction,
@@ -261,7 +261,7 @@ class BaseInbox(ABC, Generic[S]):
             )
 
     def dismiss(self, keys: Collection[str]) -> int:
-        """Keeps parked messages as a record, and no longer counts them. Returns their number."""
+        """Marks parked messages as dismissed. They stay in the table, but are not processed or counted. Returns their number."""
         with self._transaction() as transaction:
             return self._update(transaction, InboxStatus.PARKED, keys, {"status": InboxStatus.DISMISSED.value})
 
@@ -307,7 +307,7 @@ class BaseInbox(ABC, Generic[S]):
         return attempt
 
     def _floor_ms(self) -> int:
-        """Returns the lower limit of the times of new messages to search. Once a second it is 0, as clocks may differ."""
+        """Returns the time from which to search new messages; 0 once a second, because the clocks of processes may differ."""
         now_ms = self._world.wall_ms()
         if abs(now_ms - self._pass.scanned_at_ms) < _FULL_SCAN_MS:
             return self._pass.floor_ms
@@ -371,7 +371,7 @@ class BaseInbox(ABC, Generic[S]):
 
     @abstractmethod
     def _take(self, transaction: S, limit: int, since_ms: int) -> Sequence[InboxMessage]:
-        """Removes and returns new messages received since then, oldest first. Skips those that another transaction takes."""
+        """Removes and returns new messages stored since `since_ms`, oldest first. Skips those that another transaction takes."""
 
     @abstractmethod
     def _take_one(self, transaction: S, key: str) -> Sequence[InboxMessage]:
@@ -379,11 +379,11 @@ class BaseInbox(ABC, Generic[S]):
 
     @abstractmethod
     def _find(self, transaction: S, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
-        """Returns messages whose next attempt is due by then, the earliest first. Locks nothing."""
+        """Returns messages with this status whose next attempt is due by `due_by_ms`, earliest first. Locks nothing."""
 
     @abstractmethod
     def _update(self, transaction: S, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
-        """Changes the messages of a status, by default all. Returns their number."""
+        """Changes the messages with this status and these keys, by default all with this status. Returns their number."""
 
     @abstractmethod
     def _delete(self, transaction: S, keys: Collection[str]) -> int:
@@ -414,9 +414,9 @@ class _Failing(Generic[S]):
     result: DrainResult
 
     def try_each(self, messages: Sequence[InboxMessage], *, is_recorded_before: bool = False) -> bool:
-        """Tries the messages in random order. Returns False if several failed and none passed: trying more is in vain.
+        """Tries the messages one by one, in random order. Returns False if MAX_FAILURES_IN_VAIN failed and none succeeded.
 
-        With `is_recorded_before`, a message has a failure more before it is tried, in case that it ends the process.
+        With `is_recorded_before`, records a failure of each message before the attempt, in case the message ends the process.
         """
         inbox, in_vain, has_passed = self.inbox, 0, False
         for message in inbox._world.random.sample(messages, len(messages)):
@@ -435,7 +435,7 @@ class _Failing(Generic[S]):
         return True
 
     def _record_before(self, message: InboxMessage) -> bool:
-        """Records a failure, which a success removes with the row. Returns False if the message has ended too many processes."""
+        """Records a failure. A success removes it with the row. Returns False if the message has ended too many processes."""
         ended = ProcessEnded(_ENDED)
         values = self.inbox._fails(message, ended, self.max_tries + 1)
         if values["status"] == InboxStatus.PARKED.value:
@@ -492,9 +492,9 @@ def message_from(row: Any) -> InboxMessage:
 def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int, int | None, str | None]) -> InboxState:
     """Returns the state of an inbox.
 
-    `by_status` contains status, number and earliest time of the next attempt, which the table's index has; for a new message
-    that time is when it was stored. `failed` contains, of the failed messages, the number of those whose failures count, the
-    earliest time of storing, and a reason.
+    `by_status` contains each status, its number of messages, and their earliest time of a next attempt. For a new message, this
+    is the time at which it was stored. `failed` describes the failed messages: the number of messages whose failures count, the
+    earliest time at which one was stored, and the reason of one failure.
     """
     counts = {InboxStatus(status): (number, earliest_ms) for status, number, earliest_ms in by_status}
     new, oldest_new_ms = counts.get(InboxStatus.NEW, (0, None))
@@ -520,7 +520,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _id_to_record(text: str) -> str:
-    """Returns an id that fits into its column. Any client can send any id, also one that the database does not accept."""
+    """Returns an id that fits into its column. A client can send any id, even one that the database does not accept."""
     if len(text) <= MAX_CHARACTERS and text.isascii() and text.isprintable():
         return text
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

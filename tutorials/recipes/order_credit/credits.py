@@ -46,7 +46,7 @@ inbox = Inbox(lambda: Session(engine()), "credits")
 
 
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Acknowledges the messages when the inbox has stored them."""
+    """Stores the messages in the inbox, and acknowledges them."""
     inbox.put(messages)
     return ConsumeStatus.CONSUME_SUCCESS
 
@@ -59,7 +59,7 @@ def give(session: Session, messages: Sequence[Message]) -> None:
 
 @celery.task(name="give_credits", ignore_result=True)
 def give_credits() -> None:
-    """Credits what waits in the inbox, each message once. It may run twice, and may be lost: the next one does the work."""
+    """Credits the orders in the inbox, each message once. Lost or duplicate tasks do no harm: the next task does the work."""
     inbox.drain(give, once=True)
 
 

@@ -1,1 +1,1 @@
-"""Checks of arguments, settings and listeners. Each error names the mistake and its correction."""
+"""Checks of arguments, settings and listeners. Each error describes the mistake and how to correct it."""

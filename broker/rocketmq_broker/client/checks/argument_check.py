@@ -1,4 +1,4 @@
-"""Checks the arguments of calls. A TypeError or ValueError names the mistake and its correction."""
+"""Checks the arguments of calls. A TypeError or ValueError describes the mistake and how to correct it."""
 
 from __future__ import annotations
 

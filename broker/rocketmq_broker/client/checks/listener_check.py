@@ -1,4 +1,4 @@
-"""Checks listeners before their first call. Each error names the mistake and shows a valid listener."""
+"""Checks listeners before their first call. Each error describes the mistake and shows a valid listener."""
 
 from __future__ import annotations
 

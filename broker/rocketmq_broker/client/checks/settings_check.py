@@ -1,4 +1,4 @@
-"""Checks the names, types and ranges of settings. Each error names the mistake and its correction."""
+"""Checks the names, types and ranges of settings. Each error describes the mistake and how to correct it."""
 
 from __future__ import annotations
 
