@@ -9,7 +9,7 @@ The timestamps are the store timestamps of the last durable records in the commi
 RocketMQ has no `progress.json`. The file contains
 - the commit log offset before which everything is dispatched and on disk, so that recovery need not read whole segments,
 - the length of each queue, so that the loss of a queue is detected,
-- the trusted current time for the expiry of data, which does not change if the system clock is wrong.
+- the time of the broker's ExpiryClock, which does not follow a wrong system clock.
 
 Checkpoint and progress are written after the sync of their data. So it is safe if a crash leaves an old state of these files.
 """

@@ -55,7 +55,7 @@ class CheckpointRounds:
         self.last_store_timestamp = 0
         """The store timestamp of the last visible message, in milliseconds since the epoch."""
         self.believed_ms: Callable[[], int | None] = lambda: None
-        """Returns the trusted current time for the expiry of data, in milliseconds since the epoch, or None if unknown.
+        """Returns the time of the broker's ExpiryClock, in milliseconds since the epoch, or None if unknown.
 
         The time is saved, so that after a restart the broker does not trust a system clock that has jumped.
         """
