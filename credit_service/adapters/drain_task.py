@@ -25,7 +25,7 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object]) -> None:
     cause, so each one is tried alone.
     """
 
-    @app.task(name=DRAIN_TASK, throws=(DatabaseFailure,))
+    @app.task(name=DRAIN_TASK, shared=False, throws=(DatabaseFailure,))
     def drain_inbox(one_by_one: bool = False, **_of_a_newer_version: object) -> None:
         drain(one_by_one)
 

@@ -13,6 +13,7 @@ from order_messages.order_created import OrderCreated
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
 from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message.text.printable import printable
 from service_runtime.observing.log_context import REQUEST_ID, logging_about_message
 from service_runtime.observing.tracing import carried_properties, span_about
 
@@ -89,7 +90,7 @@ class Crediting(Generic[S]):
 
     def _report(self, session: S, message: InboxMessage, reason: str) -> None:
         order_id = entry_of(message).order_id
-        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason[:200])
+        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=printable(reason)[:200])
         request_id = message.properties.get(REQUEST_ID)
         carried = carried_properties() | ({REQUEST_ID: request_id} if request_id else {})
         self.ledger.report(
