@@ -1,0 +1,116 @@
+"""When a task is sent, and what it passes on, with a Celery and a Redis that answer as a test says."""
+
+from typing import Any
+
+import pytest
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery import Celery, signals
+from redis.exceptions import ConnectionError as RedisConnectionError
+
+from credit_service.adapters import drain_task
+from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
+from credit_service.adapters.drain_task import TaskSender, register_drain_task
+from service_runtime.database.database_errors import DatabaseUnavailable
+
+URL = "redis://127.0.0.1:1/0"
+
+
+class World:
+    """Inbox, Celery and Redis in one."""
+
+    def __init__(self) -> None:
+        self.due = True
+        self.waiting = 0
+        self.is_redis_up = True
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+        self.is_closed = False
+
+    def is_due(self) -> bool:
+        return self.due
+
+    def llen(self, name: str) -> int:
+        if not self.is_redis_up:
+            raise RedisConnectionError("refused")
+        return self.waiting if name == QUEUE else 0
+
+    def send_task(self, name: str, kwargs: dict[str, Any] | None = None) -> None:
+        self.sent.append((name, kwargs or {}))
+        self.waiting += 1
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+def tasks(world: World, monkeypatch: pytest.MonkeyPatch) -> TaskSender:
+    class FromUrl:
+        @staticmethod
+        def from_url(_url: str, **_: object) -> World:
+            return world
+
+    monkeypatch.setattr(drain_task, "Redis", FromUrl)
+    return TaskSender(world, URL, world)  # type: ignore[arg-type]
+
+
+def test_at_most_one_task_waits_for_as_long_as_no_worker_takes_it(tasks: TaskSender, world: World) -> None:
+    assert [tasks.send_if_due() for _ in range(1000)] == [True] * 1000
+    assert world.sent == [(DRAIN_TASK, {})]
+    world.waiting = 0
+    assert tasks.send_if_due()
+    assert len(world.sent) == 2
+
+
+def test_no_task_is_sent_and_redis_is_not_asked_while_nothing_is_due(tasks: TaskSender, world: World) -> None:
+    world.due = world.is_redis_up = False
+    assert not tasks.send_if_due()
+    assert world.sent == []
+
+
+def test_an_outage_of_redis_is_an_error_of_the_call_and_sends_nothing(tasks: TaskSender, world: World) -> None:
+    world.is_redis_up = False
+    with pytest.raises(RedisConnectionError):
+        tasks.send_if_due()
+    assert world.sent == []
+    tasks.close()
+    assert world.is_closed
+
+
+@pytest.fixture
+def app(world: World, monkeypatch: pytest.MonkeyPatch) -> Celery:
+    app = create_celery(URL)
+    monkeypatch.setattr(app, "send_task", world.send_task)
+    return app
+
+
+@pytest.mark.parametrize("error", [WorkerLostError("signal 9"), TimeLimitExceeded(30)])
+def test_after_a_task_that_ended_its_process_messages_are_tried_one_by_one(world: World, app: Celery, error: Exception) -> None:
+    register_drain_task(app, lambda one_by_one: None)
+    signals.task_failure.send(sender=app, exception=error)
+    assert (DRAIN_TASK, {"one_by_one": True}) in world.sent
+
+
+@pytest.mark.parametrize("error", [DatabaseUnavailable("away"), ValueError("a bug"), None])
+def test_another_failure_changes_nothing(world: World, app: Celery, error: Exception | None) -> None:
+    register_drain_task(app, lambda one_by_one: None)
+    signals.task_failure.send(sender=app, exception=error)
+    assert world.sent == []
+
+
+def test_a_task_drains_and_passes_over_arguments_of_a_newer_version(app: Celery) -> None:
+    drained: list[bool] = []
+    register_drain_task(app, drained.append)
+    task = app.tasks[DRAIN_TASK]
+    assert (task(), task(one_by_one=True), task(shards=3)) == (None, None, None)
+    assert drained == [False, True, False]
+
+
+@pytest.fixture(autouse=True)
+def _no_receivers_are_left() -> Any:
+    before = list(signals.task_failure.receivers)
+    yield
+    signals.task_failure.receivers = before
