@@ -357,7 +357,7 @@ async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) ->
 
 @asynccontextmanager
 async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
-    """Yields a session with the brokers. Raises DemoError, also if the block raises AdminError."""
+    """Yields a session with the brokers. Raises DemoError instead of an AdminError."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
             yield session

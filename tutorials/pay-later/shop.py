@@ -5,7 +5,7 @@ from pathlib import Path
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item
-from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
@@ -45,9 +45,10 @@ class Shop:
     def listeners(self) -> TransactionListeners:
         return transaction_listeners(self.store, order_limit_cents=1_000_000, now_ms=self.world.wall_ms)
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         """Sends the half message, runs the local transaction, and sends the decision."""
         self.producer.send_message_in_transaction(message, attempt)
+        return attempt.outcome
 
     def order(self) -> str:
         """Places an order that will be paid later, and returns its id."""

@@ -45,9 +45,9 @@ def frame(header: bytes, *, serialize_type: int = 0, header_length: int | None =
         (frame(b"{}", header_length=200), "a HEADERLENGTH of at most 2", "200"),
         (frame(b"hello"), "a header that is a JSON object", "hello"),
         (frame(b"[1]"), "a header that is a JSON object", r"\[1\]"),
-        (frame(b'{"code":0,"flag":1}'), "'opaque' in the header", '{"code":0,"flag":1}'),
-        (frame(b'{"code":0,"flag":1,"opaque":"7"}'), "code, opaque and flag as integers", '"7"'),
-        (frame(b'{"code":0,"flag":1,"opaque":7,"extFields":{"queueId":2}}'), "values are all strings", "queueId is 2"),
+        (frame(b'{"code":0,"flag":1}'), "a header with the field 'opaque'", '{"code":0,"flag":1}'),
+        (frame(b'{"code":0,"flag":1,"opaque":"7"}'), "a header with the integers code, opaque and flag", '"7"'),
+        (frame(b'{"code":0,"flag":1,"opaque":7,"extFields":{"queueId":2}}'), "string values only", "queueId is 2"),
     ],
 )
 def test_a_wrong_frame_is_told_what_is_wrong_with_it(data: bytes, wanted: str, got: str) -> None:

@@ -66,7 +66,7 @@ def _has_a_record_for_each(trial: Trial, sent: list[Sent]) -> list[Record]:
     ):
         records = trial.files.records()
         if len(records) != len(sent):
-            raise Failed(f"{len(sent)} records, as many as were sent", f"{len(records)} records")
+            raise Failed(f"{len(sent)} records, one for each sent message", f"{len(records)} records")
         at = 0
         for number, (message, record) in enumerate(zip(sent, records, strict=True)):
             check(
@@ -90,7 +90,7 @@ def _fields_are_right(trial: Trial, connection: Connection, sent: list[Sent], re
             fields = record.compare(_wanted(trial, connection, message, record))
             if wrong := [field.name for field in fields if not field.is_right]:
                 place = f"commitlog/{'0' * 20}, the record at byte {message.stored.commit_log_offset}"
-                raise Failed("the record of what was sent", f"another {', '.join(wrong)}", fields=fields, place=place)
+                raise Failed("the record of the sent message", f"another {', '.join(wrong)}", fields=fields, place=place)
             for name, value in message.properties.items():
                 found = record.properties.get(name)
                 check(found == value, f"property {name}={value}", f"{name}={found}; the properties are {dict(record.properties)}")

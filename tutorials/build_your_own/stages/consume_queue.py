@@ -46,7 +46,7 @@ def _has_a_unit_for_each(trial: Trial) -> None:
             records = [record for record in trial.files.records_of(TOPIC) if record.number("QUEUEID") == queue_id]
             units = trial.files.units(TOPIC, queue_id)
             if len(units) != len(records):
-                raise Failed(f"{len(records)} units for queue {queue_id}, as many as it has messages", f"{len(units)} units")
+                raise Failed(f"{len(records)} units for queue {queue_id}, one for each message", f"{len(units)} units")
             for number, (unit, record, tag) in enumerate(zip(units, records, tags, strict=True)):
                 _compare(unit, record, tag, f"consumequeue/{TOPIC}/{queue_id}/{'0' * 20}, the unit of queue offset {number}")
 

@@ -72,7 +72,7 @@ class BrokerProcess:
         timeline.add(Kind.PROCESS, "killed with -9")
         if self._accepts():
             raise Failed(
-                f"port {self.port} closed after kill -9",
+                f"a closed port {self.port} after kill -9",
                 "a program still accepts connections there",
                 hint="The tester kills your command and its child processes. Does another program run your broker, as docker "
                 "does? Let the command run the broker itself.",

@@ -119,7 +119,7 @@ class Connection:
             if is_last_look:
                 return
             if time.monotonic() > deadline:
-                raise Failed(wanted, f"no check-back, but not the expected event either, within {self._patience_s:g} s")
+                raise Failed(wanted, f"neither a check-back nor the expected event within {self._patience_s:g} s")
             is_last_look = is_over()
             time.sleep(0.02)
 

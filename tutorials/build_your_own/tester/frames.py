@@ -73,7 +73,7 @@ class Frame:
         """Returns a value of extFields as an integer. Raises Failed if it is missing or not a number."""
         text = self.field(name)
         if not text.removeprefix("-").isdecimal():
-            raise Failed(f"an integer as {name}", f'"{text}"')
+            raise Failed(f"an integer in the field {name}", f'"{text}"')
         return int(text)
 
 
@@ -122,11 +122,11 @@ def decode_frame(data: bytes) -> Frame:
     except (ValueError, AttributeError, RecursionError) as error:
         raise Failed("a header that is a JSON object", f"{_text(text)} ({error})") from None
     except KeyError as error:
-        raise Failed(f"{error} in the header", _text(text)) from None
+        raise Failed(f"a header with the field {error}", _text(text)) from None
     if not_text := [name for name, value in fields.items() if not isinstance(value, str)]:
-        raise Failed("extFields whose values are all strings, numbers too", f"{not_text[0]} is {fields[not_text[0]]!r}")
+        raise Failed("extFields with string values only, also for numbers", f"{not_text[0]} is {fields[not_text[0]]!r}")
     if any(not isinstance(number, int) for number in (code, opaque, flag)):
-        raise Failed("code, opaque and flag as integers", _text(text))
+        raise Failed("a header with the integers code, opaque and flag", _text(text))
     return Frame(data, code, opaque, flag, str(header.get("remark") or ""), fields, data[8 + header_length :])
 
 

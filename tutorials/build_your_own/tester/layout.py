@@ -126,7 +126,7 @@ def read_record(data: bytes, at: int, where: str) -> Record:
     if numbers["MAGICCODE"] & 0xFFFFFFFF != MAGIC:
         magic = Compared("MAGICCODE", head[1].data, MAGIC.to_bytes(4))
         size = Compared("TOTALSIZE", head[0].data, head[0].data)
-        raise Failed("a record, whose second field is the magic code", "another number", fields=(size, magic), place=place)
+        raise Failed("a record with the magic code as its second field", "another number", fields=(size, magic), place=place)
     rest = tuple(_rest(data, at, numbers["BODYLENGTH"]))
     record = Record(head + rest)
     if record.size != numbers["TOTALSIZE"]:

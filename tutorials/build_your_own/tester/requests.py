@@ -219,7 +219,9 @@ def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[R
     while (pulled := pull(connection, topic, len(records), queue_id=queue_id)).records:
         records += pulled.records
         if len(records) > _MAX_RECORDS:
-            raise Failed(f"an end of {topic}, queue {queue_id}", f"{len(records)} records, and more with each pull")
+            raise Failed(
+                f"pulls that reach the end of {topic}, queue {queue_id}", f"{len(records)} records, and more with each pull"
+            )
     return records
 
 

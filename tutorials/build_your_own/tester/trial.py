@@ -67,7 +67,7 @@ class Trial:
             connection = Connection(name, self.broker.port, self.timeline, self.patience_s, self.broker.refuse_dead)
         except OSError as error:
             self.broker.refuse_dead()
-            raise Failed("a connection that is accepted", str(error)) from None
+            raise Failed("an accepted connection", str(error)) from None
         self._connections.append(connection)
         return connection
 
