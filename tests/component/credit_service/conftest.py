@@ -1,7 +1,8 @@
 """A ledger on a database of each kind; orders as messages."""
 
 import json
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pytest
 from sqlalchemy import Engine
@@ -9,6 +10,7 @@ from sqlalchemy import Engine
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import Credit
+from order_messages import order_cancelled, order_created
 from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt, MessageQueue
@@ -21,26 +23,72 @@ def migrations() -> str:
     return MIGRATIONS
 
 
-@pytest.fixture
-def ledger(engine: Engine) -> Ledger:
-    return Ledger(engine, World())
+@dataclass(slots=True)
+class Clock:
+    """The time of the ledger's world, from which a test passes it."""
+
+    now_ms: int = 1_800_000_000_000
+
+    def pass_s(self, seconds: float) -> None:
+        self.now_ms += int(seconds * 1000)
+
+    def world(self) -> World:
+        return World(wall_ns=lambda: self.now_ms * 1_000_000)
 
 
 @pytest.fixture
-def sqlite_ledger(sqlite_engine: Engine) -> Ledger:
-    return Ledger(sqlite_engine, World())
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(engine: Engine, clock: Clock) -> Ledger:
+    return Ledger(engine, clock.world())
+
+
+@pytest.fixture
+def sqlite_ledger(sqlite_engine: Engine, clock: Clock) -> Ledger:
+    return Ledger(sqlite_engine, clock.world())
 
 
 ORDER = {"order_id": "order-1", "customer": "ada", "total_cents": 2599, "currency": "EUR", "created_at_ms": 1}
+CANCELLATION = {"cancelled_at_ms": 1, "reason": "by the customer", "version": 1}
 
 
-def a_message(body: bytes, queue_offset: int = 0) -> MessageExt:
-    properties = f"UNIQ_KEY\x01id-{queue_offset}".encode()
-    return to_message(Record(0, 0, 0, 0, queue_offset, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, b"orders", properties))
+def a_message(body: bytes, queue_offset: int = 0, topic: str = order_created.TOPIC, **properties: str) -> MessageExt:
+    """A message as it is delivered. `queue_offset` also decides its ids."""
+    encoded = "".join(f"{name}\x01{value}\x02" for name, value in {"UNIQ_KEY": f"id-{queue_offset}", **properties}.items())
+    place = (queue_offset, queue_offset, 0, 0, bytes(8), 0, bytes(8), 0, 0)
+    return to_message(Record(0, 0, 0, 0, *place, body, topic.encode(), encoded.encode()))
 
 
-def an_order(order_id: str, queue_offset: int = 0) -> MessageExt:
-    return a_message(json.dumps(ORDER | {"order_id": order_id}).encode(), queue_offset)
+def an_order(order_id: str, queue_offset: int = 0, *, amount_cents: int = 2599, **properties: str) -> MessageExt:
+    body = ORDER | {"order_id": order_id, "total_cents": amount_cents}
+    return a_message(json.dumps(body).encode(), queue_offset, **properties)
+
+
+def a_cancellation(order_id: str, queue_offset: int = 0, *, amount_cents: int = 2599) -> MessageExt:
+    body = ORDER | CANCELLATION | {"order_id": order_id, "total_cents": amount_cents}
+    return a_message(json.dumps(body).encode(), queue_offset, order_cancelled.TOPIC)
+
+
+def orders(count: int, first: int = 0, *, amount_cents: int = 100) -> list[MessageExt]:
+    """Messages about `count` orders of ada, each worth a point."""
+    return [an_order(f"order-{number}", number, amount_cents=amount_cents) for number in range(first, first + count)]
+
+
+def points(ledger: Ledger, customer: str = "ada") -> int:
+    """The customer's balance, if it is the sum of the entries."""
+    found = ledger.find_customer(customer, max_entries=100_000)
+    if found is None:
+        return 0
+    assert found.points == sum(entry.points for entry in found.entries)
+    return found.points
+
+
+def credited(ledger: Ledger, messages: Sequence[MessageExt]) -> list[bool]:
+    """Whether the ledger has an entry for the order of each message."""
+    return [bool(ledger.find_order(json.loads(message.body)["order_id"])) for message in messages]
 
 
 def a_context() -> ConsumeContext:

@@ -1,0 +1,457 @@
+"""From delivery to ledger on both kinds of database: what is stored, credited, redelivered, parked and refused."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import Engine, create_engine, event, text
+from sqlmodel import Session
+
+from credit_service.adapters.ledger import Ledger, OpensSession
+from credit_service.service_layer.crediting import Crediting, entry_of
+from credit_service.settings import WorkerSettings
+from credit_service.worker.process import drain_of
+from order_messages import credit_refused
+from order_messages.body import UnreadableBody
+from order_messages.credit_refused import CreditRefused
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
+from rocketmq_broker.databases.inbox import DrainResult, InboxMessage
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.world import World
+from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.engine import create_database_engine
+from service_runtime.inbox.inbox_listener import DEAD_LETTERS_AT_ONCE, InboxListener
+from service_runtime.inbox.outbox import Outbox
+from service_runtime.messaging.sender_thread import NotSent
+from tests.component.credit_service.conftest import (
+    Clock,
+    a_cancellation,
+    a_context,
+    a_message,
+    an_order,
+    credited,
+    orders,
+    points,
+)
+
+
+def drain(ledger: Ledger, *, max_tries: int = 16, cancel_refused: bool = False, batch_size: int = 256) -> DrainResult:
+    """As the worker's task."""
+    settings = WorkerSettings().model_copy(
+        update={"max_tries": max_tries, "cancel_refused": cancel_refused, "batch_size": batch_size}
+    )
+    return drain_of(settings, ledger)(False)
+
+
+def refusals(ledger: Ledger) -> list[tuple[str, str]]:
+    """The refusals in the outbox."""
+    bodies = [CreditRefused.read(row.body) for row in ledger.refusals.due()]
+    return [(body.order_id, body.reason) for body in bodies]
+
+
+def refuse(engine: Engine, amount_cents: int) -> None:
+    """A rule that refuses credits of this amount; all of them for 0."""
+    condition = f"NEW.amount_cents = {amount_cents}" if amount_cents else "NEW.amount_cents >= 0"
+    if engine.dialect.name == "sqlite":
+        statements = [f"CREATE TRIGGER no BEFORE INSERT ON credits WHEN {condition} BEGIN SELECT RAISE(ABORT, 'no'); END"]
+    else:
+        statements = [
+            "CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS"
+            f" $$ BEGIN IF {condition} THEN RAISE EXCEPTION 'no' USING DETAIL = 'of ada'; END IF; RETURN NEW; END $$",
+            "CREATE TRIGGER no BEFORE INSERT ON credits FOR EACH ROW EXECUTE FUNCTION no()",
+        ]
+    with engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def accept(engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("DROP TRIGGER no" if engine.dialect.name == "sqlite" else "DROP TRIGGER no ON credits"))
+
+
+def test_what_is_stored_is_credited_in_one_transaction_for_a_batch(ledger: Ledger) -> None:
+    batch = [*orders(10), a_cancellation("order-3", 100, amount_cents=100)]
+    ledger.store(batch)
+    assert (ledger.inbox.state().new, points(ledger)) == (11, 0)
+    assert drain(ledger) == DrainResult(handled=11)
+    assert (ledger.inbox.state().waiting, points(ledger), all(credited(ledger, batch))) == (0, 9, True)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_redeliveries_in_any_interleaving_with_drains_change_nothing(ledger: Ledger, seed: int) -> None:
+    chance = random.Random(seed)
+    messages = [*orders(30), *(a_cancellation(f"order-{number}", 100 + number, amount_cents=100) for number in range(0, 30, 3))]
+    deliveries = messages * 3
+    chance.shuffle(deliveries)
+    while deliveries:
+        size = chance.randrange(1, 9)
+        ledger.store(deliveries[:size])
+        del deliveries[:size]
+        if chance.random() < 0.5:
+            drain(ledger, batch_size=chance.randrange(1, 20))
+    assert drain(ledger).failed == 0
+    assert (points(ledger), ledger.last_written() >= 40) == (20, True)
+    found = ledger.find_customer("ada", max_entries=200)
+    assert found is not None
+    assert len(found.entries) == 40
+
+
+def test_a_redelivery_while_its_message_is_parked_is_no_second_message(ledger: Ledger) -> None:
+    other = an_order("1", 2, amount_cents=1)
+    for batch in ([an_order("1", 1)], [other], [other, an_order("1", 1)]):
+        ledger.store(batch)
+        drain(ledger)
+    assert (ledger.inbox.state().parked, ledger.inbox.state().waiting, points(ledger)) == (1, 0, 25)
+
+
+def test_a_reversal_before_its_credit_ends_at_the_same_balance(ledger: Ledger) -> None:
+    ledger.store([a_cancellation("1", 1)])
+    drain(ledger)
+    assert points(ledger) == -25
+    ledger.store([an_order("1", 2)])
+    drain(ledger)
+    assert points(ledger) == 0
+
+
+@pytest.mark.parametrize("other", [an_order("order-1", 2, amount_cents=1), a_cancellation("order-1", 3, amount_cents=1)])
+def test_a_message_that_contradicts_the_ledger_is_parked_at_once_and_the_others_pass(ledger: Ledger, other: MessageExt) -> None:
+    ledger.store([an_order("order-1", 1), a_cancellation("order-1", 1_000)])
+    drain(ledger)
+    batch = orders(20, first=100)
+    ledger.store([*batch[:10], other, *batch[10:]])
+    assert drain(ledger, cancel_refused=True) == DrainResult(handled=20, parked=1)
+    assert (points(ledger), all(credited(ledger, batch))) == (20, True)
+    (parked,) = ledger.inbox.parked()
+    assert parked.last_error is not None
+    assert parked.last_error.endswith("of order order-1 contradicts the ledger")
+    assert refusals(ledger) == [], "the order has its credit"
+
+
+def test_an_order_that_the_database_refuses_waits_alone_and_is_parked_once_others_pass(
+    ledger: Ledger, engine: Engine, clock: Clock
+) -> None:
+    refuse(engine, 666)
+    ledger.store([an_order("bad", 999, amount_cents=666), *orders(10)])
+    assert drain(ledger, max_tries=3) == DrainResult(handled=10, failed=1)
+    for _ in range(3):
+        clock.pass_s(100)
+        drain(ledger, max_tries=3)
+        assert ledger.inbox.state().suspected == 0, "nothing else has passed since"
+    for number in range(3):
+        clock.pass_s(0.5)
+        ledger.store(orders(1, first=100 + number))
+        assert drain(ledger, max_tries=3).handled == 1
+        clock.pass_s(100)
+        assert drain(ledger, max_tries=3).parked == (number == 2)
+    (parked,) = ledger.inbox.parked()
+    assert parked.last_error is not None
+    assert parked.last_error.splitlines() == [parked.last_error]
+    assert "no" in parked.last_error
+    assert "ada" not in parked.last_error, "a database's DETAIL names the customer"
+    assert (points(ledger), refusals(ledger)) == (13, [])
+    accept(engine)
+    assert ledger.inbox.retry() == 1
+    drain(ledger)
+    assert points(ledger) == 19
+
+
+def test_a_refused_order_is_closed_and_reported_in_one_transaction(ledger: Ledger, engine: Engine) -> None:
+    refuse(engine, 666)
+    ledger.store([an_order("bad", 999, amount_cents=666), *orders(3)])
+    drain(ledger, max_tries=0, cancel_refused=True)
+    assert [(entry.kind, entry.amount_cents) for entry in ledger.find_order("bad")] == [("credit", 0), ("reversal", 0)]
+    ((order_id, reason),) = refusals(ledger)
+    assert (order_id, reason.startswith("it failed too often: "), points(ledger)) == ("bad", True, 3)
+    assert (ledger.inbox.state().waiting, ledger.inbox.state().parked) == (0, 0)
+
+
+def test_an_order_whose_refusal_cannot_be_reported_is_not_closed(ledger: Ledger, engine: Engine) -> None:
+    """Entries and report are written together or not at all."""
+    refuse(engine, 666)
+    ledger.store([an_order("bad", 999, amount_cents=666)])
+
+    def no_report(_session: Session, _message: Message) -> None:
+        raise RuntimeError("the outbox is full")
+
+    ledger.report = no_report  # type: ignore[method-assign]
+    assert drain(ledger, max_tries=0, cancel_refused=True).parked == 1
+    assert (ledger.find_order("bad"), refusals(ledger), ledger.inbox.state().parked) == ((), [], 1)
+
+
+def test_a_refused_reversal_is_parked_for_a_person(ledger: Ledger, engine: Engine) -> None:
+    refuse(engine, 666)
+    ledger.store([a_cancellation("bad", 999, amount_cents=666)])
+    assert drain(ledger, max_tries=0, cancel_refused=True).parked == 1
+    assert (ledger.find_order("bad"), refusals(ledger), ledger.inbox.state().parked) == ((), [], 1)
+
+
+def test_the_credit_of_a_refused_order_that_comes_again_is_refused_again(ledger: Ledger, engine: Engine) -> None:
+    refuse(engine, 666)
+    bad = an_order("bad", 999, amount_cents=666)
+    ledger.store([bad])
+    drain(ledger, max_tries=0, cancel_refused=True)
+    accept(engine)
+    ledger.store([bad, a_cancellation("bad", 1_000, amount_cents=666)])
+    assert drain(ledger) == DrainResult(handled=2)
+    assert [order_id for order_id, _ in refusals(ledger)] == ["bad", "bad"]
+    assert points(ledger) == 0
+
+
+class Broker:
+    """Takes refusals, unless it is away."""
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self.sent: list[str] = []
+
+    def send(self, message: Message) -> None:
+        if self.is_away:
+            raise NotSent("no broker answers")
+        assert message.topic == credit_refused.TOPIC
+        self.sent.append(CreditRefused.read(message.body).order_id)
+
+
+def test_the_order_service_is_told_of_each_refusal_at_least_once(ledger: Ledger, engine: Engine) -> None:
+    refuse(engine, 666)
+    ledger.store([an_order(f"bad-{number}", number, amount_cents=666) for number in range(5)])
+    while ledger.inbox.state().waiting:
+        drain(ledger, max_tries=0, cancel_refused=True)
+    broker = Broker()
+    outbox = Outbox(ledger.refusals, broker.send)
+    broker.is_away = True
+    assert not outbox.send_due()
+    assert (broker.sent, ledger.refusals.state().waiting) == ([], 5)
+    broker.is_away = False
+    assert outbox.send_due()
+    assert (sorted(broker.sent), ledger.refusals.state().waiting) == ([f"bad-{number}" for number in range(5)], 0)
+    assert not outbox.send_due()
+
+
+def test_a_refusal_is_sent_again_by_a_service_that_died_after_it_was_sent(ledger: Ledger) -> None:
+    with ledger.inbox._transaction() as session:
+        Crediting(ledger).refuse(session, _waiting(an_order("bad")), "no")
+    broker = Broker()
+
+    def send_and_die(message: Message) -> None:
+        broker.send(message)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Outbox(ledger.refusals, send_and_die).send_due()
+    Outbox(ledger.refusals, broker.send).send_due()
+    assert (broker.sent, ledger.refusals.state().waiting) == (["bad", "bad"], 0)
+
+
+def _waiting(message: MessageExt) -> InboxMessage:
+    values = {name: getattr(message, name) for name in ("topic", "body", "properties")}
+    status = {"status": "NEW", "received_at_ms": 1, "attempts": 0, "failed_at_ms": None, "last_error": None}
+    return InboxMessage(key="key", **values, **status)  # type: ignore[arg-type]
+
+
+def test_a_rule_that_refuses_all_counts_no_failure_and_ends_with_the_rule(ledger: Ledger, engine: Engine, clock: Clock) -> None:
+    refuse(engine, 0)
+    ledger.store(orders(300))
+    for _ in range(40):
+        assert drain(ledger, max_tries=1, cancel_refused=True).parked == 0
+        clock.pass_s(1)
+    state = ledger.inbox.state()
+    assert (state.waiting, state.suspected, state.parked, refusals(ledger)) == (300, 0, 0, [])
+    accept(engine)
+    clock.pass_s(1)
+    while drain(ledger).handled:
+        pass
+    assert (points(ledger), ledger.inbox.state().waiting) == (300, 0)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_a_number_of_a_row_that_is_taken_is_no_fault_of_the_credit(ledger: Ledger, engine: Engine, clock: Clock) -> None:
+    ledger.store(orders(1))
+    drain(ledger)
+    with engine.begin() as connection:
+        connection.execute(text("ALTER SEQUENCE credits_id_seq RESTART WITH 1"))
+    ledger.store(orders(5, first=10))
+    assert drain(ledger).parked == 0
+    clock.pass_s(60)
+    drain(ledger)
+    assert (points(ledger), ledger.inbox.state().parked) == (6, 0)
+
+
+def test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit(ledger: Ledger, engine: Engine, clock: Clock) -> None:
+    not_null = "ALTER TABLE credits ADD COLUMN campaign TEXT NOT NULL"
+    nullable = "ALTER TABLE credits ALTER COLUMN campaign DROP NOT NULL"
+    if engine.dialect.name == "sqlite":
+        condition = "SELECT CASE WHEN NEW.campaign IS NULL THEN RAISE(ABORT, 'NOT NULL constraint failed: campaign') END"
+        not_null, nullable = f"CREATE TRIGGER no BEFORE INSERT ON credits BEGIN {condition}; END", "DROP TRIGGER no"
+    with engine.begin() as connection:
+        if engine.dialect.name == "sqlite":
+            connection.execute(text("ALTER TABLE credits ADD COLUMN campaign TEXT"))
+        connection.execute(text(not_null))
+    ledger.store(orders(3))
+    for _ in range(5):
+        assert drain(ledger, max_tries=1).parked == 0
+        clock.pass_s(60)
+    assert "campaign" in str(ledger.inbox.state().last_error)
+    with engine.begin() as connection:
+        connection.execute(text(nullable))
+    drain(ledger)
+    assert points(ledger) == 3
+
+
+@contextmanager
+def locked(engine: Engine) -> Iterator[None]:
+    """Another process holds the database's lock."""
+    with create_engine(engine.url).connect() as lock:
+        if engine.dialect.name == "sqlite":
+            lock.connection.driver_connection.execute("BEGIN IMMEDIATE")  # type: ignore[union-attr]
+        else:
+            lock.exec_driver_sql("LOCK TABLE credits, balances, rocketmq_inbox")
+        yield
+        lock.connection.driver_connection.rollback()  # type: ignore[union-attr]
+
+
+@contextmanager
+def another(engine: Engine, pragma: str, option: str) -> Iterator[Ledger]:
+    """A ledger whose connections have this PRAGMA of SQLite, or this option of PostgreSQL."""
+    url = engine.url.update_query_dict({"options": f"-c {option}"}) if engine.dialect.name == "postgresql" else engine.url
+    made = create_database_engine(url.render_as_string(hide_password=False))
+    if engine.dialect.name == "sqlite":
+        event.listen(made, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}"))
+    yield Ledger(made, World())
+    made.dispose()
+
+
+def test_a_locked_database_is_an_error_of_both_sides_and_costs_no_message_a_failure(ledger: Ledger, engine: Engine) -> None:
+    ledger.store(orders(3))
+    with another(engine, "busy_timeout = 50", "lock_timeout=50ms") as impatient, locked(engine):
+        with pytest.raises(DatabaseUnavailable):
+            impatient.store(orders(3, first=10))
+        with pytest.raises(DatabaseUnavailable):
+            drain(impatient)
+    assert (ledger.inbox.state().new, ledger.inbox.state().failed) == (3, 0)
+    assert drain(ledger) == DrainResult(handled=3)
+
+
+def test_a_database_that_only_reads_is_an_error_of_both_sides(ledger: Ledger, engine: Engine) -> None:
+    ledger.store(orders(3))
+    with another(engine, "query_only = ON", "default_transaction_read_only=on") as other:
+        with pytest.raises(DatabaseFailure):
+            other.store(orders(3, first=10))
+        with pytest.raises(DatabaseFailure):
+            drain(other)
+    assert drain(ledger) == DrainResult(handled=3)
+
+
+def test_a_full_database_loses_no_message_that_it_has(sqlite_ledger: Ledger, sqlite_engine: Engine) -> None:
+    sqlite_ledger.store(orders(50))
+    with another(sqlite_engine, "max_page_count = 1", "") as full, pytest.raises(DatabaseUnavailable, match="full"):
+        full.store([an_order(str(number), number, note="x" * 3000) for number in range(50, 100)])
+    assert drain(sqlite_ledger) == DrainResult(handled=50)
+    assert points(sqlite_ledger) == 50
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_commit_without_an_answer_is_neither_lost_nor_doubled(ledger: Ledger, is_committed: bool) -> None:
+    lost = iter([True])
+
+    @contextmanager
+    def losing(sessions: OpensSession) -> Iterator[Session]:
+        with sessions() as session:
+            yield session
+            if not is_committed and next(lost, False):
+                raise OutcomeUnknown("the connection is lost")
+        if next(lost, False):
+            raise OutcomeUnknown("the connection is lost")
+
+    ledger.store(orders(10))
+    result = ledger.inbox_through(losing).drain(Crediting(ledger).credit)
+    assert (points(ledger), ledger.inbox.state().waiting) == (10, 0)
+    assert result == DrainResult(handled=0 if is_committed else 10)
+
+
+def test_workers_and_a_service_at_the_same_time_credit_each_order_once(ledger: Ledger, engine: Engine) -> None:
+    batch = [*orders(300), *(a_cancellation(f"order-{number}", 1_000 + number, amount_cents=100) for number in range(100))]
+
+    def store(seed: int) -> None:
+        mine = batch[:]
+        random.Random(seed).shuffle(mine)
+        for first in range(0, len(mine), 20):
+            ledger.store(mine[first : first + 20])
+
+    def work(_: int) -> None:
+        worker = Ledger(engine, World())
+        while not stored.is_set() or worker.inbox.is_due():
+            drain(worker, batch_size=16)
+
+    stored = threading.Event()
+    with ThreadPoolExecutor(4) as threads:
+        working = [threads.submit(work, number) for number in range(2)]
+        for storing in [threads.submit(store, seed) for seed in range(2)]:
+            storing.result()
+        stored.set()
+        for one in working:
+            one.result()
+    assert (points(ledger), ledger.inbox.state().waiting, ledger.inbox.state().parked) == (200, 0, 0)
+
+
+class Stored:
+    """A store that is away for its first calls; it remembers what it has and how often the service's bell rang."""
+
+    def __init__(self, *, away: int = 0) -> None:
+        self.away = away
+        self.messages: list[MessageExt] = []
+        self.rings = 0
+        self.pauses: list[float] = []
+
+    def store(self, messages: Sequence[MessageExt]) -> None:
+        if self.away:
+            self.away -= 1
+            raise DatabaseUnavailable("it is away")
+        self.messages += messages
+
+    def ring(self) -> None:
+        self.rings += 1
+
+    def listener(self) -> InboxListener:
+        hold: Callable[[ConsumeContext, float], None] = lambda _, seconds: self.pauses.append(seconds)  # noqa: E731
+        return InboxListener(read=entry_of, unreadable=UnreadableBody, store=self.store, ring=self.ring, hold=hold)
+
+
+def test_a_batch_is_acknowledged_once_it_is_stored_and_then_the_bell_rings() -> None:
+    stored, context = Stored(), a_context()
+    assert stored.listener()(orders(3), context) is ConsumeStatus.CONSUME_SUCCESS
+    assert (len(stored.messages), stored.rings, stored.pauses, context.postponed) == (3, 1, [], {})
+
+
+def test_an_outage_of_the_database_costs_time_and_no_redelivery() -> None:
+    stored, context = Stored(away=100), a_context()
+    assert stored.listener()(orders(3), context) is ConsumeStatus.CONSUME_SUCCESS
+    assert (len(stored.messages), stored.rings, context.postponed) == (3, 1, {})
+    assert (len(stored.pauses), stored.pauses[0], max(stored.pauses)) == (100, 0.5, 10.0)
+
+
+def test_messages_that_are_withdrawn_during_an_outage_are_neither_stored_nor_acknowledged() -> None:
+    stored, context = Stored(away=1), a_context()
+    context.withdrawn.set()
+    listener = replace(stored.listener(), hold=ConsumeContext.hold)
+    with pytest.raises(MessagesWithdrawn):
+        listener(orders(3), context)
+    assert (stored.messages, stored.rings) == ([], 0)
+
+
+def test_messages_that_are_no_orders_become_dead_letters_at_once_and_the_others_are_stored() -> None:
+    stored, context = Stored(), a_context()
+    batch = [an_order("1", 10), a_message(b"{", 11), a_message(b'{"order_id": "x"}', 12), an_order("2", 13)]
+    assert stored.listener()(batch, context) is ConsumeStatus.CONSUME_SUCCESS
+    assert [message.queue_offset for message in stored.messages] == [10, 13]
+    assert context.postponed == {11: DEAD_LETTERS_AT_ONCE, 12: DEAD_LETTERS_AT_ONCE}
+
+
+def test_a_batch_without_an_order_stores_nothing_and_rings_no_bell() -> None:
+    stored, context = Stored(away=1), a_context()
+    assert stored.listener()([a_message(b"", 5)], context) is ConsumeStatus.CONSUME_SUCCESS
+    assert (context.postponed, stored.rings, stored.pauses) == ({5: DEAD_LETTERS_AT_ONCE}, 0, [])
