@@ -1,11 +1,17 @@
 """The settings of the inventory service, from environment variables or flags; `--help` lists them."""
 
-from pydantic import Field
+import os
+from typing import Final, Self
+
+from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from service_runtime.http.write_guard import WritingSettings
 from service_runtime.settings.common import DatabaseSettings, DatabaseUrl, HttpPort, HttpThreads, names_beginning_with
 from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
+
+_REMOVED: Final = "INVENTORY_CONSUMER_THREADS"
+"""A setting of earlier versions."""
 
 
 class InventoryDatabaseSettings(DatabaseSettings):
@@ -24,20 +30,27 @@ class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSetti
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.
     ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
-    `python -m inventory_service migrate` migrates the database and exits; see its --help.
+    `python -m inventory_service migrate` migrates the database and exits; `python -m inventory_service inbox` lists, retries and
+    dismisses parked messages; see their --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m inventory_service")
 
     http_port: HttpPort = 8082
     http_threads: HttpThreads = 16
-    consumer_threads: int = Field(
-        4,
-        ge=1,
-        le=256,
-        validation_alias="INVENTORY_CONSUMER_THREADS",
-        description="maximum number of messages processed at the same time",
+    max_tries: int = Field(
+        16,
+        ge=0,
+        validation_alias="INVENTORY_MAX_TRIES",
+        description="failures of a message, while others pass, after which it is parked; outages do not count",
     )
     send_timeout_ms: int = Field(
         3000, gt=0, le=3_600_000, description="time-out for storing the message about a shortage at the broker"
     )
+
+    @model_validator(mode="after")
+    def _refuse_removed_settings(self) -> Self:
+        """Refuses settings that no longer have an effect."""
+        if os.environ.get(_REMOVED):
+            raise ValueError(f"{_REMOVED} was removed; unset it, because messages wait in the inbox and not in threads")
+        return self

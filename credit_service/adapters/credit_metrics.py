@@ -1,6 +1,7 @@
-"""Prometheus metrics of the ledger, the inbox, and dead letters."""
+"""Prometheus metrics of the ledger and of dead letters."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -9,7 +10,6 @@ from prometheus_client.registry import Collector
 
 from credit_service.adapters.ledger import Ledger
 from service_runtime.database.database_errors import DatabaseFailure
-from service_runtime.inbox.backlog import Backlog
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
@@ -18,24 +18,12 @@ class CreditCollector(Collector):
     """Collects the numbers at each scrape. They are missing while the database or the broker does not answer."""
 
     ledger: Ledger
-    backlog: Backlog
     consumer: ConsumerThread
 
     def collect(self) -> Iterable[Metric]:
         """Yields a metric for each number."""
-        try:
+        with suppress(DatabaseFailure):
             yield CounterMetricFamily("credit_entries", "Entries of the ledger.", value=self.ledger.last_written())
-            state = self.ledger.inbox.state()
-        except DatabaseFailure:
-            state = None
-        if state is not None:
-            for name, text, value in (
-                ("waiting", "Messages that wait to be credited.", state.waiting),
-                ("failed", "Waiting messages that have failed.", state.failed),
-                ("parked", "Messages that failed too often, and wait for a person.", state.parked),
-                ("oldest_seconds", "Age of the oldest waiting message.", self.backlog.age_s(state.oldest_received_at_ms)),
-            ):
-                yield GaugeMetricFamily(f"credit_inbox_{name}", text, value=value)
         dead = self.consumer.count_dead_letters()
         if dead is not None:
             yield GaugeMetricFamily("credit_dead_letters", "Dead letters that have not been handled.", value=dead)

@@ -24,6 +24,7 @@ from service_runtime.inbox.backlog import Backlog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import InboxListener
+from service_runtime.inbox.inbox_metrics import InboxCollector
 from service_runtime.inbox.outbox import Outbox
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
@@ -71,7 +72,8 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     desk = RepairDesk(Repairs(opened.engine, world), settings.repair_key.get_secret_value())
     app = create_app(ledger, health, world, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
     if metrics is not None:
-        metrics.register(CreditCollector(ledger, backlog, consumer))
+        metrics.register(InboxCollector(backlog, "credit"))
+        metrics.register(CreditCollector(ledger, consumer))
     places = f"credits in {opened.database}, tasks in {masked_redis(redis_url)}"
     return ServiceParts(app=app, consumer=consumer, sender=sender, threads=(bell, refusals), places=places)
 

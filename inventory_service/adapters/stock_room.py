@@ -1,66 +1,95 @@
-"""Stores stock and shipments. Both change in one database transaction.
+"""Stores stock and shipments. Both change in the database transaction that removes messages from the inbox.
 
 A shipment's row is unique by order and is inserted first. A second writer that finds the row does not change the stock. So a
-redelivery ships nothing twice, and an order that was cancelled before its creation arrived is not shipped. Stock rows are locked
-in the order of their names, so that shipments cannot deadlock.
+redelivery ships nothing twice, and an order that was cancelled before its creation arrived is not shipped. A batch locks the rows
+of its shipments by order id, and then the rows of its articles by name, so that batches cannot deadlock.
+
+The same database has the inbox, in which messages wait, and the outbox with messages about shortages.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import POSITIONS, InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
-from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
+from inventory_service.domain.shipment import Instruction, Shipment, ShipmentState, first_missing, totals
+from inventory_service.service_layer.shipping import instruction_of
 from rocketmq_broker.databases.missing_rows import insert_missing
+from rocketmq_broker.databases.sqlalchemy import INBOX, Inbox
+from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
 from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
 
-ShipmentKey = tuple[str, ShipmentState]
-"""The key of a stored shipment: the order id and the state."""
+ResultKey = tuple[str, str, bool]
+"""The key of a stored message: the key of its row in the inbox, the order id, and True if it calls the order off."""
+Applied = Callable[[Instruction, Shipment], None]
+CONSUMER: Final = "inventory_service"
+"""The consumer of the inbox, named like the consumer group."""
+SHORTAGES: Final = "inventory_service.shortages"
+"""The consumer of the outbox, which has messages to the order service."""
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
+_LINES: Final = InventoryDatabase.metadata.tables["shipment_lines"]
+_KEYS_AT_ONCE: Final = 500
+_APPLIED: Final = "applied"
+
+
+class ShipmentNotStored(Exception):
+    """The database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
 
 
 class SqlStockRoom:
-    """The inventory database. Safe to use from several threads and processes. All methods raise DatabaseFailure."""
+    """The inventory database. Safe to use from several threads and processes. Methods without session raise DatabaseFailure."""
 
-    def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` comes from `service_runtime.database.opening.open_database`."""
+    def __init__(self, engine: Engine, world: World, applied: Applied = lambda instruction, shipment: None) -> None:
+        """`engine` comes from `service_runtime.database.opening.open_database`.
+
+        `applied` is called with each instruction and its shipment after the database commit.
+        """
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
-        self.positions = Positions[ShipmentKey](self._sessions, POSITIONS, has_all=_has_all_shipments)
+        self._applied = applied
+        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=_has_all_results)
         """The positions of the consumer group in this database."""
+        self.inbox = Inbox(self._writing, CONSUMER, world, reading=self._sessions.reading)
+        """The messages that wait to be processed."""
+        self.shortages = Inbox(self._sessions.writing, SHORTAGES, world, reading=self._sessions.reading)
+        """The messages to the order service that wait to be sent."""
 
-    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """Ships the order if there is enough stock, otherwise marks it SHORT. The change is durable on return."""
-        with self._sessions.writing() as session:
-            if not self._is_new(session, order_id, ShipmentState.SHIPPED):
-                return _shipment(_locked(session, order_id))
-            wanted = totals(lines)
-            stock = _locked_stock(session, wanted)
-            missing = first_missing(wanted, {article: row.available for article, row in stock.items()})
-            row = _locked(session, order_id)
-            if missing is None:
-                _take(session, order_id, wanted, stock)
-            else:
-                row.state, row.missing = ShipmentState.SHORT.value, missing
-                session.add(row)
-            return _shipment(row, is_new=True)
+    def store(self, messages: Sequence[MessageExt]) -> None:
+        """Stores messages in the inbox, durable on return."""
+        self.inbox.put(messages)
+        self.positions.acknowledging([_result_key(self.inbox.key_of(message), instruction_of(message)) for message in messages])
 
-    def call_off(self, order_id: str) -> Shipment:
-        """Returns a shipped order to stock, or prevents it from being shipped later. The change is durable on return."""
-        with self._sessions.writing() as session:
-            if self._is_new(session, order_id, ShipmentState.CALLED_OFF):
-                return Shipment(order_id, ShipmentState.CALLED_OFF, is_new=True)
-            row = _locked(session, order_id)
-            is_shipped = row.state == ShipmentState.SHIPPED.value
-            if is_shipped:
-                _give_back(session, order_id)
-                row.state = ShipmentState.RETURNED.value
-                session.add(row)
-            return _shipment(row, is_new=is_shipped)
+    def apply(self, session: Session, instructions: Sequence[Instruction]) -> list[Shipment]:
+        """Ships orders and calls orders off in the caller's database transaction. Returns their shipments in the same sequence.
+
+        An order is shipped if there is enough stock, otherwise it becomes SHORT. An order that is called off returns to stock, or
+        is not shipped later. Repeating it has no effect. Raises ShipmentNotStored, and the error of the database if it refuses
+        a row.
+        """
+        first: dict[str, Instruction] = {}
+        for instruction in instructions:
+            first.setdefault(instruction.order_id, instruction)
+        new = self._insert_missing(session, first)
+        rows = _locked_shipments(session, first)
+        taken = _taken_before(session, [one.order_id for one in instructions if one.lines is None])
+        wanted = {line.article for one in instructions for line in one.lines or ()}
+        stock = _locked_stock(session, wanted.union(*taken.values()))
+        batch = _Batch(rows, new, stock, taken)
+        shipments = [batch.apply(instruction) for instruction in instructions]
+        if len(insert_missing(session.connection(), _LINES, batch.lines, ["order_id", "article"])) < len(batch.lines):
+            raise ShipmentNotStored("the articles of a shipment were neither inserted nor found")
+        session.info.setdefault(_APPLIED, []).extend(zip(instructions, shipments, strict=True))
+        return shipments
+
+    def report(self, session: Session, message: Message) -> None:
+        """Stores a message in the outbox, in the caller's database transaction."""
+        self.shortages.put_in(session, [message])
 
     def set_stock(self, article: str, available: int) -> None:
         """Sets the stock of an article, and starts to track the article if it was not tracked."""
@@ -84,47 +113,109 @@ class SqlStockRoom:
         """Returns the reason why rows cannot be written now, in one line; None if they can."""
         return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
-    def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
-        """Inserts the order's row with this state. Returns False if an earlier message of the order has inserted it."""
-        row = {"order_id": order_id, "state": state.value, "created_at_ms": self._now_ms()}
-        return bool(insert_missing(session.connection(), _SHIPMENTS, [row], ["order_id"]))
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        with self._sessions.writing() as session:
+            yield session
+        for instruction, shipment in session.info.get(_APPLIED, ()):
+            self._applied(instruction, shipment)
+
+    def _insert_missing(self, session: Session, first: Mapping[str, Instruction]) -> set[str]:
+        """Inserts a row for each order that has none. Returns their ids. `first` has the first instruction of each order."""
+        now_ms = self._now_ms()
+        rows = [{"order_id": one, "state": first[one].first_state.value, "created_at_ms": now_ms} for one in sorted(first)]
+        return {order_id for (order_id,) in insert_missing(session.connection(), _SHIPMENTS, rows, ["order_id"])}
 
 
-def _has_all_shipments(session: Session, keys: Collection[ShipmentKey]) -> bool:
-    """Returns True if the database has all these shipments.
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The locked rows of a batch's orders and articles."""
 
-    The state is compared only for RETURNED, because it is the only state that follows another one.
+    shipments: Mapping[str, ShipmentRow]
+    new: set[str]
+    """The orders whose row was inserted by this batch and that no instruction has changed yet."""
+    stock: Mapping[str, StockRow]
+    taken: dict[str, dict[str, int]]
+    """The quantities of each article that were taken from stock for the orders."""
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    """The rows to insert for the quantities that this batch takes."""
+
+    def apply(self, instruction: Instruction) -> Shipment:
+        row = self.shipments[instruction.order_id]
+        if instruction.lines is None:
+            self._give_back(row)
+        elif row.order_id in self.new:
+            self._take(row, totals(instruction.lines))
+        self.new.discard(row.order_id)
+        return _shipment(row)
+
+    def _take(self, row: ShipmentRow, wanted: Mapping[str, int]) -> None:
+        tracked = {article: quantity for article, quantity in wanted.items() if article in self.stock}
+        row.missing = first_missing(tracked, {article: self.stock[article].available for article in tracked})
+        if row.missing is not None:
+            row.state = ShipmentState.SHORT.value
+            return
+        self.taken[row.order_id] = tracked
+        for article, quantity in tracked.items():
+            self.stock[article].available -= quantity
+            self.lines.append({"order_id": row.order_id, "article": article, "quantity": quantity})
+
+    def _give_back(self, row: ShipmentRow) -> None:
+        """Returns the order's articles to stock if it was shipped. Skips articles without a stock row."""
+        if row.state != ShipmentState.SHIPPED.value:
+            return
+        row.state = ShipmentState.RETURNED.value
+        for article, quantity in self.taken.get(row.order_id, {}).items():
+            if article in self.stock:
+                self.stock[article].available += quantity
+
+
+def _result_key(message_key: str, instruction: Instruction) -> ResultKey:
+    return message_key, instruction.order_id, instruction.lines is None
+
+
+def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
+    """Returns True if each message is in the inbox or was processed.
+
+    Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
     """
-    query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_({order for order, _ in keys}))
-    found = {order: ShipmentState(state) for order, state in session.exec(query)} if keys else {}
-    returned = ShipmentState.RETURNED
-    return all(order in found and (state is not returned or found[order] is returned) for order, state in keys)
+    wanted = sorted(keys)
+    parts = [wanted[begin : begin + _KEYS_AT_ONCE] for begin in range(0, len(wanted), _KEYS_AT_ONCE)]
+    return all(_has_results(session, part) for part in parts)
 
 
-def _locked(session: Session, order_id: str) -> ShipmentRow:
-    return session.exec(select(ShipmentRow).where(col(ShipmentRow.order_id) == order_id).with_for_update()).one()
+def _has_results(session: Session, keys: Sequence[ResultKey]) -> bool:
+    mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
+    waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
+    processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in waiting}
+    query = select(ShipmentRow.order_id, ShipmentRow.state).where(
+        col(ShipmentRow.order_id).in_({order for order, _ in processed})
+    )
+    found = dict(session.exec(query).all()) if processed else {}
+    return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
 
 
-def _locked_stock(session: Session, articles: Mapping[str, int]) -> dict[str, StockRow]:
+def _locked_shipments(session: Session, order_ids: Collection[str]) -> dict[str, ShipmentRow]:
+    query = select(ShipmentRow).where(col(ShipmentRow.order_id).in_(sorted(order_ids))).order_by(col(ShipmentRow.order_id))
+    rows = {row.order_id: row for row in session.exec(query.with_for_update())}
+    if missing := order_ids - rows.keys():
+        raise ShipmentNotStored(f"the shipment of order {min(missing)} was neither inserted nor found")
+    return rows
+
+
+def _locked_stock(session: Session, articles: Iterable[str]) -> dict[str, StockRow]:
     query = select(StockRow).where(col(StockRow.article).in_(sorted(articles))).order_by(col(StockRow.article))
     return {row.article: row for row in session.exec(query.with_for_update())}
 
 
-def _take(session: Session, order_id: str, wanted: Mapping[str, int], stock: Mapping[str, StockRow]) -> None:
-    for article, row in stock.items():
-        row.available -= wanted[article]
-        session.add(row)
-        session.add(ShipmentLineRow(order_id=order_id, article=article, quantity=wanted[article]))
+def _taken_before(session: Session, order_ids: Collection[str]) -> dict[str, dict[str, int]]:
+    """Returns the quantities that were taken from stock for these orders."""
+    taken: dict[str, dict[str, int]] = {}
+    if order_ids:
+        for line in session.exec(select(ShipmentLineRow).where(col(ShipmentLineRow.order_id).in_(order_ids))):
+            taken.setdefault(line.order_id, {})[line.article] = line.quantity
+    return taken
 
 
-def _give_back(session: Session, order_id: str) -> None:
-    """Returns the order's articles to stock. Skips articles without a stock row."""
-    lines = session.exec(select(ShipmentLineRow).where(col(ShipmentLineRow.order_id) == order_id)).all()
-    taken = {line.article: line.quantity for line in lines}
-    for article, row in _locked_stock(session, taken).items():
-        row.available += taken[article]
-        session.add(row)
-
-
-def _shipment(row: ShipmentRow, *, is_new: bool = False) -> Shipment:
-    return Shipment(row.order_id, ShipmentState(row.state), row.missing, is_new)
+def _shipment(row: ShipmentRow) -> Shipment:
+    return Shipment(row.order_id, ShipmentState(row.state), row.missing)

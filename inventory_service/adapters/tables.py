@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, CheckConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from rocketmq_broker.databases.sqlalchemy import add_inbox
 from service_runtime.database.positions import PositionTables
 
 MIGRATIONS: Final = "inventory_service:migrations"
@@ -49,3 +50,5 @@ class ShipmentLineRow(InventoryDatabase, table=True):
 
 POSITIONS: Final = PositionTables.of(InventoryDatabase.metadata)
 """The tables of the consumer group's positions, which are the offsets before which all messages have been processed."""
+
+add_inbox(InventoryDatabase.metadata)

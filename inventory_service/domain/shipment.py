@@ -11,7 +11,7 @@ An order is shipped as a whole or not at all. Articles that are not tracked (a s
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -33,6 +33,20 @@ class ShipmentLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Instruction:
+    """What a message says about an order: to ship it, or to call it off."""
+
+    order_id: str
+    lines: tuple[ShipmentLine, ...] | None = None
+    """What to ship; None to call the order off."""
+
+    @property
+    def first_state(self) -> ShipmentState:
+        """The state of the order's shipment if this is its first message. An order becomes SHORT then if the stock is too low."""
+        return ShipmentState.CALLED_OFF if self.lines is None else ShipmentState.SHIPPED
+
+
+@dataclass(frozen=True, slots=True)
 class Shipment:
     """The shipment of an order."""
 
@@ -40,8 +54,6 @@ class Shipment:
     state: ShipmentState
     missing: str | None = None
     """The first article with too little in stock; None unless SHORT."""
-    is_new: bool = field(default=False, compare=False)
-    """True if the current message wrote this state, False if an earlier one did."""
 
 
 def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:

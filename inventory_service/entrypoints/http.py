@@ -8,7 +8,6 @@ from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.entrypoints.described import DESCRIPTION
 from inventory_service.entrypoints.schemas import (
     Article,
-    HeldMessagesHealth,
     InventoryHealthResponse,
     ShipmentResponse,
     StockRequest,
@@ -18,13 +17,13 @@ from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.failing.holds import Holding, Holds, NoOutage
 from service_runtime.http.application import create_application
 from service_runtime.http.health import NeedsAttention, ReadyResponse, http_status, status_of
 from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
+from service_runtime.inbox.backlog import Backlog
 
 _LOOPBACK: Final = KnownHosts()
 _UNRESTRICTED: Final = WriteGuard()
@@ -45,7 +44,8 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 def create_app(
     stock_room: SqlStockRoom,
     broker: Consumer,
-    holds: Holds,
+    backlog: Backlog,
+    shortages: Needed,
     world: World,
     *,
     hosts: KnownHosts = _LOOPBACK,
@@ -56,7 +56,8 @@ def create_app(
 ) -> Flask:
     """Returns the Flask application. It answers requests whose Host header names one of `hosts`.
 
-    `results` reports whether the database was reset to an older state. The readiness is cached for `readiness_counts_s` seconds.
+    `backlog` is that of the inbox, and `shortages` that of the outbox. `results` reports whether the database was reset to an
+    older state. The readiness is cached for `readiness_counts_s` seconds.
     """
     app = create_application(
         __name__,
@@ -71,24 +72,22 @@ def create_app(
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
-    app.extensions["holds"] = holds
+    app.extensions["backlog"] = backlog
     app.extensions["results"] = results
-    app.extensions["readiness"] = _readiness(stock_room, broker, holds, readiness_counts_s, world)
+    app.extensions["readiness"] = _readiness(stock_room, broker, backlog, shortages, readiness_counts_s, world)
     return app
 
 
-def _readiness(stock_room: SqlStockRoom, broker: Needed, holds: Holds, counts_s: float, world: World) -> Readiness:
-    of_database = (
-        "Check the inventory database for a lock that is held, a full disk, a missing write privilege, or a standby that commits "
-        "wait for. "
-        "Until then messages wait at the broker."
-    )
-    of_broker = "Run rocketmq-admin doctor to check name server and broker. Until then messages wait at the broker."
-    of_messages = "Each is retried until it succeeds, and none is lost."
+def _readiness(
+    stock_room: Needed, broker: Needed, backlog: Needed, shortages: Needed, counts_s: float, world: World
+) -> Readiness:
+    meanwhile = "Until then messages wait at the broker or in the inbox, and none is lost."
+    of_database = "a lock that is held, a full disk, a missing write privilege, or a standby that commits wait for"
     needs = [
-        Need("database", stock_room, of_database),
-        Need("broker", broker, of_broker),
-        Need("messages", NoOutage(holds), of_messages),
+        Need("database", stock_room, f"Check the inventory database for {of_database}. {meanwhile}"),
+        Need("broker", broker, f"Run rocketmq-admin doctor to check name server and broker. {meanwhile}"),
+        Need("orders", backlog, f"The log says why. {meanwhile}"),
+        Need("shortages", shortages, "The log says why they cannot be sent. Until then the order service cancels no such order."),
     ]
     return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
 
@@ -131,17 +130,20 @@ def get_readiness() -> Response:
 
 @inventory_api.get("/healthz")
 def get_health() -> Response:
-    """Reports the health: 200, or 503 if no order can be shipped or the database refuses messages and accepts none."""
-    missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
+    """Reports database, broker, inbox and dead letters: 200, or 503 if degraded."""
+    missing = _readiness_now().missing()
+    database = word_of("database", missing)
+    backlog: Backlog = current_app.extensions["backlog"]
+    state = backlog.state() if database == "ok" else None
     results: NeedsAttention | None = current_app.extensions["results"]
-    attention = [] if results is None else results.attention()
+    attention = [*([] if results is None else results.attention()), *backlog.attention(state)]
     attention += [] if missing else attention_for(current_app.extensions["broker"])
     health = InventoryHealthResponse(
-        status=status_of(not missing, holding, attention),
-        database=word_of("database", missing),
+        status=status_of(not missing, attention),
+        database=database,
         broker=word_of("broker", missing),
+        inbox=backlog.health(state),
         missing=[str(one) for one in missing],
-        held=None if holding is None else _held(holding),
         attention=attention,
     )
     return json_response(health, http_status(health))
@@ -150,10 +152,6 @@ def get_health() -> Response:
 def _readiness_now() -> Readiness:
     readiness: Readiness = current_app.extensions["readiness"]
     return readiness
-
-
-def _held(holding: Holding) -> HeldMessagesHealth:
-    return HeldMessagesHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
 
 
 def _stock_room() -> SqlStockRoom:

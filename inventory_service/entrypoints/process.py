@@ -2,49 +2,82 @@
 
 from typing import Final
 
-from inventory_service.adapters.inventory_metrics import CountedStockRoom
-from inventory_service.adapters.order_consumer import order_consumer
-from inventory_service.adapters.shortage_producer import PRODUCER_GROUP, ShortageProducer
+from sqlmodel import Session
+
+from inventory_service.adapters.inventory_metrics import message_counter
+from inventory_service.adapters.order_consumer import CONSUMER_GROUP, order_consumer
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
+from inventory_service.domain.shipment import Instruction, Shipment, ShipmentState
 from inventory_service.entrypoints.http import create_app
-from inventory_service.service_layer.order_listener import ShippingListener
-from inventory_service.settings import InventorySettings, MigrationSettings
+from inventory_service.service_layer.shipping import Shipping, instruction_of
+from inventory_service.settings import InventoryDatabaseSettings, InventorySettings, MigrationSettings
+from order_messages.body import UnreadableBody
 from rocketmq_broker.client import EventLoopThread
-from service_runtime.failing.holds import Holds
-from service_runtime.failing.refusals import Doubts
+from rocketmq_broker.world import current_world
+from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.bell_thread import BellThread
+from service_runtime.inbox.inbox_command import inbox_command
+from service_runtime.inbox.inbox_listener import InboxListener
+from service_runtime.inbox.inbox_metrics import InboxCollector
+from service_runtime.inbox.outbox import Outbox
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.service import OpenedService, Service, ServiceParts
 
+PROGRAM: Final = "inventory_service"
+_BATCH_SIZE: Final = 64
+"""The maximum number of orders in a database transaction, which locks their articles."""
+_AFTER_A_SETBACK: Final = "Stock that was entered since is lost: enter it again"
+
 
 def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
-    """Builds the HTTP application, and the consumer that ships orders and reports shortages."""
-    settings, world = opened.settings, opened.world
-    stock_room = SqlStockRoom(opened.engine, world)
+    """Builds the HTTP application, the consumer that stores orders in the inbox, and the threads that ship and report."""
+    settings, metrics, world = opened.settings, opened.metrics, opened.world
     address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
-    sender = SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
-    counted = stock_room if opened.metrics is None else CountedStockRoom(stock_room, opened.metrics)
-    holds = Holds(now_s=world.steady_s)
-    to_do = "Stock that was entered since is lost: enter it again"
-    results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", to_do, opened.metrics)
-    doubts = Doubts(holds, settings.consumer_threads, world.steady_s)
-    acknowledging = stock_room.positions.acknowledging
-    listener = ShippingListener(counted, ShortageProducer(sender), doubts, acknowledging=acknowledging)
-    consumer = order_consumer(
-        listener, namesrv_addr=address, threads=settings.consumer_threads, loop=EventLoopThread(), results=results
-    )
+    count = message_counter(metrics)
+
+    def applied(instruction: Instruction, shipment: Shipment) -> None:
+        count(instruction, shipment)
+        if shipment.state is ShipmentState.SHORT:
+            shortages.ring()
+
+    stock_room = SqlStockRoom(opened.engine, world, applied)
+    sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
+    shortages = BellThread("shortages to the order service", Outbox(stock_room.shortages, sender.send).send_due)
+    bell = BellThread("shipping", lambda: ship_due(stock_room, settings.max_tries))
+    listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=stock_room.store, ring=bell.ring)
+    results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", _AFTER_A_SETBACK, metrics)
+    consumer = order_consumer(listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
+    backlog, unsent = (Backlog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))
+    if metrics is not None:
+        metrics.register(InboxCollector(backlog, "inventory"))
     app = create_app(
-        stock_room, consumer, holds, world, results=results,
+        stock_room, consumer, backlog, unsent, world, results=results,
         hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard,
     )  # fmt: skip
-    return ServiceParts(app=app, consumer=consumer, sender=sender, places=f"inventory in {opened.database}")
+    places = f"inventory in {opened.database}"
+    return ServiceParts(app=app, consumer=consumer, sender=sender, threads=(shortages, bell), places=places)
+
+
+def ship_due(stock_room: SqlStockRoom, max_tries: int) -> bool:
+    """Processes one batch of the messages that are due. Returns True if more may be due. Raises DatabaseFailure."""
+    shipping: Shipping[Session] = Shipping(stock_room)
+    inbox = stock_room.inbox
+    if not inbox.is_due():
+        return False
+    return inbox.drain(shipping.ship, max_tries=max_tries, batch_size=_BATCH_SIZE, max_batches=1).handled > 0
 
 
 SERVICE: Final = Service(
-    program="inventory_service",
+    program=PROGRAM,
     migrations=MIGRATIONS,
     settings_class=InventorySettings,
     migration_settings_class=MigrationSettings,
     build=build,
+    commands={
+        "inbox": inbox_command(
+            InventoryDatabaseSettings, PROGRAM, MIGRATIONS, lambda engine: SqlStockRoom(engine, current_world()).inbox
+        )
+    },
 )

@@ -5,8 +5,8 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from inventory_service.domain.shipment import Shipment, ShipmentState
-from service_runtime.failing.holds import HoldCause
 from service_runtime.http.health import Status, Word
+from service_runtime.inbox.backlog import InboxHealth
 from service_runtime.text import NO_CONTROL_CHARACTERS
 
 MAX_AVAILABLE = 10**12
@@ -46,26 +46,18 @@ class ShipmentResponse(BaseModel):
         return cls(order_id=shipment.order_id, state=shipment.state, missing=shipment.missing)
 
 
-class HeldMessagesHealth(BaseModel):
-    """Messages that the consumer holds and retries. The log has the reasons."""
-
-    messages: int
-    for_s: float
-    cause: HoldCause
-    """The cause. `refusal` means that the database refuses them and has accepted no other message since."""
-
-
 class InventoryHealthResponse(BaseModel):
     """The health of the service.
 
-    degraded: no order can be shipped;
-    attention: messages are held or are dead letters, or the database was reset to an older state.
+    degraded: no order can be shipped, or no shortage can be reported;
+    attention: single messages fail, are parked or are dead letters, or the database was reset to an older state.
     """
 
     status: Status
     database: Word
     broker: Word
-    held: HeldMessagesHealth | None = None
+    inbox: InboxHealth | None = None
+    """The messages that are acknowledged and not processed yet; null if the database does not answer."""
     attention: list[str] = Field(default=[], description="what needs a person's attention, with the command for it")
     missing: list[str] = []
     """A line for each reason why orders cannot be shipped, with what to do about it."""

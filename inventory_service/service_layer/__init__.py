@@ -1,1 +1,1 @@
-"""Processes messages with the domain's rules, and with ports to the database and the broker."""
+"""Processes messages with the domain's rules, and with a port to the database."""

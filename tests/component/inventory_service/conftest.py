@@ -1,14 +1,20 @@
 """A stock room on a database of each kind; messages as the order service sends them."""
 
+from dataclasses import replace
+from itertools import count
+
 import pytest
 from sqlalchemy import Engine
 
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
+from inventory_service.domain.shipment import Instruction, Shipment, ShipmentLine
+from inventory_service.service_layer.shipping import Shipping
 from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
 from rocketmq_broker.client import ConsumeContext
+from rocketmq_broker.databases.inbox import DrainResult
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
 from rocketmq_broker.world import World
@@ -29,13 +35,47 @@ def sqlite_stock_room(sqlite_engine: Engine) -> SqlStockRoom:
     return SqlStockRoom(sqlite_engine, World())
 
 
+class Clock:
+    """The time that the inbox reads."""
+
+    now_ms = 1_800_000_000_000
+
+    def world(self) -> World:
+        return World(wall_ns=lambda: self.now_ms * 1_000_000)
+
+    def pass_s(self, seconds: float) -> None:
+        self.now_ms += int(seconds * 1000)
+
+
+def to_ship(order_id: str, **articles: int) -> Instruction:
+    return Instruction(order_id, tuple(ShipmentLine(article, quantity) for article, quantity in articles.items()))
+
+
+def applied(stock_room: SqlStockRoom, *instructions: Instruction) -> list[Shipment]:
+    """The shipments after one database transaction."""
+    with stock_room.inbox._transaction() as session:
+        return stock_room.apply(session, instructions)
+
+
+def shipped(stock_room: SqlStockRoom, *messages: MessageExt, max_tries: int = 16) -> DrainResult:
+    """Stores the messages in the inbox, and processes what is due."""
+    stock_room.store(messages)
+    return stock_room.inbox.drain(Shipping(stock_room).ship, max_tries=max_tries)
+
+
 def a_context() -> ConsumeContext:
     return ConsumeContext(MessageQueue("orders", "broker-a", 0))
 
 
-def a_message(body: bytes, topic: str = order_created.TOPIC, queue_offset: int = 0) -> MessageExt:
-    properties = f"UNIQ_KEY\x01id-{queue_offset}".encode()
-    return to_message(Record(0, 0, 0, 0, queue_offset, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, topic.encode(), properties))
+_numbers = count()
+
+
+def a_message(body: bytes, topic: str = order_created.TOPIC) -> MessageExt:
+    """A message with ids of its own."""
+    number = next(_numbers)
+    properties = f"UNIQ_KEY\x01id-{number}".encode()
+    record = Record(0, 0, 0, 0, number, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, topic.encode(), properties)
+    return replace(to_message(record), offset_message_id=f"offset-{number}")
 
 
 def created(order_id: str = "order-1", items: dict[str, int] | None = None) -> MessageExt:

@@ -1,15 +1,17 @@
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
+from sqlmodel import Session
 
 from inventory_service.adapters.stock_room import SqlStockRoom
-from inventory_service.domain.shipment import ShipmentLine
 from inventory_service.entrypoints.http import create_app
+from inventory_service.service_layer.shipping import Shipping
+from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World
-from service_runtime.failing.holds import HoldCause, Holds
+from service_runtime.inbox.backlog import Backlog
+from tests.component.inventory_service.conftest import Clock, applied, created, shipped, to_ship
 
 
 class Broker:
@@ -25,8 +27,13 @@ class Broker:
 
 
 @pytest.fixture
-def holds() -> Holds:
-    return Holds(now_s=time.monotonic)
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def room(sqlite_engine: Engine, clock: Clock) -> SqlStockRoom:
+    return SqlStockRoom(sqlite_engine, clock.world())
 
 
 @pytest.fixture
@@ -35,8 +42,9 @@ def broker() -> Broker:
 
 
 @pytest.fixture
-def client(sqlite_stock_room: SqlStockRoom, broker: Broker, holds: Holds) -> Iterator[FlaskClient]:
-    with create_app(sqlite_stock_room, broker, holds, World(), readiness_counts_s=0).test_client() as client:
+def client(room: SqlStockRoom, broker: Broker, clock: Clock) -> Iterator[FlaskClient]:
+    backlog, unsent = (Backlog(rows, "inventory_service", lambda: clock.now_ms) for rows in (room.inbox, room.shortages))
+    with create_app(room, broker, backlog, unsent, World(), readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -63,13 +71,14 @@ def test_a_name_that_is_none_is_400(client: FlaskClient, path: str) -> None:
     assert client.get(path).status_code == 400
 
 
-def test_a_shipment_says_what_was_missing(client: FlaskClient, sqlite_stock_room: SqlStockRoom) -> None:
+def test_a_shipment_says_what_was_missing(client: FlaskClient, room: SqlStockRoom) -> None:
     client.put("/stock/tea", json={"available": 1})
-    sqlite_stock_room.ship("order-1", [ShipmentLine("tea", 2)])
+    applied(room, to_ship("order-1", tea=2))
     assert client.get("/orders/order-1/shipment").json == {"order_id": "order-1", "state": "SHORT", "missing": "tea"}
 
 
-ALL_IS_WELL = {"status": "ok", "database": "ok", "broker": "ok", "held": None, "attention": [], "missing": []}
+EMPTY = {"waiting": 0, "failed": 0, "parked": 0, "oldest_s": None, "last_error": None}
+ALL_IS_WELL = {"status": "ok", "database": "ok", "broker": "ok", "inbox": EMPTY, "attention": [], "missing": []}
 
 
 def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(client: FlaskClient, broker: Broker) -> None:
@@ -80,16 +89,48 @@ def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_comm
     assert client.get("/readyz").json == {"status": "ok"}
 
 
-def test_health_asks_for_attention_for_one_message_that_is_refused_and_is_none_for_several(
-    client: FlaskClient, holds: Holds
-) -> None:
-    with holds.batch(1) as one, holds.batch(1) as two:
-        one.hold(HoldCause.REFUSAL, "no")
-        answer = client.get("/healthz")
-        assert (answer.status_code, answer.json["status"], answer.json["held"]["cause"]) == (200, "attention", "refusal")
-        two.hold(HoldCause.REFUSAL, "no")
-        answer = client.get("/healthz")
-        assert (answer.status_code, answer.json["status"], answer.json["held"]["messages"]) == (503, "degraded", 2)
+def test_health_shows_what_waits_what_fails_and_what_is_parked(client: FlaskClient, room: SqlStockRoom, clock: Clock) -> None:
+    shipping: Shipping[Session] = Shipping(room)
+
+    def refuse(session: Session, messages: Sequence[InboxMessage]) -> None:
+        if any("bad" in message.text for message in messages):
+            raise ValueError("no")
+        shipping.ship(session, messages)
+
+    room.store([created("bad"), created("1")])
+    assert client.get("/healthz").json["inbox"]["waiting"] == 2
+    room.inbox.drain(refuse)
+    clock.pass_s(60)
+    room.store([created("2")])
+    room.inbox.drain(refuse)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (200, "attention")
+    health = {"waiting": 1, "failed": 1, "parked": 0, "oldest_s": 60.0, "last_error": "ValueError: no"}
+    assert answer.json["inbox"] == health
+    clock.pass_s(60)
+    room.store([created("3")])
+    room.inbox.drain(refuse, max_tries=2)
+    answer = client.get("/healthz")
+    assert (answer.json["status"], answer.json["inbox"]["parked"]) == ("attention", 1)
+    assert "`python -m inventory_service inbox list`" in answer.json["attention"][0]
+
+
+def test_messages_that_nobody_processes_are_degraded(client: FlaskClient, room: SqlStockRoom, clock: Clock) -> None:
+    room.store([created("1")])
+    clock.pass_s(31)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"]) == (503, "degraded")
+    assert client.get("/readyz").json["errors"] == [
+        {"field": "orders", "message": "1 messages wait to be processed, the oldest for 31 s"}
+    ]
+
+
+def test_shortages_that_cannot_be_sent_are_degraded(client: FlaskClient, room: SqlStockRoom, clock: Clock) -> None:
+    room.set_stock("tea", 0)
+    shipped(room, created("1"))
+    assert client.get("/readyz").status_code == 200
+    clock.pass_s(31)
+    assert [error["field"] for error in client.get("/readyz").json["errors"]] == ["shortages"]
 
 
 def test_health_and_readiness_name_what_is_missing(client: FlaskClient, broker: Broker) -> None:
@@ -100,7 +141,7 @@ def test_health_and_readiness_name_what_is_missing(client: FlaskClient, broker: 
     assert (health.status_code, health.json["broker"], health.json["database"]) == (503, "unreachable", "ok")
     assert (ready.status_code, ready.json["title"]) == (503, "Not ready")
     assert ready.json["errors"] == [{"field": "broker", "message": "the broker is away"}]
-    assert "Until then messages wait at the broker." in ready.json["detail"]
+    assert "Until then messages wait at the broker or in the inbox" in ready.json["detail"]
 
 
 def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engine: Engine) -> None:

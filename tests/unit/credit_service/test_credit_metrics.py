@@ -9,6 +9,7 @@ from rocketmq_broker.databases.inbox import InboxState
 from rocketmq_broker.message import MessageQueue
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.inbox_metrics import InboxCollector
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 NAMES = ("waiting", "failed", "parked", "oldest_seconds")
@@ -48,7 +49,8 @@ class Consumer:
 def registry_of(database: CreditDatabase, consumer: Consumer) -> CollectorRegistry:
     registry, inbox = CollectorRegistry(), cast(Any, database)
     backlog = Backlog(inbox, "credit_service", now_ms=lambda: 10_500)
-    registry.register(CreditCollector(cast(Ledger, database), backlog, cast(ConsumerThread, consumer)))
+    registry.register(InboxCollector(backlog, "credit"))
+    registry.register(CreditCollector(cast(Ledger, database), cast(ConsumerThread, consumer)))
     return registry
 
 

@@ -1,0 +1,69 @@
+"""Ships the orders in the inbox, in the database transaction that removes their messages."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from inventory_service.domain.shipment import Instruction, Shipment, ShipmentLine, ShipmentState
+from order_messages import order_cancelled, stock_short
+from order_messages.order_cancelled import OrderCancelled
+from order_messages.order_created import OrderCreated
+from order_messages.stock_short import StockShort
+from rocketmq_broker.databases.inbox import InboxMessage
+from rocketmq_broker.message import Message, MessageExt
+from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.tracing import carried_properties, span_about
+
+S = TypeVar("S", contravariant=True)
+"""A session of the inventory database."""
+
+logger = logging.getLogger(__name__)
+
+
+def instruction_of(message: MessageExt | InboxMessage) -> Instruction:
+    """Returns what a message says about its order. Raises UnreadableBody."""
+    if message.topic == order_cancelled.TOPIC:
+        return Instruction(OrderCancelled.read(message.body).order_id)
+    created = OrderCreated.read(message.body)
+    return Instruction(created.order_id, tuple(ShipmentLine(item.name, item.quantity) for item in created.items))
+
+
+class StockRoom(Protocol[S]):
+    """Stock and shipments. All methods write in the caller's database transaction."""
+
+    def apply(self, session: S, instructions: Sequence[Instruction]) -> list[Shipment]:
+        """Ships orders and calls orders off. Returns their shipments in the same sequence. Repeating it has no effect."""
+
+    def report(self, session: S, message: Message) -> None:
+        """Stores a message to the order service, which is sent after the database commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shipping(Generic[S]):
+    """Ships the orders of messages, calls off cancelled ones, and reports shortages."""
+
+    stock_room: StockRoom[S]
+
+    def ship(self, session: S, messages: Sequence[InboxMessage]) -> None:
+        """Ships and calls off the orders of the messages, as the handler of `Inbox.drain`.
+
+        The report of a shortage is written together with the shipment. A redelivery of the order reports it again. Raises the
+        error of the database if it refuses a row.
+        """
+        instructions = [instruction_of(message) for message in messages]
+        with span_about(messages, "ship orders"):
+            shipments = self.stock_room.apply(session, instructions)
+        for message, instruction, shipment in zip(messages, instructions, shipments, strict=True):
+            if shipment.state is ShipmentState.SHORT and instruction.lines is not None:
+                with logging_about_message(message), span_about([message], "report a shortage"):
+                    logger.info("order %s cannot be shipped: too little %r in stock", shipment.order_id, shipment.missing)
+                    self.stock_room.report(session, _shortage(shipment))
+
+
+def _shortage(shipment: Shipment) -> Message:
+    order_id = shipment.order_id
+    body = StockShort(version=stock_short.VERSION, order_id=order_id, missing=shipment.missing or "")
+    return Message.of(
+        stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=carried_properties()
+    )
