@@ -203,6 +203,10 @@ class ScenarioContext:
         if is_fault:
             self.note("FLUSHALL: Redis has lost the task", _at("Redis", "FLUSHALL"))
 
+    def is_in_inbox(self) -> bool:
+        """Returns True if the run's message waits in the inbox of the credit database."""
+        return bool(self._ledgers.inbox_events(self.run.transaction_id or ""))
+
     def keys_in_redis(self) -> int:
         """Returns the number of keys in Redis. The queue of waiting tasks counts as one key."""
         with closing(Redis(port=self.system.redis_port)) as redis:

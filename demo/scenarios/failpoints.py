@@ -122,7 +122,7 @@ FAILPOINTS: Final = (
         "exit-at-delivery",
         _CREDITS,
         "the message is delivered",
-        "The process exits, as with kill -9, while it processes the message.",
+        "The process exits, as with kill -9, before it stores the message in its inbox.",
         "The group's offset at the broker has not passed the message: the broker delivers it again.",
         Arrow(_CREDITS, _CREDITS, "the process ends"),
     ),
@@ -131,7 +131,7 @@ FAILPOINTS: Final = (
         _CREDITS,
         "the task goes to Redis",
         "The task does not reach Redis.",
-        "The credit service waits 10 s for the answer, and sends the task again.",
+        "The message waits in the inbox; the credit service sends another task within a second.",
         Arrow(_CREDITS, "Redis", "task", is_lost=True),
     ),
     Failpoint(
@@ -139,7 +139,7 @@ FAILPOINTS: Final = (
         _WORKER,
         "the credit is stored",
         "A worker process exits, as with kill -9, before it stores the credit.",
-        "The credit service gets the task's error, and sends it again.",
+        "The message is still in the inbox, and the next task credits it.",
         Arrow(_WORKER, _WORKER, "the process ends"),
     ),
     Failpoint(
@@ -147,7 +147,7 @@ FAILPOINTS: Final = (
         _WORKER,
         "the credit is stored",
         "A worker process exits, as with kill -9, after it has stored the credit.",
-        "The credit service sends the task again, which finds the order's credit and changes nothing.",
+        "The same database commit has removed the message from the inbox: nothing is left to do.",
         Arrow(_WORKER, _WORKER, "the process ends"),
     ),
     Failpoint(
@@ -155,7 +155,8 @@ FAILPOINTS: Final = (
         _CREDITS,
         "the offset goes to the broker",
         "The process exits, as with kill -9, before it commits its offset to the broker.",
-        "The broker delivers the message again; the order's credit is there, and nothing changes.",
+        "The broker delivers the message again; the order's credit is there, or its message waits in the inbox: it is credited "
+        "once.",
         Arrow(_CREDITS, _CREDITS, "the process ends"),
     ),
 )

@@ -16,6 +16,10 @@ _CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
 _COMMITTED_ORDERS: Final = "SELECT count(*) FROM transactions WHERE kind = 'order' AND state = 'COMMITTED'"
 _CREDITED_ORDERS: Final = "SELECT count(DISTINCT order_id) FROM credits"
 
+_IN_INBOX: Final = """
+SELECT status, received_at_ms, failed_at_ms, last_error FROM rocketmq_inbox
+WHERE consumer = 'credit_service' AND message_key LIKE :key ESCAPE '!'
+"""
 _RECENT: Final = """
 SELECT t.transaction_id, t.created_at_ms AS at_ms, t.kind, t.state AS transaction_state, COALESCE(o.state, t.state) AS state,
   o.order_id, o.customer, o.total_cents
@@ -110,7 +114,13 @@ class Ledgers:
             "SELECT points, created_at_ms FROM credits WHERE transaction_id = :transaction_id ORDER BY id",
             transaction_id=transaction_id,
         )
-        return [*(event for row in of_order for event in _order_events(row)), *map(_credit_event, of_credit)]
+        in_inbox = self.inbox_events(transaction_id)
+        return [*(event for row in of_order for event in _order_events(row)), *in_inbox, *map(_credit_event, of_credit)]
+
+    def inbox_events(self, transaction_id: str) -> list[Event]:
+        """Returns the events of a transaction's message in the inbox of the credit service. A credited message is not there."""
+        rows = rows_of(self._credits, _IN_INBOX, key=f"{_like(transaction_id)}:%")
+        return [event for row in rows for event in _inbox_events(row)]
 
 
 def _order_events(row: Row[Any]) -> Iterator[Event]:
@@ -126,6 +136,14 @@ def _order_events(row: Row[Any]) -> Iterator[Event]:
     if row.kind == "order" and row.pay_until_ms is not None:
         what = "the local transaction answers UNKNOWN: the order awaits its payment"
         yield Event(row.created_at_ms, what, ORDER_DATABASE, Arrow("order_service", BROKER, "UNKNOWN"))
+
+
+def _inbox_events(row: Row[Any]) -> Iterator[Event]:
+    what = "the message waits in the inbox of the credit service"
+    yield Event(row.received_at_ms, what, CREDIT_DATABASE, Arrow("credit_service", CREDIT_DATABASE, "inbox"))
+    if row.failed_at_ms is not None:
+        arrow = Arrow("credit_worker", CREDIT_DATABASE, row.status, is_lost=True)
+        yield Event(row.failed_at_ms, f"the credit failed: {row.last_error}", CREDIT_DATABASE, arrow)
 
 
 def _credit_event(row: Row[Any]) -> Event:

@@ -72,7 +72,8 @@ def _redis_emptied(context: ScenarioContext) -> None:
     with context.kept_down(context.system.worker):
         context.empty_redis()
         context.order()
-        context.wait_until(lambda: context.keys_in_redis() > 0, "the credit's task waits in Redis for a worker")
+        context.wait_until(context.is_in_inbox, "the credit service has stored the message in its inbox")
+        context.wait_until(lambda: context.keys_in_redis() > 0, "a task waits in Redis for a worker")
         context.empty_redis(is_fault=True)
     context.wait_for_credit()
 
@@ -218,8 +219,9 @@ SCENARIOS: Final = (
     Scenario(
         "redis-emptied",
         "Redis is emptied",
-        "The Celery worker is down. The credit's task waits in Redis, and FLUSHALL deletes it. Then the worker is back.",
-        "The credit service has not acknowledged the message: it waits 10 s for the answer, and sends the task again.",
+        "The Celery worker is down. The task for it waits in Redis, and FLUSHALL deletes it. Then the worker is back.",
+        "The message waits in the inbox of the credit database, and not in Redis. The credit service sends another task within a "
+        "second.",
         "One order, one credit: Redis may lose everything.",
         ONE_ORDER_ONE_CREDIT,
         _redis_emptied,
@@ -227,8 +229,10 @@ SCENARIOS: Final = (
     Scenario(
         "delivered-twice",
         "A message is delivered twice",
-        "The credit service dies, as by kill -9, after the credit is stored and before it has sent its offset to the broker.",
-        "The broker delivers the message again. The credit row is unique on its order: the second delivery changes nothing.",
+        "The credit service dies, as by kill -9, after it stored the message in its inbox and before it sent its offset to the "
+        "broker.",
+        "The broker delivers the message again. The inbox and the ledger have each message and each order once: the second "
+        "delivery changes nothing.",
         "One order, one credit.",
         ONE_ORDER_ONE_CREDIT,
         _delivered_twice,

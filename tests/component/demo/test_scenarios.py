@@ -56,6 +56,13 @@ def system(tmp_path: Path) -> System:
         credits.execute("CREATE TABLE credits (id, order_id, customer, points, transaction_id, created_at_ms)")
         rows = [(1, "o1", "ada", 25, "t1", 9), (2, "o2", "grace", 25, "t2", 9), (3, "o2", "grace", -25, "t2", 10)]
         credits.executemany("INSERT INTO credits VALUES (?, ?, ?, ?, ?, ?)", rows)
+        credits.execute("CREATE TABLE rocketmq_inbox (consumer, message_key, status, received_at_ms, failed_at_ms, last_error)")
+        waiting = [
+            ("credit_service", "t6:1", "NEW", 7, None, None),
+            ("credit_service", "t7:1", "PARKED", 7, 8, "IntegrityError: no"),
+            ("credit_service.refusals", "t8:1", "NEW", 7, None, None),
+        ]
+        credits.executemany("INSERT INTO rocketmq_inbox VALUES (?, ?, ?, ?, ?, ?)", waiting)
         credits.commit()
     urls = {f"{name}_database_url": f"sqlite:///{tmp_path}/{name}s.db" for name in ("order", "credit")}
     return cast(System, SimpleNamespace(**urls))
@@ -93,6 +100,16 @@ def test_both_databases_bear_witness_of_a_transaction(system: System) -> None:
     (cancelled,) = ledgers(system).events("t5")
     assert cancelled.what == "local transaction: order o2 for grace is CANCELLED"
     assert ledgers(system).events("t9") == []
+
+
+def test_a_message_in_the_inbox_is_a_step_and_so_is_its_failure(system: System) -> None:
+    (waits,) = ledgers(system).events("t6")
+    assert (waits.at_ms, waits.what) == (7, "the message waits in the inbox of the credit service")
+    _, failed = ledgers(system).events("t7")
+    assert (failed.at_ms, failed.what) == (8, "the credit failed: IntegrityError: no")
+    assert failed.arrow is not None
+    assert (failed.arrow.label, failed.arrow.is_lost) == ("PARKED", True)
+    assert [ledgers(system).inbox_events(key) for key in ("t8", "t%", "")] == [[], [], []]
 
 
 def test_a_database_that_cannot_be_read_is_said(tmp_path: Path) -> None:
