@@ -196,7 +196,13 @@ def call_path_of_an_order(home: Path) -> CallPath:
         command = [sys.executable, "-m", "rocketmq_broker", "-c", str(conf)]
         processes.add("broker", command, is_ready=prints("boot success")).start()
         threading.setprofile(path.see)  # The event loop's thread starts now, so it is recorded.
-        broker = OrderBroker(listeners, namesrv_addr=f"127.0.0.1:{name_server}", send_timeout_ms=3000, loop=EventLoopThread())
+        broker = OrderBroker(
+            listeners,
+            namesrv_addr=f"127.0.0.1:{name_server}",
+            send_timeout_ms=3000,
+            loop=EventLoopThread(),
+            witness=store.witness,
+        )
         broker.start()
         try:
             with create_app(store, broker, world, readiness_counts_s=0).test_client() as client:

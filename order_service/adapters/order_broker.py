@@ -6,8 +6,8 @@ from typing import Final, Protocol
 
 from order_messages import order_created
 from order_service.adapters.visible_history import MAX_WAIT_S, newest_witnesses
-from order_service.domain.history import Witness
-from order_service.service_layer.attempt import Attempt, OutcomePending, half_message_not_stored
+from order_service.domain.history import PROPERTY, Witness
+from order_service.service_layer.attempt import Attempt, Outcome
 from rocketmq_broker.client import ClientError, RpcHook, TransactionListeners, TransactionProducer
 from rocketmq_broker.message import Message
 from service_runtime.messaging.client_loop import ClientLoop
@@ -47,18 +47,21 @@ class OrderBroker:
         namesrv_addr: str,
         send_timeout_ms: int,
         loop: ClientLoop,
+        witness: Callable[[], str],
         rpc_hook: RpcHook | None = None,
         history: ComparedHistory | None = None,
     ) -> None:
         """`listeners`, one for each topic, run local transactions and answer check-backs. `rpc_hook` is called for each frame.
 
-        The producer runs on `loop`, which `start` starts. `start` also compares `history` with the newest messages.
+        The producer runs on `loop`, which `start` starts. `start` also compares `history` with the newest messages. `witness`
+        returns the state of the order database, which each half message contains as evidence for check-backs.
         """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
         )
         self._loop = loop
         self._namesrv_addr = namesrv_addr
+        self._witness = witness
         self._history = history
         self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S
 
@@ -85,14 +88,18 @@ class OrderBroker:
             logger.warning("the producer did not shut down cleanly: %s", error)
         self._loop.stop()
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Sends the message in a transaction; see `service_layer.sending.TransactionalSender`."""
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
+        """Sends the message in a transaction, and returns the outcome; see `service_layer.attempt.TransactionalSender`."""
+        message = message.with_properties({PROPERTY: self._witness()})
         try:
             self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
-        except TimeoutError as error:
-            raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
+        except TimeoutError:
+            outcome = attempt.outcome
+            return Outcome.UNKNOWN if outcome is Outcome.NOT_STARTED else outcome
         except ClientError as error:
-            raise half_message_not_stored(attempt, error) from error
+            if attempt.outcome is Outcome.NOT_STARTED:
+                logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
+        return attempt.outcome
 
     def why_unready(self) -> str | None:
         """Returns the reason why the broker cannot store half messages of orders now, in one line; None if it can."""

@@ -41,6 +41,7 @@ class OrderHistory:
         self._turn = threading.Lock()
         self._acquire = world.acquire
         self._epoch: Witness | None = None
+        self._encoded_epoch = ""
         self._renewed_when_ms = 0
         self._committed = ""
         self._missing: Witness | None = None
@@ -50,12 +51,12 @@ class OrderHistory:
         """Records a committed transaction, which the witnesses of later half messages contain."""
         self._committed = transaction_id
 
-    def witness(self) -> Witness:
-        """Returns the current witness. Queries the database at most once a second. Raises DatabaseFailure."""
+    def witness(self) -> str:
+        """Returns the current witness, encoded. Queries the database at most once a second. Raises DatabaseFailure."""
         epoch = self._epoch
         if epoch is None or not self._is_fresh():
-            epoch = self._renewed(epoch)
-        return Witness(epoch.database_id, epoch.epoch_id, epoch.renewed_at_ms, self._committed)
+            self._renew_epoch(epoch)
+        return self._encoded_epoch + self._committed
 
     def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
         """Returns the reason why a missing transaction row does not mean ROLLBACK; None if it does mean ROLLBACK.
@@ -134,18 +135,19 @@ class OrderHistory:
     def _is_fresh(self) -> bool:
         return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
 
-    def _renewed(self, known: Witness | None) -> Witness:
-        """Returns the witness with a newly written number. Returns `known` unchanged while another thread writes the number."""
+    def _renew_epoch(self, known: Witness | None) -> None:
+        """Writes a new number into the epoch's row. Does nothing while another thread writes it, unless there is no row yet."""
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
                 raise DatabaseUnavailable("the order database does not accept the first row of this process")
-            return known
+            return
         try:
             epoch = self._epoch
             if epoch is None or not self._is_fresh():
-                epoch = self._epoch = self._written(epoch)
-            return epoch
+                epoch = self._written(epoch)
+                self._encoded_epoch = epoch.encode()
+                self._epoch = epoch
         finally:
             self._turn.release()
 

@@ -12,28 +12,19 @@ state according to `domain.life_cycle`, and decide the transaction in the same d
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, update
+from sqlalchemy import ColumnElement, Connection, Engine, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
+from order_service.adapters.local_transaction import ORDERS, TRANSACTIONS, Values, insert_order, transaction_values
 from order_service.adapters.order_history import OrderHistory
-from order_service.adapters.order_rows import (
-    Values,
-    item_values,
-    order_of,
-    order_values,
-    orders_of,
-    transaction_of,
-    transaction_values,
-)
-from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
+from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
-from order_service.domain.order import Cancellation, Order
+from order_service.domain.order import Cancellation, Item, Order
 from order_service.domain.timeline import OrderTransaction
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
@@ -42,12 +33,7 @@ from rocketmq_broker.databases.sqlalchemy import settled_state, write_outcome
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.database_errors import DatabaseRefusal
-from service_runtime.database.rows_together import RowsTogether
 from service_runtime.database.sessions import Sessions
-
-_ORDERS: Final = OrderDatabase.metadata.tables["orders"]
-_ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
-_TRANSACTIONS: Final = OrderDatabase.metadata.tables["transactions"]
 
 logger = logging.getLogger(__name__)
 
@@ -61,8 +47,8 @@ class SqlOrderStore:
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self._history = OrderHistory(self._sessions, world)
 
-    def witness(self) -> Witness:
-        """Returns the witness for the next half message (`domain.history`). Raises DatabaseUnavailable or OutcomeUnknown.
+    def witness(self) -> str:
+        """Returns the witness for the next half message (`domain.history`), encoded. Raises DatabaseFailure.
 
         Raises HistoryDoubted while the database may be an old copy, because an order stored there could be lost or placed twice.
         """
@@ -94,11 +80,10 @@ class SqlOrderStore:
 
         Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable if nothing was written, else OutcomeUnknown.
         """
-        state = TransactionState.COMMITTED if order.state.is_published else TransactionState.PENDING
+        state = TransactionState.PENDING if order.is_paid_later else TransactionState.COMMITTED
         transaction = self._transaction(transaction_id, state, order.order_id)
-        together = RowsTogether(_TRANSACTIONS, transaction, rows_of(order), unless="transaction_id")
         with _unless_key_taken():
-            is_first = self._sessions.write_together(together)
+            is_first = self._sessions.in_one_statement(lambda connection: insert_order(connection, order, transaction))
         if not is_first:
             raise TransactionFailed(Outcome.DECIDED_BEFORE)
         self._history.note_local_commit(transaction_id)
@@ -185,7 +170,7 @@ class SqlOrderStore:
             row = session.exec(_row_of(transaction_id)).first()
             if row is None:
                 self._require_no_doubt(session, witness)
-                settled_state(session.connection(), _TRANSACTIONS, marker)
+                settled_state(session.connection(), TRANSACTIONS, marker)
                 row = session.exec(_row_of(transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
         if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
@@ -254,14 +239,9 @@ class SqlOrderStore:
             return next(iter(orders_of(session, rows)), None)
 
 
-def rows_of(order: Order) -> list[tuple[Table, Sequence[Values]]]:
-    """Returns the rows of an order and its items, grouped by table."""
-    return [(_ORDERS, [order_values(order)]), (_ITEMS, item_values(order))]
-
-
 def _insert_transaction(connection: Connection, values: Values) -> None:
     try:
-        write_outcome(connection, _TRANSACTIONS, values)
+        write_outcome(connection, TRANSACTIONS, values)
     except DecidedBefore as error:
         raise TransactionFailed(Outcome.DECIDED_BEFORE) from error
 
@@ -302,7 +282,7 @@ def _unless_key_taken() -> Iterator[None]:
     try:
         yield
     except DatabaseRefusal as refusal:
-        if isinstance(refusal.__cause__, IntegrityError) and is_duplicate(refusal.__cause__, _ORDERS.c.idempotency_key):
+        if isinstance(refusal.__cause__, IntegrityError) and is_duplicate(refusal.__cause__, ORDERS.c.idempotency_key):
             raise TransactionFailed(Outcome.KEY_TAKEN) from refusal
         raise
 
@@ -313,3 +293,34 @@ def _row_of(transaction_id: str) -> SelectOfScalar[TransactionRow]:
 
 def _state_of(transaction_id: str) -> SelectOfScalar[str]:
     return select(TransactionRow.state).where(col(TransactionRow.transaction_id) == transaction_id)
+
+
+def transaction_of(row: TransactionRow) -> OrderTransaction:
+    """Converts a row into a transaction."""
+    return OrderTransaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
+
+
+def orders_of(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
+    """Converts rows into orders. Reads their items from the database."""
+    items: dict[str, list[Item]] = {row.order_id: [] for row in rows}
+    query = select(OrderItemRow).where(col(OrderItemRow.order_id).in_(items)).order_by(col(OrderItemRow.id))
+    for item in session.exec(query):
+        items[item.order_id].append(Item(item.name, item.quantity, item.price_cents))
+    return [order_of(row, tuple(items[row.order_id])) for row in rows]
+
+
+def order_of(row: OrderRow, items: tuple[Item, ...] = ()) -> Order:
+    """Converts a row and its items into an order."""
+    return Order(
+        order_id=row.order_id,
+        customer=row.customer,
+        items=items,
+        currency=row.currency,
+        created_at_ms=row.created_at_ms,
+        idempotency_key=row.idempotency_key,
+        state=OrderState(row.state),
+        pay_until_ms=row.pay_until_ms,
+        paid_at_ms=row.paid_at_ms,
+        ended_at_ms=row.ended_at_ms,
+        ended_because=row.ended_because,
+    )

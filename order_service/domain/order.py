@@ -52,6 +52,11 @@ class Order:
         """The total price of all items."""
         return sum(item.quantity * item.price_cents for item in self.items)
 
+    @property
+    def is_paid_later(self) -> bool:
+        """True if the order has a payment deadline. Its message is published after the payment."""
+        return self.pay_until_ms is not None
+
     def is_same_request(self, other: "Order") -> bool:
         """Returns True if customer, items, currency and time of payment (now or later) are equal. Ignores ids and times."""
         return self._request == other._request
@@ -62,7 +67,7 @@ class Order:
 
     @property
     def _request(self) -> tuple[object, ...]:
-        return self.customer, self.items, self.currency, self.pay_until_ms is None
+        return self.customer, self.items, self.currency, self.is_paid_later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

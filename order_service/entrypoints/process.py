@@ -87,6 +87,7 @@ def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorReg
         namesrv_addr=settings.namesrv_addr,
         send_timeout_ms=settings.send_timeout_ms,
         loop=EventLoopThread(),
+        witness=store.witness,
         rpc_hook=network if armed else None,
         history=store,
     )

@@ -1,25 +1,19 @@
 """One attempt to place or to cancel an order.
 
 The producer passes the attempt to the local transaction as its argument. Two threads use it: one runs the local transaction and
-writes the progress, the other waits for the outcome, reads the progress and answers the caller. After a time-out both may use it
-at the same time. So the progress is one immutable value that is replaced at each step:
+sets the outcome, the other waits for it and answers the caller. After a time-out both may use it at the same time:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, which is final
 """
 
-import logging
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
 from order_messages.states import TransactionState
-from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Cancellation, Order
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message
 from service_runtime.http.problem import ErrorWithProblem, Problem
-
-logger = logging.getLogger(__name__)
 
 Wanted = Order | Cancellation
 """The order or the cancellation that a transaction stores."""
@@ -44,7 +38,7 @@ class Outcome(Enum):
     """
 
     NOT_STARTED = (
-        "the broker did not store the half message, so the local transaction did not run",
+        "the broker is unreachable or did not store the half message; nothing was ordered or changed",
         _ROLLED_BACK,
         Problem(503, "Broker unavailable"),
     )
@@ -102,88 +96,52 @@ class TransactionFailed(ErrorWithProblem):
         return self._problem
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptProgress:
-    """The progress of an attempt at one moment."""
-
-    outcome: Outcome
-    transaction_id: str | None = None
-    reason: str = ""
-    """The reason why a rule refused the order; empty otherwise."""
-
-
 class Attempt:
-    """The requested order or cancellation, and the progress of its local transaction."""
+    """The requested order or cancellation, and the outcome of its local transaction.
 
-    __slots__ = ("_progress", "wanted")
+    `transaction_id` and `reason` are set before `outcome`. So a thread that reads `outcome` first, and once, sees what belongs to
+    it. `reason` is why a rule refused the order, and empty otherwise.
+    """
+
+    __slots__ = ("outcome", "reason", "transaction_id", "wanted")
 
     def __init__(self, wanted: Wanted) -> None:
         """Creates an attempt that has not started."""
         self.wanted = wanted
-        self._progress = AttemptProgress(Outcome.NOT_STARTED)
-
-    @property
-    def progress(self) -> AttemptProgress:
-        """The current progress; safe to read from any thread. Read it once and use that value: it may change at any time."""
-        return self._progress
+        self.transaction_id: str | None = None
+        self.reason = ""
+        self.outcome = Outcome.NOT_STARTED
 
     def begin(self, transaction_id: str) -> None:
         """Marks the local transaction as started. Only the thread that runs it may call this.
 
         Raises RuntimeError if it was started before.
         """
-        self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
+        self._require(Outcome.NOT_STARTED)
+        self.transaction_id = transaction_id
+        self.outcome = Outcome.RUNNING
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
         """Sets the final outcome. Only the thread that ran the local transaction may call this.
 
         Raises RuntimeError if the local transaction is not running.
         """
-        self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
+        self._require(Outcome.RUNNING)
+        self.reason = reason
+        self.outcome = outcome
 
-    def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:
-        if self._progress.outcome is not expected:
-            raise RuntimeError(f"attempt cannot change from {self._progress.outcome.name} to {progress.outcome.name}")
-        self._progress = progress
-
-
-class OutcomePending(Exception):
-    """The outcome was not known before the time-out."""
+    def _require(self, expected: Outcome) -> None:
+        if self.outcome is not expected:
+            raise RuntimeError(f"the attempt must be {expected.name} for this step, but is {self.outcome.name}")
 
 
 class TransactionalSender(Protocol):
     """The interface that sends transactional messages to the broker."""
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         """Sends the half message, runs the local transaction, and sends COMMIT or ROLLBACK to the broker.
 
-        `attempt` is the argument of the local transaction. Raises TransactionFailed if it did not start, and OutcomePending if
-        it may still be running.
+        `attempt` is the argument of the local transaction. Returns the outcome: NOT_STARTED if the half message was not stored,
+        and UNKNOWN or RUNNING if the local transaction may still be running after the time-out. Raises DatabaseFailure if the
+        database cannot take part.
         """
-
-
-def half_message_not_stored(attempt: Attempt, error: Exception) -> TransactionFailed:
-    """Logs the error and returns an exception for the caller, with the outcome NOT_STARTED."""
-    logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
-    return TransactionFailed(
-        Outcome.NOT_STARTED, "the broker is unreachable or did not store the half message; nothing was ordered or changed"
-    )
-
-
-def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
-    """Sends the message and returns the attempt's progress. If the time-out expired, the attempt may still be running.
-
-    `witness`, the state of the order database, is added to the half message for check-backs. Raises TransactionFailed if the half
-    message was not stored.
-    """
-    try:
-        sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)
-    except TransactionFailed:
-        progress = attempt.progress
-        if progress.outcome is Outcome.NOT_STARTED:
-            raise
-        return progress
-    except OutcomePending:
-        progress = attempt.progress
-        return AttemptProgress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
-    return attempt.progress

@@ -3,20 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from order_messages import order_cancelled
+from order_messages.order_cancelled import OrderCancelled
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import (
-    Attempt,
-    AttemptProgress,
-    Outcome,
-    TransactionalSender,
-    TransactionFailed,
-    send_attempt,
-)
-from order_service.service_layer.order_message import cancellation_message
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionalSender, TransactionFailed
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
+from rocketmq_broker.message import Message
+from service_runtime.observing.tracing import carried_properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +45,31 @@ class OrderCancelling:
         if next_state(order.state, OrderEvent.CANCEL) is None:
             raise ImpossibleNow(f"the order is {order.state} and can no longer be cancelled")
         cancellation = Cancellation(order=order, reason=reason, cancelled_at_ms=self.now_ms())
-        witness = self.store.witness()
-        progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
-        return self._answer(order, progress)
-
-    def _answer(self, order: Order, progress: AttemptProgress) -> Cancelled:
-        if progress.outcome.state is TransactionState.UNKNOWN:
+        outcome = self.sender.send_in_transaction(cancellation_message(cancellation), Attempt(cancellation))
+        if outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
-        if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
+        if outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
             # NOT_CANCELLABLE: another request cancelled the order in the meantime.
             return Cancelled(self.store.find_order(order.order_id) or order)
-        raise TransactionFailed(progress.outcome)
+        raise TransactionFailed(outcome)
+
+
+def cancellation_message(cancellation: Cancellation) -> Message:
+    """Returns the message about a cancelled order; its key is the order id. Consumers receive it only after COMMIT."""
+    order = cancellation.order
+    body = OrderCancelled(
+        version=order_cancelled.VERSION,
+        order_id=order.order_id,
+        customer=order.customer,
+        total_cents=order.total_cents,
+        currency=order.currency,
+        cancelled_at_ms=cancellation.cancelled_at_ms,
+        reason=cancellation.reason,
+    )
+    return Message.of(
+        order_cancelled.TOPIC,
+        body.encode(),
+        tags=order_cancelled.TAG,
+        keys=[order.order_id],
+        user_properties=carried_properties(),
+    )

@@ -116,5 +116,5 @@ class FailingTransactionListener:
 
 def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
     """Returns True after a local commit, which is followed by COMMIT, or by the wait for the payment."""
-    awaits_payment = isinstance(arg, Attempt) and arg.progress.outcome is Outcome.AWAITING_PAYMENT
+    awaits_payment = isinstance(arg, Attempt) and arg.outcome is Outcome.AWAITING_PAYMENT
     return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE

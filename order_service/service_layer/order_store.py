@@ -35,9 +35,6 @@ class TransactionStore(Protocol):
 class OrderStore(TransactionStore, Protocol):
     """Stores orders and transactions. All methods raise DatabaseUnavailable; those that write also raise OutcomeUnknown."""
 
-    def witness(self) -> Witness:
-        """Returns the witness for the next half message. Raises HistoryDoubted if this database may be the wrong one."""
-
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Stores order, items and transaction row in one local commit. Raises TransactionFailed."""
 

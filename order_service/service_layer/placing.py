@@ -4,18 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
+from order_messages import order_created
+from order_messages.order_created import OrderCreated, OrderedItem
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import Item, Order
-from order_service.service_layer.attempt import (
-    Attempt,
-    AttemptProgress,
-    Outcome,
-    TransactionalSender,
-    TransactionFailed,
-    send_attempt,
-)
-from order_service.service_layer.order_message import order_message
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionalSender, TransactionFailed
 from order_service.service_layer.order_store import OrderStore
+from rocketmq_broker.message import Message
+from service_runtime.observing.tracing import carried_properties
 
 
 class KeyReused(Exception):
@@ -71,15 +67,13 @@ class OrderPlacing:
         )
         if (earlier := self._placed_earlier(order)) is not None:
             return earlier
-        return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order), self.store.witness()))
-
-    def _answer(self, order: Order, progress: AttemptProgress) -> Placed:
-        outcome = progress.outcome
+        attempt = Attempt(order)
+        outcome = self.sender.send_in_transaction(order_message(order), attempt)
         if outcome is Outcome.KEY_TAKEN and (earlier := self._placed_earlier(order)) is not None:
             return earlier
         if outcome.problem is not None:
-            raise TransactionFailed(outcome, progress.reason)
-        return Placed(order, progress.transaction_id, outcome.state)
+            raise TransactionFailed(outcome, attempt.reason)
+        return Placed(order, attempt.transaction_id, outcome.state)
 
     def _placed_earlier(self, order: Order) -> Placed | None:
         if order.idempotency_key is None:
@@ -92,3 +86,19 @@ class OrderPlacing:
         transaction_id = self.store.find_transaction_id(earlier.order_id)
         state = self.store.find_transaction(transaction_id) if transaction_id else None
         return Placed(earlier, transaction_id, state or TransactionState.COMMITTED, is_replay=True)
+
+
+def order_message(order: Order) -> Message:
+    """Returns the message about a placed order; its key is the order id. Consumers receive it only after COMMIT."""
+    body = OrderCreated(
+        version=order_created.VERSION,
+        order_id=order.order_id,
+        customer=order.customer,
+        total_cents=order.total_cents,
+        currency=order.currency,
+        created_at_ms=order.created_at_ms,
+        items=tuple(OrderedItem(name=item.name, quantity=item.quantity) for item in order.items),
+    )
+    return Message.of(
+        order_created.TOPIC, body.encode(), tags=order_created.TAG, keys=[order.order_id], user_properties=carried_properties()
+    )

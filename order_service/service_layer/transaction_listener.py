@@ -138,7 +138,7 @@ class PlacingLocally:
             self._mark_rolled_back(transaction_id)
             return Outcome.REFUSED, refusal
         outcome = _outcome_of(lambda: self.store.store_order(wanted, transaction_id), transaction_id)
-        if outcome is Outcome.STORED and not wanted.state.is_published:
+        if outcome is Outcome.STORED and wanted.is_paid_later:
             outcome = Outcome.AWAITING_PAYMENT
         return outcome, ""
 

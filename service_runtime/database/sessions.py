@@ -6,7 +6,7 @@ On SQLite the writers of a process take turns, with a time-out for each wait.
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, false, func, select, text, true
 from sqlalchemy.dialects import postgresql, sqlite
@@ -16,7 +16,8 @@ from sqlmodel import Session
 from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.engine import POOLS_TRANSACTIONS
-from service_runtime.database.rows_together import RowsTogether, is_surely_undone, write_by_one_statement, write_each
+
+T = TypeVar("T")
 
 Acquire = Callable[[Callable[[], bool], float], bool]
 """A function that calls its first argument, which tries to take a lock, until it returns True (`World.acquire`).
@@ -122,24 +123,21 @@ class Sessions:
             yield session
             session.flush()
 
-    def write_together(self, together: RowsTogether) -> bool:
-        """Writes the rows in one database transaction, durable on return. Returns False if the first row existed already.
+    def in_one_statement(self, execute: Callable[[Connection], T]) -> T:
+        """Calls `execute` in its own database transaction, durable on return. On PostgreSQL it may execute only one statement.
 
         Raises the errors of `writing`, and OutcomeUnknown if the connection is lost during PostgreSQL's single statement.
         """
-        if self._one_statement_engine is None:
+        if self._one_statement_engine is None or not self._has_bounded_sessions:
             with self._transaction() as connection:
-                return write_each(connection, together)
-        if not self._has_bounded_sessions:
-            with self._transaction() as connection:
-                return write_by_one_statement(connection, together)
+                return execute(connection)
         try:
             with self._one_statement_engine.connect() as connection:
-                is_written = _by_one_statement(connection, together)
+                result = _by_one_statement(connection, execute)
         except SQLAlchemyError as error:
             raise _nothing_written(error) from error
         self._written_s = self._now_s()
-        return is_written
+        return result
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -199,14 +197,24 @@ def _nothing_written(error: SQLAlchemyError) -> DatabaseUnavailable:
     return (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error))
 
 
-def _by_one_statement(connection: Connection, together: RowsTogether) -> bool:
+def _by_one_statement(connection: Connection, execute: Callable[[Connection], T]) -> T:
     try:
-        return write_by_one_statement(connection, together)
+        return execute(connection)
     except SQLAlchemyError as error:
-        if is_refusal(error) or is_surely_undone(error):
+        if is_refusal(error) or _is_surely_undone(error):
             raise
         connection.invalidate()
         raise OutcomeUnknown(in_one_line(error)) from error
+
+
+def _is_surely_undone(error: SQLAlchemyError) -> bool:
+    """Returns True if a statement with autocommit has certainly written nothing.
+
+    That is the case after an error of severity ERROR. A lost connection, or an error of severity FATAL, may have come after the
+    commit.
+    """
+    report = getattr(getattr(error, "orig", None), "diag", None)
+    return getattr(report, "severity_nonlocalized", None) == "ERROR"
 
 
 def _commit_in_database(connection: Connection) -> None:

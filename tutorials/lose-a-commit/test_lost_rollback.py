@@ -6,7 +6,7 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
-from order_service.service_layer.order_message import order_message
+from order_service.service_layer.placing import order_message
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.testing import SyncRocketMQ
 from rocketmq_broker.world import current_world
@@ -23,7 +23,7 @@ def test_a_lost_rollback_is_found_by_the_check_back_and_no_consumer_notices(rock
     attempt = Attempt(order)
     rocketmq.lose_next_decision()
     producer.send_message_in_transaction(order_message(order), attempt)
-    assert attempt.progress.outcome is Outcome.REFUSED
+    assert attempt.outcome is Outcome.REFUSED
     assert (len(rocketmq.pending("order-1")), store.find_order("order-1")) == (1, None)
     rocketmq.advance(minutes=1)
     rocketmq.rolled_back("order-1")

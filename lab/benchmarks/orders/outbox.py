@@ -7,12 +7,20 @@ import logging
 import threading
 from typing import Final, Protocol
 
-from sqlalchemy import Engine, LargeBinary, delete
+from sqlalchemy import Connection, Engine, LargeBinary, delete
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel, col, select
 
 from order_messages import order_created
-from order_service.adapters.order_store import SqlOrderStore, rows_of
+from order_service.adapters.local_transaction import (
+    ITEMS,
+    ORDER_AND_ITEMS,
+    ORDERS,
+    item_values,
+    order_values,
+    parameters_of,
+)
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from rocketmq_broker.client import ClientError, EventLoopThread, Producer
@@ -20,7 +28,6 @@ from rocketmq_broker.message import Message
 from rocketmq_broker.world import current_world
 from service_runtime.database.columns import ROW_ID
 from service_runtime.database.database_errors import DatabaseFailure
-from service_runtime.database.rows_together import RowsTogether
 
 BATCH: Final = 100
 """The maximum number of rows that the relay sends in one batch."""
@@ -47,6 +54,9 @@ class OutboxRow(OutboxDatabase, table=True):
 
 
 _OUTBOX: Final = OutboxDatabase.metadata.tables["outbox"]
+_ON_POSTGRESQL: Final = f"""
+WITH decided AS (INSERT INTO outbox (key, body) VALUES (%(order_id)s, %(body)s) RETURNING key AS order_id),
+{ORDER_AND_ITEMS}"""
 
 
 class OutboxStore(SqlOrderStore):
@@ -59,8 +69,16 @@ class OutboxStore(SqlOrderStore):
 
     def store_with_message(self, order: Order, message: Message) -> None:
         """Stores order, items and message in one transaction. Raises DatabaseUnavailable, OutcomeUnknown."""
-        outbox_row = {"key": order.order_id, "body": message.body}
-        self._sessions.write_together(RowsTogether(_OUTBOX, outbox_row, rows_of(order)))
+
+        def insert(connection: Connection) -> None:
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(_ON_POSTGRESQL, parameters_of(order) | {"body": message.body})
+                return
+            connection.execute(_OUTBOX.insert(), {"key": order.order_id, "body": message.body})
+            connection.execute(ORDERS.insert(), order_values(order))
+            connection.execute(ITEMS.insert(), item_values(order))
+
+        self._sessions.in_one_statement(insert)
 
     def oldest(self) -> list[OutboxRow]:
         """Returns up to BATCH messages, oldest first."""
@@ -90,7 +108,7 @@ class OutboxSender:
         self._store = store
         self._relay = relay
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         """Stores the order together with its message. Sends no half message and no decision."""
         assert isinstance(attempt.wanted, Order), "the bench places orders and cancels none"
         attempt.begin(attempt.wanted.order_id)
@@ -98,9 +116,10 @@ class OutboxSender:
             self._store.store_with_message(attempt.wanted, message)
         except DatabaseFailure:
             attempt.conclude(Outcome.UNAVAILABLE)
-            return
+            return attempt.outcome
         attempt.conclude(Outcome.STORED)
         self._relay.wake()
+        return attempt.outcome
 
     def why_unready(self) -> str | None:
         """Returns None, because the service accepts orders without a broker."""

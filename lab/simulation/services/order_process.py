@@ -69,6 +69,7 @@ class OrderProcess:
             namesrv_addr=settings.namesrv_addr,
             send_timeout_ms=settings.send_timeout_ms,
             loop=SimulatedClientLoop(process),
+            witness=store.witness,
         )
         deadline_ms = round(settings.payment_deadline_s * 1000)
         self._store, self._broker = store, broker

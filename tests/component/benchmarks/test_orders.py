@@ -11,7 +11,7 @@ from lab.benchmarks.orders.sample import Case, Delivery, Sample, percentile
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
-from order_service.service_layer.order_message import order_message
+from order_service.service_layer.placing import order_message
 from service_runtime.database.opening import open_database
 
 
@@ -37,7 +37,7 @@ def test_an_order_and_its_message_are_stored_together_and_the_relay_is_told(stor
     relay, order = Woken(), an_order(1)
     attempt = Attempt(order)
     OutboxSender(store, relay).send_in_transaction(order_message(order), attempt)
-    assert attempt.progress.outcome is Outcome.STORED
+    assert attempt.outcome is Outcome.STORED
     assert store.find_order("order-1") == order
     (row,) = store.oldest()
     assert (row.key, row.body, relay.times) == ("order-1", order_message(order).body, 1)
@@ -48,7 +48,7 @@ def test_an_order_that_cannot_be_stored_leaves_no_message(store: OutboxStore) ->
     for expected in (Outcome.STORED, Outcome.UNAVAILABLE):
         attempt = Attempt(order)
         OutboxSender(store, relay).send_in_transaction(order_message(order), attempt)
-        assert attempt.progress.outcome is expected
+        assert attempt.outcome is expected
     assert len(store.oldest()) == relay.times == 1
 
 

@@ -10,7 +10,7 @@ from order_messages.states import OrderState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Cancellation, Item, Order
-from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
+from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
@@ -32,11 +32,12 @@ class BrokerInProcess:
         self.refusing: list[str] = []
         self.decisions: list[tuple[Message, LocalTransactionState]] = []
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         if not self.is_up:
-            raise TransactionFailed(Outcome.NOT_STARTED, "the broker is down")
+            return Outcome.NOT_STARTED
         sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
         self.decisions.append((sent, self.listeners[sent.topic].execute_local_transaction(sent, attempt)))
+        return attempt.outcome
 
     def why_unready(self) -> str | None:
         return None if self.is_up else "the broker is away"

@@ -8,10 +8,10 @@ from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
-from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.failpoints import FailingTransactionListener, parse_failpoints
-from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
+from order_service.service_layer.placing import order_message
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
@@ -36,7 +36,7 @@ def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt
 def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
-    assert attempt.progress == AttemptProgress(Outcome.STORED, "transaction-1")
+    assert (attempt.outcome, attempt.transaction_id) == (Outcome.STORED, "transaction-1")
     assert sqlite_store.find_order("order-1") == an_order()
 
 
@@ -45,8 +45,8 @@ def test_an_order_above_the_limit_rolls_back_and_stays_so(
 ) -> None:
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
-    assert attempt.progress.outcome is Outcome.REFUSED
-    assert attempt.progress.reason.endswith(f"exceeds the limit of {ORDER_LIMIT_CENTS // 100:,}.00")
+    assert attempt.outcome is Outcome.REFUSED
+    assert attempt.reason.endswith(f"exceeds the limit of {ORDER_LIMIT_CENTS // 100:,}.00")
     assert sqlite_store.find_order("order-1") is None
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
@@ -66,7 +66,7 @@ def test_a_local_transaction_after_the_check_back_rolls_back(
     listener.check_local_transaction(a_check_back())
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
-    assert attempt.progress.outcome is Outcome.DECIDED_BEFORE
+    assert attempt.outcome is Outcome.DECIDED_BEFORE
     assert sqlite_store.find_order("order-1") is None
 
 
@@ -87,7 +87,7 @@ def test_check_back_without_a_transaction_id_is_unknown(listener: OrderTransacti
 
 
 def a_half_message_of(store: SqlOrderStore) -> MessageExt:
-    return a_check_back(f"UNIQ_KEY\x01transaction-1\x02KEYS\x01order-1\x02{PROPERTY}\x01{store.witness().encode()}".encode())
+    return a_check_back(f"UNIQ_KEY\x01transaction-1\x02KEYS\x01order-1\x02{PROPERTY}\x01{store.witness()}".encode())
 
 
 def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
@@ -167,13 +167,13 @@ def test_check_back_is_unknown_while_the_database_is_in_trouble(error: Exception
 def test_a_commit_of_unknown_outcome_is_left_to_check_back() -> None:
     attempt = Attempt(an_order())
     state = a_listener_on(_BrokenStore(OutcomeUnknown("gone"))).execute_local_transaction(a_half_message(), attempt)
-    assert (state, attempt.progress.outcome) == (LocalTransactionState.UNKNOWN, Outcome.UNKNOWN)
+    assert (state, attempt.outcome) == (LocalTransactionState.UNKNOWN, Outcome.UNKNOWN)
 
 
 def test_a_database_that_wrote_nothing_rolls_back() -> None:
     attempt = Attempt(an_order())
     state = a_listener_on(_BrokenStore(DatabaseUnavailable("gone"))).execute_local_transaction(a_half_message(), attempt)
-    assert (state, attempt.progress.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
+    assert (state, attempt.outcome) == (LocalTransactionState.ROLLBACK_MESSAGE, Outcome.UNAVAILABLE)
 
 
 def test_a_refused_order_rolls_back_although_the_marker_cannot_be_written() -> None:

@@ -28,7 +28,12 @@ class Service:
         self.store = SqlOrderStore(self._engine, World())
         listeners = transaction_listeners(self.store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
         self.broker = OrderBroker(
-            listeners, namesrv_addr=namesrv_addr, send_timeout_ms=3000, loop=EventLoopThread(), history=self.store
+            listeners,
+            namesrv_addr=namesrv_addr,
+            send_timeout_ms=3000,
+            loop=EventLoopThread(),
+            witness=self.store.witness,
+            history=self.store,
         )
         self.broker.start()
 

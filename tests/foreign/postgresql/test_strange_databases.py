@@ -8,14 +8,16 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, make_url, text
 
-from order_service.adapters.tables import MIGRATIONS
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.adapters.tables import MIGRATIONS, OrderDatabase
+from order_service.service_layer.attempt import TransactionFailed
 from pipelines.sources.databases.adbc import read_columns
 from pipelines.sources.databases.database_url import parse_database_url
 from rocketmq_broker.world import World
 from service_runtime.database.engine import DatabaseUnusable, create_database_engine
 from service_runtime.database.opening import migrate_database, open_database
 from service_runtime.database.sessions import Sessions
-from tests.component.service_runtime.test_rows_together import TABLES, a_book, rows
+from tests.component.order_service.conftest import an_order
 from tests.postgresql_server import behind_pgbouncer, new_database, pgbouncer
 
 NAME = "李雷 🍎 Zoë"
@@ -121,15 +123,22 @@ def test_sessions_read_and_try_writes_behind_pgbouncer(engine: Engine) -> None:
         assert sessions.why_unwritable([]) is None
 
 
-def test_rows_are_written_together_and_once_behind_pgbouncer(engine: Engine) -> None:
-    TABLES.create_all(engine)
-    sessions = Sessions(engine, now_s=World().steady_s, acquire=None)
-    books = [a_book(f"key-{number}", f"Dune {number}") for number in range(16)]
-    with ThreadPoolExecutor(len(books)) as writers:
-        assert list(writers.map(sessions.write_together, books)) == [True] * len(books)
-        assert list(writers.map(sessions.write_together, books)) == [False] * len(books)
-    decisions, titles, pages = rows(engine)
-    assert (len(decisions), len(titles), len(pages)) == (16, 16, 48)
+def test_an_order_is_written_as_a_whole_and_once_behind_pgbouncer(engine: Engine) -> None:
+    OrderDatabase.metadata.create_all(engine)
+    store = SqlOrderStore(engine, World())
+
+    def is_written(number: int) -> bool:
+        try:
+            store.store_order(an_order(f"order-{number}"), f"transaction-{number}")
+        except TransactionFailed:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as writers:
+        assert list(writers.map(is_written, range(16))) == [True] * 16
+        assert list(writers.map(is_written, range(16))) == [False] * 16
+    orders, _ = store.list_orders("ada", limit=50, before=None)
+    assert [len(order.items) for order in orders] == [2] * 16
 
 
 @pytest.mark.parametrize("parameters", ["", "?pgbouncer=true"])

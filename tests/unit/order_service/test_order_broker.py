@@ -6,8 +6,9 @@ import pytest
 
 from order_service.adapters import order_broker
 from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
-from order_service.service_layer.attempt import Attempt, OutcomePending, TransactionFailed
-from order_service.service_layer.order_message import order_message
+from order_service.domain.history import PROPERTY
+from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.placing import order_message
 from rocketmq_broker.client import ClientError, EventLoopThread, LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from tests.component.order_service.conftest import an_order
@@ -59,7 +60,9 @@ class Listener:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderBroker]:
     monkeypatch.setattr(order_broker, "TransactionProducer", Producer)
-    made = OrderBroker(Listener(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000, loop=EventLoopThread())
+    made = OrderBroker(
+        Listener(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000, loop=EventLoopThread(), witness=lambda: "the witness"
+    )
     made.start()
     yield made
     made.stop()
@@ -77,24 +80,42 @@ def test_it_joins_the_group_of_all_order_services(producer: Producer) -> None:
     assert producer.events == ["started"]
 
 
-def test_an_order_is_sent_with_its_attempt(broker: OrderBroker, producer: Producer) -> None:
-    attempt = Attempt(an_order())
-    broker.send_in_transaction(order_message(attempt.wanted), attempt)
-    assert producer.sent == [(order_message(attempt.wanted), attempt)]
+def test_an_order_is_sent_with_its_attempt_and_the_witness(broker: OrderBroker, producer: Producer) -> None:
+    order = an_order()
+    attempt = Attempt(order)
+    broker.send_in_transaction(order_message(order), attempt)
+    assert producer.sent == [(order_message(order).with_properties({PROPERTY: "the witness"}), attempt)]
 
 
-def test_a_half_message_that_was_not_stored_is_no_order(broker: OrderBroker, producer: Producer) -> None:
+def test_a_half_message_that_was_not_stored_is_no_order(
+    broker: OrderBroker, producer: Producer, caplog: pytest.LogCaptureFixture
+) -> None:
     producer.answer = ClientError("no route")
-    attempt = Attempt(an_order())
-    with pytest.raises(TransactionFailed, match="nothing was ordered"):
-        broker.send_in_transaction(order_message(attempt.wanted), attempt)
+    order = an_order()
+    assert broker.send_in_transaction(order_message(order), Attempt(order)) is Outcome.NOT_STARTED
+    assert caplog.messages == ["order order-1: the half message could not be sent: no route"]
 
 
-def test_a_local_transaction_that_outlasts_the_wait_leaves_the_outcome_pending(broker: OrderBroker, producer: Producer) -> None:
+@pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])
+@pytest.mark.parametrize("outcome", [Outcome.RUNNING, Outcome.STORED])
+def test_a_broker_that_goes_away_meanwhile_does_not_change_the_outcome(
+    broker: OrderBroker, producer: Producer, error: Exception, outcome: Outcome
+) -> None:
+    producer.answer = error
+    order = an_order()
+    attempt = Attempt(order)
+    attempt.begin("transaction-1")
+    if outcome is not Outcome.RUNNING:
+        attempt.conclude(outcome)
+    assert broker.send_in_transaction(order_message(order), attempt) is outcome
+
+
+def test_a_local_transaction_that_did_not_start_within_the_wait_has_an_unknown_outcome(
+    broker: OrderBroker, producer: Producer
+) -> None:
     producer.answer = TimeoutError()
-    attempt = Attempt(an_order())
-    with pytest.raises(OutcomePending, match="23 s"):
-        broker.send_in_transaction(order_message(attempt.wanted), attempt)
+    order = an_order()
+    assert broker.send_in_transaction(order_message(order), Attempt(order)) is Outcome.UNKNOWN
 
 
 @pytest.mark.parametrize("error", [ClientError("gone"), TimeoutError()])

@@ -20,7 +20,7 @@ from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
 from order_service.service_layer.attempt import Attempt, Outcome, send_attempt
 from order_service.service_layer.cancelling import Cancelled
-from order_service.service_layer.order_message import cancellation_message
+from order_service.service_layer.cancelling import cancellation_message
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
