@@ -11,6 +11,8 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 MAX_AGE_S: Final = 30.0
 """The age in seconds of the oldest new message from which on the workers are too slow, or do not work."""
+_FAILING_S: Final = 5.0
+"""The age in seconds from which on failures count. Single bad messages are suspected by then, because others are processed."""
 
 
 class InboxHealth(BaseModel):
@@ -53,7 +55,7 @@ class Backlog:
         if state is None:
             return None  # the check of the database reports that
         because = f": {state.last_error}" if state.last_error else ""
-        if state.failed - state.suspected > 1:
+        if state.failed - state.suspected > 1 and self.age_s(state.oldest_received_at_ms) > _FAILING_S:
             return f"{state.failed} messages fail, and none is processed{because}"
         oldest_s = self.age_s(state.oldest_new_at_ms)
         if state.new and oldest_s > MAX_AGE_S:
@@ -63,8 +65,8 @@ class Backlog:
     def attention(self, state: InboxState | None) -> list[str]:
         """Returns a line for operators for each point that needs attention."""
         lines = []
-        if state is not None and state.suspected:
-            lines.append(f"{state.suspected} messages fail while others are processed, and are tried again: {state.last_error}")
+        if state is not None and state.failed:
+            lines.append(f"{state.failed} messages fail, and are tried again: {state.last_error}")
         if state is not None and state.parked:
             command = f"python -m {self.program} inbox"
             lines.append(
