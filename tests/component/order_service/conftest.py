@@ -1,6 +1,6 @@
 """An order store on a database of each kind, and a broker that does what the client does, without one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from order_messages.states import OrderState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
+from order_service.domain.history import PROPERTY
 from order_service.domain.order import Cancellation, Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
@@ -25,8 +26,9 @@ DEADLINE_MS = PLACED_AT_MS + 600_000
 class BrokerInProcess:
     """Runs the local transaction as the client does once the half message is stored; keeps what was sent and decided."""
 
-    def __init__(self, listeners: Mapping[str, TransactionListener]) -> None:
+    def __init__(self, listeners: Mapping[str, TransactionListener], witness: Callable[[], str] = lambda: "") -> None:
         self.listeners = listeners
+        self.witness = witness
         self.is_up = True
         self.discarded: int | None = 0
         self.refusing: list[str] = []
@@ -35,7 +37,7 @@ class BrokerInProcess:
     def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         if not self.is_up:
             return Outcome.NOT_STARTED
-        sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
+        sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}", PROPERTY: self.witness()})
         self.decisions.append((sent, self.listeners[sent.topic].execute_local_transaction(sent, attempt)))
         return attempt.outcome
 
@@ -72,7 +74,7 @@ def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore) -> BrokerInProcess:
     listeners = transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
-    return BrokerInProcess(listeners)
+    return BrokerInProcess(listeners, sqlite_store.witness)
 
 
 def an_order(order_id: str = "order-1", *, customer: str = "ada", key: str | None = None, price_cents: int = 1250) -> Order:
