@@ -8,15 +8,16 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from sqlalchemy import Engine, text
 
 from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
+from credit_service.adapters.workers import TAKES_NONE_AFTER_S, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from rocketmq_broker.client import QueueProgress
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
-from service_runtime.failing.holds import HoldCause, Holding
-from tests.component.credit_service.conftest import a_credit, a_reversal
+from service_runtime.inbox.backlog import Backlog
+from tests.component.credit_service.conftest import Clock, a_credit, a_reversal, an_order, orders
+from tests.component.credit_service.test_crediting import drain, refuse
 
 
 class Everything:
@@ -24,8 +25,7 @@ class Everything:
 
     def __init__(self) -> None:
         self.is_broker_up = self.is_redis_up = True
-        self.workers = [LivingWorker(Heartbeat(name="one", host="here", pid=7, processes=2, age_s=60), heard_s_ago=1.5)]
-        self.held: Holding | None = None
+        self.workers = [LivingWorker("one", pid=7, processes=2, age_s=60, idle_s=1.5)]
         self.stands_still_s = 0.0
         self.dead_letters: int | None = 0
 
@@ -42,9 +42,6 @@ class Everything:
             raise RedisConnectionError("connection refused")
         return self.workers
 
-    def state(self) -> Holding | None:
-        return self.held
-
     def progress(self) -> list[QueueProgress]:
         return [QueueProgress(MessageQueue("orders", "broker-a", 3), 40, self.stands_still_s)]
 
@@ -54,12 +51,12 @@ def everything() -> Everything:
     return Everything()
 
 
-def sources(ledger: Ledger, everything: Everything) -> HealthSources:
+def sources(ledger: Ledger, everything: Everything, clock: Clock) -> HealthSources:
     return HealthSources(
         ledger,
         broker=everything,
         workers=everything,
-        holds=everything,
+        backlog=Backlog(ledger.inbox, "credit_service", lambda: clock.now_ms),
         queues=everything,
         dead_letters=everything,
         now_s=time.monotonic,
@@ -68,8 +65,8 @@ def sources(ledger: Ledger, everything: Everything) -> HealthSources:
 
 
 @pytest.fixture
-def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    with create_app(sqlite_ledger, sources(sqlite_ledger, everything), World()).test_client() as client:
+def client(sqlite_ledger: Ledger, everything: Everything, clock: Clock) -> Iterator[FlaskClient]:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything, clock), World()).test_client() as client:
         yield client
 
 
@@ -133,24 +130,15 @@ def test_a_database_that_does_not_answer_is_503(client: FlaskClient, sqlite_engi
     assert client.get("/customers/ada/credit").status_code == 503
 
 
-WORKER = {
-    "name": "one",
-    "host": "here",
-    "pid": 7,
-    "processes": 2,
-    "age_s": 60.0,
-    "heard_s_ago": 1.5,
-    "tasks_taken": None,
-    "taken_s_ago": None,
-    "takes_none_for_s": None,
-}
+WORKER = {"name": "one", "pid": 7, "processes": 2, "age_s": 60.0, "idle_s": 1.5, "takes_tasks": True}
+EMPTY = {"waiting": 0, "failed": 0, "parked": 0, "oldest_s": None, "last_error": None}
 ALL_IS_WELL = {
     "status": "ok",
     "database": "ok",
     "redis": "ok",
     "broker": "ok",
     "workers": [WORKER],
-    "held": None,
+    "inbox": EMPTY,
     "queues": 1,
     "standing_still": [],
     "attention": [],
@@ -158,15 +146,11 @@ ALL_IS_WELL = {
 }
 
 
-MEANWHILE = "Until then orders wait at the broker, and none is lost."
+MEANWHILE = "Until then orders wait at the broker or in the inbox, and none is lost."
 OF_BROKER = f"broker: the broker is away. Run rocketmq-admin doctor to check name server and broker. {MEANWHILE}"
 OF_REDIS = f"workers: Redis does not answer: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
 OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
 OF_TASKS = f"workers: no worker takes the waiting tasks. Start Redis, or a credit_service.worker. {MEANWHILE}"
-
-
-def holding(cause: HoldCause, orders: int = 40) -> Holding:
-    return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
 
 
 def test_health_tells_everything_in_detail(client: FlaskClient) -> None:
@@ -202,50 +186,72 @@ def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everyt
 
 
 def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: FlaskClient, everything: Everything) -> None:
-    def worker(none_for_s: float) -> LivingWorker:
-        said = Heartbeat(
-            name="one", host="here", pid=7, processes=2, age_s=60, tasks_taken=9, taken_s_ago=50, takes_none_for_s=none_for_s
-        )
-        return LivingWorker(said, heard_s_ago=1.5)
-
-    everything.workers = [worker(45)]
+    stopped = LivingWorker("one", pid=7, processes=2, age_s=60, idle_s=TAKES_NONE_AFTER_S)
+    everything.workers = [stopped]
     answer = client.get("/healthz")
-    shown = WORKER | {"tasks_taken": 9, "taken_s_ago": 50.0, "takes_none_for_s": 45.0}
+    shown = WORKER | {"idle_s": TAKES_NONE_AFTER_S, "takes_tasks": False}
     degraded = ALL_IS_WELL | {"status": "degraded", "workers": [shown], "missing": [OF_TASKS]}
     assert (answer.status_code, answer.json) == (503, degraded)
-    everything.workers = [worker(45), worker(0)]
+    everything.workers = [stopped, LivingWorker("two", pid=8, processes=2, age_s=60, idle_s=1)]
     assert client.get("/healthz").status_code == 200
 
 
-def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(HoldCause.OUTAGE)
-    answer = client.get("/healthz")
-    held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
+def test_health_is_degraded_while_orders_wait_for_too_long(client: FlaskClient, sqlite_ledger: Ledger, clock: Clock) -> None:
+    sqlite_ledger.store(orders(40))
+    clock.pass_s(30)
+    shown = EMPTY | {"waiting": 40, "oldest_s": 30.0}
+    assert client.get("/healthz").json == ALL_IS_WELL | {"inbox": shown}
+    clock.pass_s(1.25)
     missing = [
-        "orders: 40 are held, for 61 s now: Redis is away. Each is retried until it succeeds. "
-        "Until then orders wait at the broker, and none is lost."
+        "orders: 40 messages wait to be processed, the oldest for 31 s. The workers' log says why. "
+        "Until then orders wait at the broker or in the inbox, and none is lost."
     ]
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held, "missing": missing})
+    answer = client.get("/healthz")
+    shown = EMPTY | {"waiting": 40, "oldest_s": 31.2}
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "inbox": shown, "missing": missing})
     answer = client.get("/readyz")
     assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["orders"])
+    drain(sqlite_ledger)
+    assert client.get("/healthz").json == ALL_IS_WELL
 
 
-def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(HoldCause.SUSPICION)
-    answer = client.get("/healthz")
-    held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
-    assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
-
-
-@pytest.mark.parametrize(("orders", "status"), [(2, (503, "degraded")), (1, (200, "attention"))])
+@pytest.mark.parametrize(("count", "status"), [(2, (503, "degraded")), (1, (200, "attention"))])
 def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
-    client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
+    client: FlaskClient, sqlite_ledger: Ledger, sqlite_engine: Engine, clock: Clock, count: int, status: tuple[int, str]
 ) -> None:
     """One alone may be a bad order in a quiet shop."""
-    everything.held = holding(HoldCause.REFUSAL, orders)
+    refuse(sqlite_engine, 0)
+    sqlite_ledger.store(orders(count))
+    for _ in range(6):
+        drain(sqlite_ledger, max_tries=1)
+        clock.pass_s(1)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"]) == status
-    assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
+    assert answer.json["inbox"] == {
+        "waiting": count, "failed": count, "parked": 0, "oldest_s": 6.0, "last_error": "IntegrityError: no",
+    }  # fmt: skip
+
+
+def test_health_asks_for_attention_while_single_orders_fail_and_while_they_are_parked(
+    client: FlaskClient, sqlite_ledger: Ledger, sqlite_engine: Engine, clock: Clock
+) -> None:
+    refuse(sqlite_engine, 666)
+    sqlite_ledger.store([an_order(f"bad-{number}", 900 + number, amount_cents=666) for number in range(3)])
+    for number in range(3):
+        sqlite_ledger.store(orders(1, first=number))
+        drain(sqlite_ledger, max_tries=3)
+        clock.pass_s(10)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"], answer.json["inbox"]["failed"]) == (200, "attention", 3)
+    assert answer.json["attention"] == ["3 messages fail, and are tried again: IntegrityError: no"]
+    sqlite_ledger.store(orders(1, first=10))
+    drain(sqlite_ledger, max_tries=3)
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"], answer.json["inbox"]["parked"]) == (200, "attention", 3)
+    (line,) = answer.json["attention"]
+    assert line.startswith("3 messages are parked: list them with `python -m credit_service inbox list`")
+    sqlite_ledger.inbox.dismiss([message.key for message in sqlite_ledger.inbox.parked()])
+    assert client.get("/healthz").json == ALL_IS_WELL
 
 
 def test_health_asks_for_attention_from_the_first_dead_letter_and_names_the_command(
@@ -294,15 +300,6 @@ def test_a_queue_that_stands_still_is_named_and_is_no_health(client: FlaskClient
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "standing_still": [still]})
 
 
-def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
-    client: FlaskClient, everything: Everything
-) -> None:
-    everything.stands_still_s = 121.0
-    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=HoldCause.SUSPICION)
-    answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
-
-
 @pytest.mark.parametrize("path", ["/customers/ada/credit", "/healthz", "/nothing"])
 @pytest.mark.parametrize(("headers", "status"), [({"Host": "evil.example:8081"}, 421), ({"Origin": "http://evil.example"}, 403)])
 def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, headers: dict[str, str], status: int) -> None:
@@ -310,8 +307,9 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
     assert (answer.status_code, answer.content_type) == (status, "application/problem+json")
 
 
-def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), World(), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything, clock: Clock) -> None:
+    health, hosts = sources(sqlite_ledger, everything, clock), KnownHosts.of("0.0.0.0", "credit-service")
+    app = create_app(sqlite_ledger, health, World(), hosts=hosts)
     with app.test_client() as client:
-        hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
-        assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]
+        names = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
+        assert [client.get("/healthz", headers={"Host": host}).status_code for host in names] == [200, 200, 200, 421]

@@ -4,16 +4,18 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 from alembic import command
-from sqlalchemy import Engine, Row, text
+from sqlalchemy import Engine, Row, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import CreditOutcome
+from rocketmq_broker.databases.sqlalchemy import INBOX
 from rocketmq_broker.world import World
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database
-from tests.component.credit_service.conftest import a_credit, a_reversal
+from tests.component.credit_service.conftest import a_credit, a_reversal, orders
+from tests.component.credit_service.test_crediting import drain
 from tests.unit.migrating import first_version, run_migrations
 
 TABLES = ("credits", "balances")
@@ -36,7 +38,7 @@ def old_engine(database_url: str) -> Iterator[Engine]:
 def test_each_entry_of_an_old_ledger_is_a_credit_and_no_row_is_lost(old_engine: Engine, database_url: str) -> None:
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    assert (done, rows(old_engine)) == (Migrated("0001", "0003"), before)
+    assert (done, rows(old_engine)) == (Migrated("0001", "0004"), before)
     ledger = Ledger(old_engine, World())
     assert ledger.credit([a_credit("order-1"), a_reversal("order-1"), a_credit("order-10")]) == [
         CreditOutcome.ALREADY_CREDITED, CreditOutcome.CREDITED, CreditOutcome.CREDITED,
@@ -72,7 +74,7 @@ def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine
     with pytest.raises(ValueError, match="the ledger has 1 reversals"):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
     assert rows(old_engine) == before
-    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0003", "0003")
+    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0004", "0004")
 
 
 def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
@@ -93,3 +95,24 @@ def test_an_old_ledger_says_until_when_it_knows_all_messages_and_a_new_one_knows
     with first_version(database_url, MIGRATIONS, rows_before, counter="credits_id_seq") as engine:
         migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         assert Ledger(engine, World()).positions.known_until_ms() == expected
+
+
+def test_the_inbox_is_made_and_dropped_and_its_messages_are_never_dropped(engine: Engine) -> None:
+    ledger = Ledger(engine, World())
+    ledger.store(orders(3))
+    with pytest.raises(ValueError, match="the inbox has 3 messages; let the workers credit them"):
+        run_migrations(engine, MIGRATIONS, command.downgrade, "0003")
+    drain(ledger)
+    run_migrations(engine, MIGRATIONS, command.downgrade, "0003")
+    assert INBOX.name not in inspect(engine).get_table_names()
+    run_migrations(engine, MIGRATIONS, command.upgrade, "0004")
+    ledger.store(orders(3, first=3))
+    drain(ledger)
+    assert ledger.last_written() == 6
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_postgresql_vacuums_the_inbox_by_the_number_of_dead_rows(engine: Engine) -> None:
+    with engine.connect() as connection:
+        options = connection.scalar(text(f"SELECT reloptions FROM pg_class WHERE relname = '{INBOX.name}'"))
+    assert options == ["autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=1000"]
