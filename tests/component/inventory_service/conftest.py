@@ -35,18 +35,6 @@ def sqlite_stock_room(sqlite_engine: Engine) -> SqlStockRoom:
     return SqlStockRoom(sqlite_engine, World())
 
 
-class Clock:
-    """The time that the inbox reads."""
-
-    now_ms = 1_800_000_000_000
-
-    def world(self) -> World:
-        return World(wall_ns=lambda: self.now_ms * 1_000_000)
-
-    def pass_s(self, seconds: float) -> None:
-        self.now_ms += int(seconds * 1000)
-
-
 def to_ship(order_id: str, **articles: int) -> Instruction:
     return Instruction(order_id, tuple(ShipmentLine(article, quantity) for article, quantity in articles.items()))
 

@@ -11,7 +11,8 @@ from inventory_service.service_layer.shipping import Shipping
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World
 from service_runtime.inbox.backlog import Backlog
-from tests.component.inventory_service.conftest import Clock, applied, created, shipped, to_ship
+from tests.component.inventory_service.conftest import applied, created, shipped, to_ship
+from tests.passing_time import Clock
 
 
 class Broker:

@@ -16,8 +16,9 @@ from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.engine import create_database_engine
 from service_runtime.inbox.inbox_listener import InboxListener
-from tests.component.inventory_service.conftest import Clock, a_context, cancelled, created
+from tests.component.inventory_service.conftest import a_context, cancelled, created
 from tests.database_rules import rules, service_url
+from tests.passing_time import Clock
 
 MAX_TRIES = 3
 LARGEST = 5

@@ -1,0 +1,126 @@
+"""An outbox sends each of its messages at least once, and none before its database transaction is committed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from sqlmodel import Session
+
+from rocketmq_broker.databases.sqlalchemy import Inbox
+from rocketmq_broker.message import Message
+from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.inbox.outbox import Outbox
+from service_runtime.messaging.sender_thread import NotSent
+
+
+@dataclass(slots=True)
+class Broker:
+    """Stores messages, except those with some texts."""
+
+    refused: set[str] = field(default_factory=set)
+    stored: list[Message] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+
+    def send(self, message: Message) -> None:
+        self.tried.append(message.text)
+        if message.text in self.refused:
+            raise NotSent("the broker is away")
+        self.stored.append(message)
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.text for message in self.stored]
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def outbox(inbox: Inbox[Session], broker: Broker) -> Outbox:
+    return Outbox(inbox, broker.send)
+
+
+def texts(*numbers: int) -> list[Message]:
+    return [Message.of("refusals", f"order {number}", tags="refused", keys=[f"key-{number}"]) for number in numbers]
+
+
+def test_a_message_is_sent_as_it_was_written_and_once(inbox: Inbox[Session], outbox: Outbox, broker: Broker) -> None:
+    (message,) = texts(1)
+    inbox.put([message])
+    assert outbox.send_due()
+    assert not outbox.send_due()
+    (stored,) = broker.stored
+    assert (stored.topic, stored.body, stored.tags, stored.keys) == ("refusals", b"order 1", "refused", ("key-1",))
+    assert stored.properties == message.properties
+
+
+def test_a_message_is_not_sent_before_its_transaction_is_committed(inbox: Inbox[Session], outbox: Outbox, broker: Broker) -> None:
+    class RolledBack(Exception):
+        pass
+
+    def write(*, is_committed: bool) -> None:
+        with inbox._transaction() as session:
+            inbox.put_in(session, texts(1))
+            if not is_committed:
+                raise RolledBack
+
+    with pytest.raises(RolledBack):
+        write(is_committed=False)
+    assert not outbox.send_due()
+    write(is_committed=True)
+    outbox.send_due()
+    assert broker.texts == ["order 1"]
+
+
+def test_a_message_that_the_broker_does_not_confirm_is_sent_later_and_blocks_no_other(
+    inbox: Inbox[Session], outbox: Outbox, broker: Broker
+) -> None:
+    inbox.put(texts(*range(6)))
+    broker.refused = {"order 2"}
+    assert not outbox.send_due(), "an immediate further call would be in vain"
+    assert sorted(broker.texts) == ["order 0", "order 1", "order 3", "order 4", "order 5"]
+    broker.refused = set()
+    outbox.send_due()
+    assert broker.texts[-1] == "order 2"
+    assert not inbox.is_due()
+
+
+def test_a_broker_that_is_away_is_not_asked_for_each_message(inbox: Inbox[Session], outbox: Outbox, broker: Broker) -> None:
+    inbox.put(texts(*range(10)))
+    broker.refused = {f"order {number}" for number in range(10)}
+    assert not outbox.send_due()
+    assert (len(broker.tried), inbox.state().new) == (3, 10)
+    broker.refused = set()
+    while outbox.send_due():
+        pass
+    assert sorted(broker.texts) == [f"order {number}" for number in range(10)]
+
+
+def test_a_process_that_ends_after_sending_sends_again(inbox: Inbox[Session], broker: Broker) -> None:
+    inbox.put(texts(1))
+
+    def send_and_end(message: Message) -> None:
+        broker.send(message)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Outbox(inbox, send_and_end).send_due()
+    Outbox(inbox, broker.send).send_due()
+    assert broker.texts == ["order 1"] * 2
+
+
+def test_messages_of_another_consumer_are_left_alone(
+    inbox_of: Callable[[str], Inbox[Session]], outbox: Outbox, broker: Broker
+) -> None:
+    inbox_of("another").put(texts(1))
+    assert not outbox.send_due()
+    assert broker.tried == []
+
+
+def test_an_unavailable_database_is_an_error_of_the_call(inbox: Inbox[Session], outbox: Outbox) -> None:
+    with inbox._transaction() as session:
+        session.connection().exec_driver_sql("ALTER TABLE rocketmq_inbox RENAME TO gone")
+    with pytest.raises(DatabaseFailure):
+        outbox.send_due()
