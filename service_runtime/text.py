@@ -1,6 +1,7 @@
-"""The validation of text from outside."""
+"""The validation of text from outside, and times as text: RFC 3339, in UTC, with milliseconds."""
 
 import unicodedata
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pydantic import AfterValidator
@@ -15,3 +16,15 @@ def _without_control_characters(text: str) -> str:
 
 NO_CONTROL_CHARACTERS: Final = AfterValidator(_without_control_characters)
 """A pydantic validator for text without control characters."""
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def rfc3339(at_ms: int) -> str:
+    """Formats milliseconds since the epoch, for example as 2026-11-22T12:36:00.000Z."""
+    return (_EPOCH + timedelta(milliseconds=at_ms)).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def rfc3339_or_none(at_ms: int | None) -> str | None:
+    """Formats a time like `rfc3339`. Returns None for None."""
+    return None if at_ms is None else rfc3339(at_ms)

@@ -14,7 +14,7 @@ from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.http.health import NeedsAttention, ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
-from service_runtime.http.responses import json_response
+from service_runtime.http.requests import json_response
 from service_runtime.inbox.backlog import Backlog, InboxHealth
 
 health_api = Blueprint("health", __name__)

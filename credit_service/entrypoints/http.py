@@ -15,7 +15,7 @@ from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
 from service_runtime.http.problem import Problem
-from service_runtime.http.responses import json_response
+from service_runtime.http.requests import json_response
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, abort, current_app, request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from credit_service.adapters.repairs import Repaired, Repairs
-from service_runtime.http.responses import json_response
+from service_runtime.http.requests import json_response
 from service_runtime.http.write_guard import brings_key
 from service_runtime.text import NO_CONTROL_CHARACTERS
 

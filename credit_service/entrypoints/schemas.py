@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from credit_service.adapters.ledger import CustomerCredit, LedgerEntry
 from credit_service.domain.credit import RULE
 from order_messages.states import EntryKind
-from service_runtime.times import rfc3339
+from service_runtime.text import rfc3339
 
 
 class LimitQuery(BaseModel):

@@ -14,8 +14,7 @@ from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.text.printable import printable
-from service_runtime.observing.log_context import REQUEST_ID, logging_about_message
-from service_runtime.observing.tracing import carried_properties, span_about
+from service_runtime.observing.context import REQUEST_ID, carried_properties, logging_about_message, span_about
 
 S = TypeVar("S", contravariant=True)
 """A session of the credit database."""

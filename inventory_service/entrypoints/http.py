@@ -21,7 +21,7 @@ from service_runtime.http.application import create_application
 from service_runtime.http.health import NeedsAttention, ReadyResponse, http_status, status_of
 from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
-from service_runtime.http.responses import json_response
+from service_runtime.http.requests import json_response
 from service_runtime.http.write_guard import WriteGuard
 from service_runtime.inbox.backlog import Backlog
 

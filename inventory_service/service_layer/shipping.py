@@ -12,8 +12,7 @@ from order_messages.order_created import OrderCreated
 from order_messages.stock_short import StockShort
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.observing.log_context import logging_about_message
-from service_runtime.observing.tracing import carried_properties, span_about
+from service_runtime.observing.context import carried_properties, logging_about_message, span_about
 
 S = TypeVar("S", contravariant=True)
 """A session of the inventory database."""

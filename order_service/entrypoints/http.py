@@ -36,9 +36,8 @@ from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status
-from service_runtime.http.lanes import RequestLane
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
-from service_runtime.http.responses import json_response
+from service_runtime.http.requests import RequestLane, json_response
 from service_runtime.http.write_guard import WriteGuard
 
 MAX_BODY_BYTES: Final = 256 * 1024

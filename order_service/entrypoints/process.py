@@ -24,7 +24,7 @@ from service_runtime.failing.armed_failpoints import AnyOf, ArmedFailpoints, Fai
 from service_runtime.service import OpenedService, Service, ServiceParts
 from service_runtime.starting.configured_database import open_migrated
 from service_runtime.starting.start import CannotStart, Command
-from service_runtime.times import rfc3339
+from service_runtime.text import rfc3339
 
 PROGRAM: Final = "order_service"
 

@@ -20,8 +20,7 @@ from order_service.domain.order import (
 from order_service.domain.timeline import OrderTimelineEvent, TimelineEventKind
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
-from service_runtime.text import NO_CONTROL_CHARACTERS
-from service_runtime.times import rfc3339, rfc3339_or_none
+from service_runtime.text import NO_CONTROL_CHARACTERS, rfc3339, rfc3339_or_none
 
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), NO_CONTROL_CHARACTERS]
 Customer = Annotated[_Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]

@@ -12,7 +12,7 @@ from order_service.service_layer.attempt import Attempt, Outcome, TransactionalS
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from rocketmq_broker.message import Message
-from service_runtime.observing.tracing import carried_properties
+from service_runtime.observing.context import carried_properties
 
 
 @dataclass(frozen=True, slots=True)

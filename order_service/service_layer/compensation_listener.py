@@ -23,8 +23,7 @@ from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.trying_again import try_until_done
-from service_runtime.observing.log_context import logging_about_message
-from service_runtime.observing.tracing import span_about
+from service_runtime.observing.context import logging_about_message, span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that moves a message to the dead-letter topic without retries."""

@@ -11,7 +11,7 @@ from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome, TransactionalSender, TransactionFailed
 from order_service.service_layer.order_store import OrderStore
 from rocketmq_broker.message import Message
-from service_runtime.observing.tracing import carried_properties
+from service_runtime.observing.context import carried_properties
 
 
 class KeyReused(Exception):

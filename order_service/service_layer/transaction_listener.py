@@ -19,8 +19,7 @@ from order_service.service_layer.order_store import HistoryDoubted, OrderStore, 
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
-from service_runtime.observing.log_context import logging_about_message
-from service_runtime.observing.tracing import span_about
+from service_runtime.observing.context import logging_about_message, span_about
 
 logger = logging.getLogger(__name__)
 

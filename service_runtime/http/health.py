@@ -6,7 +6,7 @@ from typing import Final, Literal, Protocol
 from flask import Blueprint, Response
 from pydantic import BaseModel
 
-from service_runtime.http.responses import json_response
+from service_runtime.http.requests import json_response
 
 liveness_api = Blueprint("liveness", __name__)
 

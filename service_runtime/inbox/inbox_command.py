@@ -14,7 +14,7 @@ from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.settings.common import DatabaseSettings
 from service_runtime.starting.configured_database import open_migrated
 from service_runtime.starting.start import CannotStart, Command
-from service_runtime.times import rfc3339
+from service_runtime.text import rfc3339
 
 MAX_LISTED: Final = 100
 """The maximum number of messages that `list` prints."""

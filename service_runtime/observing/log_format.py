@@ -9,8 +9,8 @@ import logging
 from typing import Literal
 
 from rocketmq_broker.logs import LineFormatter
-from service_runtime.observing.log_context import current_ids
-from service_runtime.times import rfc3339
+from service_runtime.observing.context import current_ids
+from service_runtime.text import rfc3339
 
 LogFormat = Literal["text", "json"]
 

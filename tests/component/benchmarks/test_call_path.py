@@ -21,9 +21,9 @@ async def test_a_message_passes_through_forty_files_that_choose() -> None:
     assert "broker/rocketmq_broker/server/transactions/transactional_messages.py" in found.choosing
 
 
-def test_an_order_passes_through_20_files_of_the_services(tmp_path: Path) -> None:
+def test_an_order_passes_through_16_files_of_the_services(tmp_path: Path) -> None:
     found = call_path_of_an_order(tmp_path)
-    assert len(found.files) <= 20, "\n".join(sorted(found.files))
+    assert len(found.files) <= 16, "\n".join(sorted(found.files))
     assert "order_service/service_layer/transaction_listener.py" in found.choosing
 
 

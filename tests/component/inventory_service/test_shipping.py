@@ -20,7 +20,7 @@ from rocketmq_broker.message import Message, MessageExt
 from service_runtime.inbox.inbox_listener import InboxListener
 from service_runtime.inbox.outbox import Outbox
 from service_runtime.messaging.sender_thread import NotSent
-from service_runtime.observing.log_context import REQUEST_ID
+from service_runtime.observing.context import REQUEST_ID
 from tests.component.inventory_service.conftest import a_context, a_message, cancelled, created, shipped
 
 

@@ -13,7 +13,7 @@ from order_messages.credit_refused import CreditRefused
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, InboxStatus, ParkMessage
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.observing.log_context import REQUEST_ID
+from service_runtime.observing.context import REQUEST_ID
 from tests.component.credit_service.conftest import a_cancellation, a_message, an_order
 
 

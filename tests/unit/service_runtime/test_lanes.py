@@ -8,7 +8,7 @@ import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
 from rocketmq_broker.world import World
 from service_runtime.http import application
-from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane, lanes_of
+from service_runtime.http.requests import THREADS_KEPT_FREE, RequestLane, lanes_of
 
 ASKS_NOBODY = {"/", "/docs", "/docs/try.js", "/livez", "/openapi.json", "/static/<path:filename>"}
 

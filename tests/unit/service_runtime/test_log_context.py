@@ -9,8 +9,8 @@ from flask import Flask
 
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
-from service_runtime.http.application import name_requests
-from service_runtime.observing.log_context import current_ids, logging_about, logging_about_message, request_properties
+from service_runtime.http.requests import name_requests
+from service_runtime.observing.context import current_ids, logging_about, logging_about_message, request_properties
 from service_runtime.observing.log_format import ContextFormatter, JsonFormatter
 
 logger = logging.getLogger("shop")

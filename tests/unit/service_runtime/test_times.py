@@ -1,6 +1,6 @@
 import pytest
 
-from service_runtime.times import rfc3339, rfc3339_or_none
+from service_runtime.text import rfc3339, rfc3339_or_none
 
 
 @pytest.mark.parametrize(

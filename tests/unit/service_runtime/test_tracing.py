@@ -5,8 +5,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from rocketmq_broker.message import Message
 from service_runtime.observing import tracing
-from service_runtime.observing.log_context import logging_about
-from service_runtime.observing.tracing import carried_properties, span_about
+from service_runtime.observing.context import carried_properties, logging_about, span_about
 
 
 @pytest.fixture

@@ -1,15 +1,23 @@
-"""Adds the ids of the current request, order and transaction to log lines.
+"""Adds the ids of the current request, order and transaction to log lines, and records OpenTelemetry traces across services.
 
     HTTP request ── X-Request-Id ──> message, property requestId ──> check-backs and consumers of every group
 
 So the log lines of all services about a request contain the same id.
+
+    POST /orders ── execute_local_transaction ── SQL of the order database
+        └─ message, property traceparent ── a consumer's span ── inbox ── a worker's span ── SQL of the credit database
+
+Traces are off by default. A batch of messages belongs to several traces: its span continues the first message's trace and links
+to the others. `trace_setup` enables traces; without it, `span_about` does nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Final, Protocol
+
+from opentelemetry import propagate, trace
 
 REQUEST_ID: Final = "requestId"
 """The user property of a message that contains the request id."""
@@ -64,3 +72,40 @@ def request_properties() -> dict[str, str]:
     """Returns the user property with the current request id; empty outside a request."""
     request_id = _ids.get().get("request_id")
     return {REQUEST_ID: request_id} if request_id else {}
+
+
+_NAME: Final = "service_runtime"
+
+
+class Carried(Protocol):
+    """A message that may carry a trace."""
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The message's properties; with `traceparent` if the sender was traced."""
+
+
+def carried_properties() -> dict[str, str]:
+    """Returns the user properties with the current request id and trace, if any."""
+    carried = request_properties()
+    if _is_on():
+        propagate.inject(carried)
+    return carried
+
+
+@contextmanager
+def span_about(messages: Sequence[Carried], name: str) -> Iterator[None]:
+    """Opens a span that continues the first message's trace and links to the traces of the others."""
+    if not _is_on():
+        yield
+        return
+    parents = [propagate.extract(message.properties) for message in messages]
+    contexts = [trace.get_current_span(parent).get_span_context() for parent in parents[1:]]
+    links = [trace.Link(context) for context in contexts if context.is_valid]
+    with trace.get_tracer(_NAME).start_as_current_span(name, parents[0] if parents else None, links=links):
+        yield
+
+
+def _is_on() -> bool:
+    """Returns True if spans are exported. Otherwise creating them would waste time."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
