@@ -7,6 +7,7 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 from credit_service import settings as credits
+from inventory_service import settings as inventory
 from order_service import settings as orders
 from service_runtime.settings.common import NamedSettings
 from service_runtime.starting.start import first_error
@@ -109,7 +110,8 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
         (orders.OrderSettings, "FAILPOINTS", "explode", "invalid failpoint 'explode'"),
         (orders.OrderSettings, "ORDER_SEND_TIMEOUT_MS", "3s", "valid integer"),
         (orders.OrderSettings, "ORDER_DATABASE_START_TIMEOUT_S", "nan", "less than or equal to 86400"),
-        (credits.CreditSettings, "CREDIT_TASK_TIMEOUT_S", "inf", "less than or equal to 3600"),
+        (credits.WorkerSettings, "CREDIT_MAX_TRIES", "-1", "greater than or equal to 0"),
+        (inventory.InventorySettings, "INVENTORY_MAX_TRIES", "many", "valid integer"),
         (orders.OrderSettings, "ORDER_STOP_TIMEOUT_S", "inf", "less than or equal to 3600"),
         (orders.OrderSettings, "ORDER_HTTP_THREADS", "4", "greater than or equal to 8"),
     ],
@@ -126,12 +128,24 @@ def test_a_wrong_setting_is_named_with_what_is_expected_and_without_its_secret(
     assert "s3" not in said
 
 
-def test_a_setting_that_was_removed_is_refused_with_what_takes_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CREDIT_GRPC_ENDPOINTS", "127.0.0.1:8081")
+@pytest.mark.parametrize(
+    ("settings", "name", "instead"),
+    [
+        (credits.CreditSettings, "CREDIT_GRPC_ENDPOINTS", "name the name servers in NAMESRV_ADDR"),
+        (credits.CreditSettings, "CREDIT_TASK_TIMEOUT_S", "no message waits for a task"),
+        (credits.WorkerSettings, "CREDIT_MAX_RECONSUME_TIMES", "give the worker CREDIT_MAX_TRIES"),
+        (inventory.InventorySettings, "INVENTORY_CONSUMER_THREADS", "messages wait in the inbox and not in threads"),
+    ],
+)
+def test_a_setting_that_was_removed_is_refused_with_what_takes_its_place(
+    settings: type[NamedSettings], name: str, instead: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "1")
     orders.OrderSettings()
     with pytest.raises(ValidationError) as raised:
-        credits.CreditSettings()
-    assert first_error(raised.value) == ("CREDIT_GRPC_ENDPOINTS was removed; unset it, and name the name servers in NAMESRV_ADDR")
+        settings()
+    assert first_error(raised.value).startswith(f"{name} was removed; unset it, ")
+    assert instead in first_error(raised.value)
 
 
 def test_orders_being_placed_leave_threads_for_other_requests(monkeypatch: pytest.MonkeyPatch) -> None:
