@@ -109,7 +109,7 @@ NEEDS_STORE: Final = frozenset(
         Finding.OVERDUE,
     }
 )
-"""The classes that require the commit log."""
+"""The classes that require the commit log, unless the inbox or a deadline shows them."""
 
 
 class Cause(StrEnum):

@@ -122,11 +122,11 @@ def latency_ms(step: int) -> int:
 
 
 def totals_of(rows: Iterable[Mapping[str, Any]], kinds: Sequence[Finding]) -> list[FindingTotal]:
-    """Returns the totals of the classes `kinds` from rows of `summed`, followed by those of other classes that were found."""
+    """Returns the totals of the classes `kinds`, and of others that were found in rows of `summed`, in the order of `Finding`."""
     by_finding: dict[Finding, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_finding[Finding(row["finding"])].append(row)
-    return [_total(kind, by_finding.get(kind, [])) for kind in dict.fromkeys((*kinds, *by_finding))]
+    return [_total(kind, by_finding.get(kind, [])) for kind in Finding if kind in kinds or kind in by_finding]
 
 
 def _total(finding: Finding, rows: Sequence[Mapping[str, Any]]) -> FindingTotal:

@@ -5,6 +5,7 @@ Here that is SQLite, and no JVM starts. `tests/foreign/spark/session/test_judgin
 """
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet
@@ -17,7 +18,9 @@ from pipelines.judging.log_gaps import gap_lines
 from pipelines.judging.totals import SUMMED, Money, Tolerance
 from pipelines.message_report import LoggedTransactions, MessageReport, TopicCount
 from pipelines.reconciliation import Books, ReconciliationOutcome, log_begins_ms
+from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import read_inbox
 from pipelines.sources.logs.message_logs import StoreLog
 from rocketmq_commitlog.record_columns import RecordKind
 from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
@@ -67,6 +70,31 @@ def test_what_is_not_consumed_yet_is_in_flight(judge: Judge, shop: ShopDatabases
         "consumed": (Finding.MISSING_CREDIT, Cause.CONSUMED),
         "waits": (Finding.IN_FLIGHT, Cause.NOT_CONSUMED),
     }
+
+
+def test_what_is_credited_between_two_readings_is_in_the_inbox_or_in_the_ledger(
+    judge: Judge, shop: ShopDatabases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker processes the whole inbox right after the judge has read it."""
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AS_OF_MS - 200_000)
+    for order_id in ("first", "second"):
+        books.place(order_id)
+        books.announce(order_id)
+        books.store(order_id)
+    books.log.consume()
+
+    def read_and_processed(address: DatabaseAddress) -> Iterator[pyarrow.RecordBatch]:
+        batches = list(read_inbox(address))
+        assert sum(batch.num_rows for batch in batches) == 2
+        shop.credits.execute("DELETE FROM rocketmq_inbox")
+        for order_id in ("first", "second"):
+            books.credit(order_id, AS_OF_MS)
+        yield from batches
+
+    for module in ("pipelines.embedded", "pipelines.reconciliation"):
+        monkeypatch.setattr(f"{module}.read_inbox", read_and_processed)
+    outcome = run(judge, shop, tmp_path / "out", books.log.store)
+    assert {total.finding: total.count for total in outcome.totals if total.count} == {Finding.MATCHED: 2}
 
 
 def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:

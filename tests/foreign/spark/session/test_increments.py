@@ -60,6 +60,7 @@ class Replay:
                     if table != "balances":
                         self._leave_out(connection, table, as_of_ms, late)
                 if database == "credits":
+                    connection.execute("DELETE FROM rocketmq_inbox WHERE received_at_ms > ?", (as_of_ms,))
                     _balance(connection)
             connection.close()
         self._grow_log(as_of_ms == AS_OF_MS)
@@ -120,7 +121,8 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
     placed_ms = {}
     for number, name in enumerate(names):
         at_ms = 400_000 + number * 10_000
-        placed_ms[books.add(name, number, at_ms)] = at_ms
+        order_id = books.add(name, number, at_ms)
+        placed_ms[order_id] = books.placed_ms.get(order_id, at_ms)  # some stories place their order later
     books.log.consume()
     for database, tables in ((shop.orders, ("orders", "transactions")), (shop.credits, ("credits",))):
         for table in tables:
@@ -232,6 +234,46 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     books.log.consume()
     assert run(AS_OF_MS + 200_000) == {"matched": 1, "reversed": 1}
     assert run(AS_OF_MS + 400_000) == {"matched": 1, "reversed": 1}
+
+
+def test_messages_in_the_inbox_are_read_in_each_run_and_kept_in_none(
+    spark: SparkSession, tmp_path: Path, shop: ShopDatabases
+) -> None:
+    """They are credited, parked and retried between runs; and a settled order is redelivered."""
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AS_OF_MS - 200_000)
+    books.health("settled")
+    for order_id in ("waits", "parks"):
+        books.place(order_id)
+        books.announce(order_id)
+        books.store(order_id)
+    books.log.consume()
+    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
+    sources = Books(addresses[0], addresses[1], (books.log.store,), Route())
+    state = IncrementState(tmp_path / "state", window_ms=600_000)
+
+    def run(as_of_ms: int) -> dict[str, tuple[str | None, int]]:
+        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
+        everything = reconcile(Reading(spark, True), sources, cut_off, str(tmp_path / "all"))
+        assert (told(outcome), sums(outcome)) == (told(everything), sums(everything))
+        return {
+            total.finding.value: (total.causes[0][0].value if total.causes else None, total.count)
+            for total in outcome.totals
+            if total.count
+        }
+
+    assert run(AS_OF_MS) == {"matched": (None, 1), "in_flight": ("waiting", 2)}
+    books.in_credits("DELETE FROM rocketmq_inbox WHERE message_key = 'orders ' || ? || ' 1'", "waits")
+    books.credit("waits", AS_OF_MS)
+    books.in_credits("UPDATE rocketmq_inbox SET status = 'PARKED' WHERE message_key = 'orders ' || ? || ' 1'", "parks")
+    books.store("settled", at_ms=AS_OF_MS, copy=2)
+    assert run(AS_OF_MS + 1) == {"matched": (None, 2), "missing_credit": ("parked", 1)}
+    assert run(AS_OF_MS + 200_000) == {
+        "matched": (None, 1), "in_flight": ("waiting", 1), "missing_credit": ("parked", 1)
+    }  # fmt: skip
+    shop.credits.execute("DELETE FROM rocketmq_inbox")
+    books.credit("parks", AS_OF_MS + 200_000)
+    assert run(AS_OF_MS + 200_001) == {"matched": (None, 3)}
 
 
 def test_increments_hold_repairs_to_their_audit_once_they_are_old(

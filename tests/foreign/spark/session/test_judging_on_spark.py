@@ -21,6 +21,7 @@ from tests.component.pipelines.test_reconciliation import (
     test_empty_books_have_totals_of_nothing,
     test_several_brokers_stores_are_one_history,
     test_totals_name_a_few_orders,
+    test_what_is_credited_between_two_readings_is_in_the_inbox_or_in_the_ledger,
     test_what_is_not_consumed_yet_is_in_flight,
 )
 from tests.component.pipelines.test_strange_books import (
@@ -39,6 +40,7 @@ __all__ = [
     "test_several_brokers_stores_are_one_history",
     "test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused",
     "test_totals_name_a_few_orders",
+    "test_what_is_credited_between_two_readings_is_in_the_inbox_or_in_the_ledger",
     "test_what_is_not_consumed_yet_is_in_flight",
 ]
 
