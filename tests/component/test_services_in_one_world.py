@@ -1,8 +1,8 @@
 """Three services from their service layers down, and their broker: one process, one virtual time, one seed."""
 
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +10,24 @@ from sqlalchemy import Engine, inspect, text
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
-from credit_service.domain.credit import Credit
-from credit_service.service_layer.crediting import Credited
-from credit_service.service_layer.order_listener import CreditingListener
+from credit_service.service_layer.crediting import Crediting, entry_of
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
-from inventory_service.service_layer.order_listener import ShippingListener
+from inventory_service.service_layer.shipping import Shipping, instruction_of
 from order_messages import order_created
+from order_messages.body import UnreadableBody
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from order_service.domain.order import Item
-from order_service.service_layer.attempt import Attempt, TransactionFailed
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere
+from rocketmq_broker.client import ConsumeFromWhere
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing import RocketMQ
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.opening import open_database
-from service_runtime.failing.holds import Holds
-from service_runtime.failing.refusals import Doubts
+from service_runtime.inbox.inbox_listener import InboxListener
 
 BEGIN_MS = 1_767_225_600_000
 """When time begins where there is a seed."""
@@ -45,23 +43,9 @@ class Outbox:
 
     sent: list[tuple[Message, Attempt]] = field(default_factory=list)
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         self.sent.append((message, attempt))
-
-
-@dataclass
-class AtOnce:
-    """Credits without Celery."""
-
-    ledger: Ledger
-
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        return list(self.ledger.credit(credits))
-
-
-class NoReporter:
-    def report(self, order_id: str, article: str) -> None:
-        raise AssertionError("nothing is short")
+        return Outcome.UNKNOWN
 
 
 def opened(folder: Path, name: str, migrations: str, stack: ExitStack) -> Engine:
@@ -100,12 +84,14 @@ async def trade(rocketmq: RocketMQ, world: World, orders: Engine, credits: Engin
     placing = OrderPlacing(store, outbox, 10 * MINUTE_MS, world.wall_ms, world.new_uuid)
     listeners = transaction_listeners(store, order_limit_cents=100_000, now_ms=world.wall_ms)
     producer = await rocketmq.transaction_producer("order_service", listeners)
-    room, doubts = SqlStockRoom(stock, world), Doubts(Holds(now_s=world.steady_s), 1, world.steady_s)
+    ledger, room = Ledger(credits, world), SqlStockRoom(stock, world)
     first = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
-    for group, listener in (
-        ("credit_service", CreditingListener(AtOnce(Ledger(credits, world)))),
-        ("inventory_service", ShippingListener(room, NoReporter(), doubts)),
+    for group, read, database, handle in (
+        ("credit_service", entry_of, ledger, Crediting(ledger).credit),
+        ("inventory_service", instruction_of, room, Shipping(room).ship),
     ):
+        drain = partial(database.inbox.drain, handle)
+        listener = InboxListener(read=read, unreadable=UnreadableBody, store=database.store, ring=drain)
         await rocketmq.consumer(group, order_created.TOPIC, listener, tags=order_created.TAG, consume_from_where=first)
     for _ in range(2):
         with suppress(TransactionFailed):
