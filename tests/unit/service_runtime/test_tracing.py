@@ -4,7 +4,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from rocketmq_broker.message import Message
-from service_runtime.observing import tracing
+from service_runtime.observing import context
 from service_runtime.observing.context import carried_properties, logging_about, span_about
 
 
@@ -13,7 +13,7 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
     """What is recorded: tracing is on, without the provider of the whole process."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(tracing.trace, "get_tracer_provider", lambda: provider)
+    monkeypatch.setattr(context.trace, "get_tracer_provider", lambda: provider)
     return exporter
 
 
