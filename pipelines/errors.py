@@ -46,7 +46,7 @@ class SparkUnavailable(PipelineError):
 
 
 class SparkFailed(PipelineError):
-    """Spark failed after its start. An executor was lost, a database is unavailable, or the output cannot be written."""
+    """Spark failed after its start, for example because an executor was lost or the output could not be written."""
 
 
 COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)

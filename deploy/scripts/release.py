@@ -80,7 +80,7 @@ def _address_of_origin() -> str:
 def refuse_changes(status: str) -> None:
     """Raises CannotRelease if `status`, the output of `git status`, lists changes. Such a release could not be reproduced."""
     if status.strip():
-        raise CannotRelease(f"the checkout has uncommitted changes:\n{status.rstrip()}")
+        raise CannotRelease(f"the checkout has uncommitted changes; commit or discard them:\n{status.rstrip()}")
 
 
 def problems_of(distribution: Path, version: str) -> list[str]:

@@ -62,7 +62,7 @@ Progress = Mapping[str, Mapping[int, int] | None]
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    """Returns an event for each record of the route. `records` has the columns of message_logs.COLUMNS, of one broker."""
+    """Returns an event for each record of the route. `records` are of one broker, with the columns message_logs.COLUMNS."""
     return events_of(classified_records(records, route, progress))
 
 

@@ -23,7 +23,7 @@ class BrokerSteps:
         self._plan = plan
 
     async def carry_out(self, step: RepairStep) -> StepOutcome:
-        """Executes the step, unless it is done. Returns `failed` if a broker refuses or does not answer. Raises nothing."""
+        """Executes the step, unless it is done. Returns `failed` if a broker refuses or does not answer. Raises no error."""
         actions = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
         try:
             return await actions[step.action](step)

@@ -24,7 +24,7 @@ from service_runtime.database.engine import DatabaseUnusable
 LOCK_TIMEOUT_MS: Final = 2_000
 """The time-out in milliseconds for each lock of a migration.
 
-It is shorter than the 5 s that the services' statements wait for locks, so that a waiting migration fails none of them.
+It is shorter than the 5 s that the services' statements wait for locks, so that a waiting migration does not make them fail.
 """
 
 _VERSION_TABLE_ENDING: Final = "_service_version"

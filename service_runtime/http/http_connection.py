@@ -67,8 +67,8 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
     def readable(self) -> bool:
         """Returns True if waitress should read from the connection. Closes the connection first if its time limit has passed.
 
-        The loop of waitress calls this at least once a second, and for each connection whenever any connection is active. So the
-        clock is not read while the client waits for the server.
+        The loop of waitress calls this at least once a second, and for each connection whenever any connection is active. The
+        clock is therefore not read while the client waits for the server.
         """
         turn = self.turn
         # Each request has its full time, although the loop may never run between two requests of a connection.

@@ -12,7 +12,7 @@ from service_runtime.failing.trying_again import try_until_done
 from service_runtime.observing.context import logging_about_message, span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
-"""The delay level that sends a message to the dead letters without retries."""
+"""The delay level that moves a message to the dead-letter topic without retries."""
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class InboxListener:
             self.read(message)
         except self.unreadable as error:
             with logging_about_message(message):
-                logger.error("message %s goes to the dead letters, its body is invalid: %s", message.message_id, error)
+                logger.error("message %s is moved to the dead-letter topic: its body is invalid: %s", message.message_id, error)
             context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
             return False
         return True

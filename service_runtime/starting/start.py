@@ -155,7 +155,7 @@ def interrupt_on_signals() -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """Returns an event that SIGTERM and SIGINT set, also if they came during the start. Call it on the main thread."""
+    """Returns an event that SIGTERM and SIGINT set, even if the signal arrived during the start. Call it on the main thread."""
     handler = signal.getsignal(signal.SIGTERM)
     stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
 

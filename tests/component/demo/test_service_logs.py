@@ -10,8 +10,8 @@ import pytest
 from demo.scenarios.service_logs import LOOKED_AT_BYTES, MAX_LINES, ServiceLogs
 
 LINE = (
-    "2026-01-31 12:00:00,042 ERROR credit_service.service_layer.order_listener: [order_id=o1] "
-    "message M1 goes to the dead letters, its body is invalid: total_cents: Field required"
+    "2026-01-31 12:00:00,042 ERROR service_runtime.inbox.inbox_listener: [order_id=o1] "
+    "message M1 is moved to the dead-letter topic: its body is invalid: total_cents: Field required"
 )
 
 
@@ -29,7 +29,7 @@ def test_the_reason_of_a_dead_letter_is_an_event_with_its_time(log: Path, logs: 
     log.write_text(f"started\n{LINE}\n{LINE.replace('M1', 'M2')}\n")
     (event,) = logs.events("M1")
     assert event.at_ms == int(datetime(2026, 1, 31, 12).timestamp()) * 1000 + 42
-    assert event.what.startswith("credit_service: [order_id=o1] message M1 goes to the dead letters")
+    assert event.what.startswith("credit_service: [order_id=o1] message M1 is moved to the dead-letter topic")
     assert event.on_record == "log of credit_service"
     assert event.arrow is not None
     assert event.arrow.label == "total_cents: Field required"
