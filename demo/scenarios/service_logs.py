@@ -15,7 +15,7 @@ LOOKED_AT_BYTES: Final = 512 * 1024
 """The number of bytes that are searched at the end of each log."""
 MAX_LINES: Final = 5
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) (WARNING|ERROR) \S+ (.*)")
-_REASON: Final = "dead letters, "
+_REASON: Final = "dead-letter topic: "
 _PART_OF_A_TRACEBACK: Final = "    "
 
 
