@@ -92,7 +92,7 @@ def violation_of(error: DBAPIError) -> ConstraintViolation | None:
 def is_refusal(error: BaseException | None) -> bool:
     """Returns True if the database refuses a row because of its values, a constraint, a trigger, or a missing privilege.
 
-    The cause may be the row or the rule; see `service_runtime.failing.refusals`. A column that this version does not fill, or a
+    The cause may be the row or the rule; see `rocketmq_broker.databases.inbox`. A column that this version does not fill, or a
     missing table, does not count as a refusal.
     """
     if isinstance(error, DataError):
