@@ -43,7 +43,10 @@ class ShipmentNotStored(Exception):
 
 
 class SqlStockRoom:
-    """The inventory database. Safe to use from several threads and processes. Methods without session raise DatabaseFailure."""
+    """The inventory database. Safe to use from several threads and processes.
+
+    Methods that take no session raise DatabaseFailure.
+    """
 
     def __init__(self, engine: Engine, world: World, applied: Applied = lambda instruction, shipment: None) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`.
@@ -80,9 +83,9 @@ class SqlStockRoom:
         taken = _taken_before(session, [one.order_id for one in instructions if one.lines is None])
         wanted = {line.article for one in instructions for line in one.lines or ()}
         stock = _locked_stock(session, wanted.union(*taken.values()))
-        batch = _Batch(rows, new, stock, taken)
-        shipments = [batch.apply(instruction) for instruction in instructions]
-        if len(insert_missing(session.connection(), _LINES, batch.lines, ["order_id", "article"])) < len(batch.lines):
+        locked = _LockedRows(rows, new, stock, taken)
+        shipments = [locked.apply(instruction) for instruction in instructions]
+        if len(insert_missing(session.connection(), _LINES, locked.lines, ["order_id", "article"])) < len(locked.lines):
             raise ShipmentNotStored("the articles of a shipment were neither inserted nor found")
         session.info.setdefault(_APPLIED, []).extend(zip(instructions, shipments, strict=True))
         return shipments
@@ -128,7 +131,7 @@ class SqlStockRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
+class _LockedRows:
     """The locked rows of a batch's orders and articles."""
 
     shipments: Mapping[str, ShipmentRow]
