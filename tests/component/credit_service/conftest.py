@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine
@@ -15,25 +15,12 @@ from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
-from rocketmq_broker.world import World
+from tests.passing_time import Clock
 
 
 @pytest.fixture
 def migrations() -> str:
     return MIGRATIONS
-
-
-@dataclass(slots=True)
-class Clock:
-    """The time of the ledger's world, from which a test passes it."""
-
-    now_ms: int = 1_800_000_000_000
-
-    def pass_s(self, seconds: float) -> None:
-        self.now_ms += int(seconds * 1000)
-
-    def world(self) -> World:
-        return World(wall_ns=lambda: self.now_ms * 1_000_000)
 
 
 @pytest.fixture

@@ -2,41 +2,29 @@
 
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 from sqlalchemy import Engine, create_engine, event, text
 from sqlmodel import Session
 
 from credit_service.adapters.ledger import Ledger, OpensSession
-from credit_service.service_layer.crediting import Crediting, entry_of
+from credit_service.service_layer.crediting import Crediting
 from credit_service.settings import WorkerSettings
 from credit_service.worker.process import drain_of
 from order_messages import credit_refused
-from order_messages.body import UnreadableBody
 from order_messages.credit_refused import CreditRefused
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessagesWithdrawn
 from rocketmq_broker.databases.inbox import DrainResult, InboxMessage
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.engine import create_database_engine
-from service_runtime.inbox.inbox_listener import DEAD_LETTERS_AT_ONCE, InboxListener
 from service_runtime.inbox.outbox import Outbox
 from service_runtime.messaging.sender_thread import NotSent
-from tests.component.credit_service.conftest import (
-    Clock,
-    a_cancellation,
-    a_context,
-    a_message,
-    an_order,
-    credited,
-    orders,
-    points,
-)
+from tests.component.credit_service.conftest import a_cancellation, an_order, credited, orders, points
+from tests.passing_time import Clock
 
 
 def drain(ledger: Ledger, *, max_tries: int = 16, cancel_refused: bool = False, batch_size: int = 256) -> DrainResult:
@@ -396,62 +384,3 @@ def test_workers_and_a_service_at_the_same_time_credit_each_order_once(ledger: L
         for one in working:
             one.result()
     assert (points(ledger), ledger.inbox.state().waiting, ledger.inbox.state().parked) == (200, 0, 0)
-
-
-class Stored:
-    """A store that is away for its first calls; it remembers what it has and how often the service's bell rang."""
-
-    def __init__(self, *, away: int = 0) -> None:
-        self.away = away
-        self.messages: list[MessageExt] = []
-        self.rings = 0
-        self.pauses: list[float] = []
-
-    def store(self, messages: Sequence[MessageExt]) -> None:
-        if self.away:
-            self.away -= 1
-            raise DatabaseUnavailable("it is away")
-        self.messages += messages
-
-    def ring(self) -> None:
-        self.rings += 1
-
-    def listener(self) -> InboxListener:
-        hold: Callable[[ConsumeContext, float], None] = lambda _, seconds: self.pauses.append(seconds)  # noqa: E731
-        return InboxListener(read=entry_of, unreadable=UnreadableBody, store=self.store, ring=self.ring, hold=hold)
-
-
-def test_a_batch_is_acknowledged_once_it_is_stored_and_then_the_bell_rings() -> None:
-    stored, context = Stored(), a_context()
-    assert stored.listener()(orders(3), context) is ConsumeStatus.CONSUME_SUCCESS
-    assert (len(stored.messages), stored.rings, stored.pauses, context.postponed) == (3, 1, [], {})
-
-
-def test_an_outage_of_the_database_costs_time_and_no_redelivery() -> None:
-    stored, context = Stored(away=100), a_context()
-    assert stored.listener()(orders(3), context) is ConsumeStatus.CONSUME_SUCCESS
-    assert (len(stored.messages), stored.rings, context.postponed) == (3, 1, {})
-    assert (len(stored.pauses), stored.pauses[0], max(stored.pauses)) == (100, 0.5, 10.0)
-
-
-def test_messages_that_are_withdrawn_during_an_outage_are_neither_stored_nor_acknowledged() -> None:
-    stored, context = Stored(away=1), a_context()
-    context.withdrawn.set()
-    listener = replace(stored.listener(), hold=ConsumeContext.hold)
-    with pytest.raises(MessagesWithdrawn):
-        listener(orders(3), context)
-    assert (stored.messages, stored.rings) == ([], 0)
-
-
-def test_messages_that_are_no_orders_become_dead_letters_at_once_and_the_others_are_stored() -> None:
-    stored, context = Stored(), a_context()
-    batch = [an_order("1", 10), a_message(b"{", 11), a_message(b'{"order_id": "x"}', 12), an_order("2", 13)]
-    assert stored.listener()(batch, context) is ConsumeStatus.CONSUME_SUCCESS
-    assert [message.queue_offset for message in stored.messages] == [10, 13]
-    assert context.postponed == {11: DEAD_LETTERS_AT_ONCE, 12: DEAD_LETTERS_AT_ONCE}
-
-
-def test_a_batch_without_an_order_stores_nothing_and_rings_no_bell() -> None:
-    stored, context = Stored(away=1), a_context()
-    assert stored.listener()([a_message(b"", 5)], context) is ConsumeStatus.CONSUME_SUCCESS
-    assert (context.postponed, stored.rings, stored.pauses) == ({5: DEAD_LETTERS_AT_ONCE}, 0, [])

@@ -16,8 +16,9 @@ from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
 from service_runtime.inbox.backlog import Backlog
-from tests.component.credit_service.conftest import Clock, a_credit, a_reversal, an_order, orders
+from tests.component.credit_service.conftest import a_credit, a_reversal, an_order, orders
 from tests.component.credit_service.test_crediting import drain, refuse
+from tests.passing_time import Clock
 
 
 class Everything:

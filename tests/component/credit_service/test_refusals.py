@@ -7,9 +7,10 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import Ledger
 from service_runtime.database.engine import create_database_engine
-from tests.component.credit_service.conftest import Clock, orders, points
+from tests.component.credit_service.conftest import orders, points
 from tests.component.credit_service.test_crediting import drain
 from tests.database_rules import Rule, rules, service_url
+from tests.passing_time import Clock
 
 LARGEST = 100
 SMALL, LARGE = LARGEST * 100, (LARGEST + 1) * 100
