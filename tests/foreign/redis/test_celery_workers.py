@@ -1,199 +1,331 @@
-"""Credits by way of a real Redis and real Celery workers: what only they do when they hang, answer half, or lose a process."""
+"""Credits by way of a real Redis and real Celery workers: what only they do when they hang, forget, or lose a process."""
 
+import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
-import time
-import uuid
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 import pytest
-from redis import Redis
+from redis import Redis, RedisError
 
-from credit_service.adapters.celery_app import create_celery
-from credit_service.adapters.celery_crediting import CeleryCrediting
-from credit_service.adapters.celery_tasks import CeleryTasks
+from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
+from credit_service.adapters.drain_task import TaskSender
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.crediting import Credited, CreditingFailed
-from credit_service.service_layer.patient_crediting import PatientCrediting
+from credit_service.adapters.workers import Workers
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
-from rocketmq_broker.client import ConsumeContext
-from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
-from service_runtime.failing.holds import Holds
+from service_runtime.inbox.bell_thread import BellThread
+from tests.component.credit_service.conftest import ORDER, a_message, orders, points
 from tests.foreign.redis.redis_faults import Relay, locked_against_credits
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
+WORKER = ("-m", "credit_service.worker")
+WITH_A_BUG = ("-m", "tests.foreign.redis.worker_with_a_bug")
+PROCESSES = 2
+
 
 class CreditSide:
-    """Redis, a worker, and the consumer's end of them."""
+    """Redis and a worker, and the service's inbox with the bell that sends tasks."""
 
-    def __init__(self, processes: Processes, folder: Path) -> None:
+    def __init__(self, processes: Processes, folder: Path, program: tuple[str, ...] = WORKER, **environment: str) -> None:
         (port,) = free_ports(1)
         self.relay = Relay(port)
-        redis_url, database_url = f"redis://127.0.0.1:{self.relay.port}/0", f"sqlite:///{folder}/credits.db"
+        self.redis_url, database_url = f"redis://127.0.0.1:{self.relay.port}/0", f"sqlite:///{folder}/credits.db"
         self.redis: Process = processes.add("redis", redis_command(port, folder), is_ready=prints("Ready to accept connections"))
         self.worker: Process = processes.add(
             "worker",
-            [sys.executable, "-m", "credit_service.worker"],
-            environment={"REDIS_URL": redis_url, "CREDIT_DATABASE_URL": database_url},
+            [sys.executable, *program],
+            environment={
+                "REDIS_URL": self.redis_url, "CREDIT_DATABASE_URL": database_url, "CREDIT_WORKER_NAME": "one", **environment,
+            },
             is_ready=prints("credit worker ready: "),
-        )
+        )  # fmt: skip
         self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         self.ledger = Ledger(self.engine, World())
-        self.database = folder / "credits.db"
         self.redis_client = Redis(port=port)
-        self.tasks = CeleryTasks(create_celery(redis_url), redis_url)
-        self.crediting = CeleryCrediting(self.tasks, World(), timeout_s=60)
+        self.workers = Workers(f"redis://127.0.0.1:{port}/0", timeout_s=5)
+        self.tasks = TaskSender(create_celery(self.redis_url), self.redis_url, self.ledger.inbox)
+        self.bell = BellThread("tasks", self.tasks.send_if_due, rest_s=0.05)
+        self.stored = 0
 
-    def credit(self, batch: list[Credit], *, timeout_s: float = 60, is_again: bool = False) -> list[CreditOutcome | None]:
-        """One try, as patient as a slow machine needs it unless told otherwise."""
-        deadline_s = time.monotonic() + timeout_s
-        return self.crediting.credit(batch, is_again=is_again, is_given_up=lambda: time.monotonic() > deadline_s)
+    def store(self, count: int = 10) -> None:
+        """Stores orders as the consumer does. Each is worth a point."""
+        self.ledger.store(orders(count, first=self.stored))
+        self.stored += count
+        self.bell.ring()
 
-    def credit_patiently(self, batch: list[Credit]) -> list[Credited]:
-        """As the consumer does, with short waits."""
-        patient = PatientCrediting(CeleryCrediting(self.tasks, World(), timeout_s=2), Holds(now_s=time.monotonic), threads=1)
-        return patient.credit(batch, ConsumeContext(MessageQueue("orders", "broker-a", 0)))
-
-    def answers_kept(self) -> list[bytes]:
-        """What Redis keeps of answers."""
-        return list(self.redis_client.scan_iter("celery-task-meta-*"))
+    def store_poison(self) -> None:
+        body = ORDER | {"order_id": "poison", "customer": "mallory"}
+        self.ledger.store([a_message(json.dumps(body).encode(), 10**6)])
+        self.bell.ring()
 
     @contextmanager
-    def tasks_under_way(self, names: Sequence[str]) -> Iterator[list[Future[list[CreditOutcome | None]]]]:
-        """A batch for each customer, credited patiently: one in each process of the worker, none of which ends before it."""
-        waiting = ThreadPoolExecutor(len(names))
-        with locked_against_credits(self.engine):
-            futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
-            wait_until(lambda: int(self.redis_client.hlen("unacked")) == len(names))
-            yield futures
-        waiting.shutdown(wait=False)
+    def orders_coming(self) -> Iterator[None]:
+        """Orders come all the time."""
+        over = threading.Event()
+
+        def keep_storing() -> None:
+            while not over.wait(0.1):
+                self.store()
+
+        customer = threading.Thread(target=keep_storing)
+        customer.start()
+        try:
+            yield
+        finally:
+            over.set()
+            customer.join()
+
+    def is_all_credited(self) -> bool:
+        return points(self.ledger) == self.stored
+
+    def check(self) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, *WORKER, "--check"]
+        environment = {**os.environ, **self.worker.environment}
+        return subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, timeout=60)
 
     def close(self) -> None:
+        self.bell.stop()
+        self.tasks.close()
+        self.workers.close()
         self.relay.close()
         self.engine.dispose()
-        self.tasks.close()
         self.redis_client.close()
 
 
+Start = Callable[..., CreditSide]
+
+
 @pytest.fixture
-def credit_side(processes: Processes, tmp_path: Path) -> Iterator[CreditSide]:
-    side = CreditSide(processes, tmp_path)
+def start(processes: Processes, tmp_path: Path) -> Iterator[Start]:
+    started: list[CreditSide] = []
+
+    def start(program: tuple[str, ...] = WORKER, *, has_worker: bool = True, **environment: str) -> CreditSide:
+        side = CreditSide(processes, tmp_path, program, **environment)
+        started.append(side)
+        side.redis.start()
+        if has_worker:
+            side.worker.start()
+        side.bell.start()
+        return side
+
+    yield start
+    for side in started:
+        side.close()
+
+
+@pytest.mark.parametrize("bug", ["exit", "kill", "hang"])
+def test_an_order_that_ends_its_process_is_parked_and_the_others_are_credited(start: Start, bug: str) -> None:
+    side = start(WITH_A_BUG, BUG=bug, TIME_LIMIT_S="2", CREDIT_MAX_TRIES="1")
+    side.store(100)
+    side.store_poison()
+    side.store(100)
+    wait_until(side.is_all_credited)
+    with side.orders_coming():
+        wait_until(lambda: side.ledger.inbox.state().parked == 1, within_s=300)
+    wait_until(side.is_all_credited)
+    (parked,) = side.ledger.inbox.parked()
+    assert b"mallory" in parked.body
+    assert parked.last_error == "ProcessEnded: the process ended while it processed this message"
+    assert side.ledger.find_order("poison") == ()
+
+
+def hang(side: CreditSide) -> None:
+    os.kill(side.redis.pid, signal.SIGSTOP)
+    stored = side.stored
+    wait_until(lambda: side.stored > stored + 80)
+    os.kill(side.redis.pid, signal.SIGCONT)
+
+
+def forget(side: CreditSide) -> None:
+    for _ in range(20):
+        stored = side.stored
+        side.redis_client.flushall()
+        wait_until(lambda stored=stored: side.stored > stored)  # type: ignore[misc]
+
+
+def read_only(side: CreditSide) -> None:
+    (port,) = free_ports(1)
+    side.redis_client.replicaof("127.0.0.1", port)
+    stored = side.stored
+    wait_until(lambda: side.stored > stored + 50)
+    side.redis_client.replicaof("NO", "ONE")
+
+
+def restart(side: CreditSide) -> None:
+    side.redis.kill()
+    stored = side.stored
+    wait_until(lambda: side.stored > stored + 50)
     side.redis.start()
-    side.worker.start()
-    yield side
-    side.close()
 
 
-def a_batch(customer: str) -> list[Credit]:
-    return [
-        Credit(order_id=str(uuid.uuid4()), customer=customer, amount_cents=250, message_id="m", transaction_id=None)
-        for _ in range(32)
-    ]
+def disconnect(side: CreditSide) -> None:
+    for _ in range(5):
+        with suppress(RedisError):
+            side.redis_client.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        stored = side.stored
+        wait_until(lambda stored=stored: side.stored > stored)  # type: ignore[misc]
 
 
-def points(side: CreditSide, customer: str) -> int:
-    found = side.ledger.find_customer(customer, max_entries=1)
-    return found.points if found else 0
+def halve(follows: bool | None) -> Callable[[CreditSide], None]:
+    def harm(side: CreditSide) -> None:
+        side.relay.harm = lambda answer: (answer[: len(answer) // 2], follows)
+        stored = side.stored
+        wait_until(lambda: side.stored > stored + 50)
+        side.relay.harm = None
+
+    return harm
 
 
-def kill_the_process_at_work(side: CreditSide) -> None:
-    """The one that has opened the database, where it waits for the lock."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        for process in psutil.Process(side.worker.pid).children():
-            if str(side.database) in (file.path for file in process.open_files()):
+FAULTS: dict[str, Callable[[CreditSide], None]] = {
+    "hangs": hang,
+    "forgets": forget,
+    "is-read-only": read_only,
+    "restarts": restart,
+    "disconnects": disconnect,
+    "answers-half-and-cuts": halve(True),
+    "answers-half-and-is-silent": halve(None),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_redis_while_orders_come_costs_no_credit_and_heals_soon(start: Start, fault: str) -> None:
+    side = start()
+    with side.orders_coming():
+        wait_until(lambda: points(side.ledger) > 20)
+        FAULTS[fault](side)
+    wait_until(side.is_all_credited, within_s=30)
+    assert side.ledger.inbox.state().waiting == 0
+    side.store()
+    wait_until(side.is_all_credited, within_s=30)
+
+
+def test_a_worker_that_is_killed_with_its_processes_loses_nothing(start: Start) -> None:
+    side = start()
+    with side.orders_coming():
+        for _ in range(3):
+            before = points(side.ledger)
+            wait_until(lambda before=before: points(side.ledger) > before)  # type: ignore[misc]
+            family = [*psutil.Process(side.worker.pid).children(), psutil.Process(side.worker.pid)]
+            for process in reversed(family):
                 process.kill()
-                return
-        time.sleep(0.05)
+            side.worker.kill()
+            side.worker.start()
+    wait_until(side.is_all_credited)
 
 
-def test_a_task_that_ends_its_workers_process_is_answered_instead_of_going_round_for_ever(credit_side: CreditSide) -> None:
-    with sqlite3.connect(credit_side.database, isolation_level=None) as lock:
-        lock.execute("BEGIN IMMEDIATE")
-        killer = threading.Thread(target=kill_the_process_at_work, args=(credit_side,))
-        killer.start()
-        with pytest.raises(CreditingFailed, match="WorkerLostError"):
-            credit_side.credit(a_batch("ada"))
-        killer.join()
-        lock.execute("ROLLBACK")
-    assert set(credit_side.credit_patiently(a_batch("ada"))) == {CreditOutcome.CREDITED}
+def test_a_process_of_the_pool_that_is_killed_at_work_loses_nothing(start: Start) -> None:
+    side = start()
+    side.store()
+    wait_until(side.is_all_credited)
+    with side.orders_coming():
+        for _ in range(5):
+            psutil.Process(side.worker.pid).children()[0].kill()
+            before = points(side.ledger)
+            wait_until(lambda before=before: points(side.ledger) > before)  # type: ignore[misc]
+    wait_until(side.is_all_credited)
+    assert side.ledger.inbox.state().parked == 0
 
 
-def check_of_the_worker(side: CreditSide) -> str:
-    command = [sys.executable, "-m", "credit_service.worker", "--check"]
-    environment = {**os.environ, **side.worker.environment}
-    checked = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, timeout=60)
-    return checked.stdout
+def test_without_a_worker_one_task_waits_and_the_check_says_that_there_is_none(start: Start) -> None:
+    side = start(has_worker=False)
+    for _ in range(50):
+        side.store()
+        assert int(side.redis_client.llen(QUEUE)) <= 1
+    wait_until(lambda: int(side.redis_client.llen(QUEUE)) == 1)
+    assert side.workers.living() == []
+    checked = side.check()
+    assert (checked.returncode, "no connection of a worker named one" in checked.stderr) == (1, True)
+    side.worker.start()
+    wait_until(side.is_all_credited)
+    wait_until(lambda: [worker.name for worker in side.workers.living()] == ["one"])
+    assert side.check().returncode == 0
 
 
-def test_a_worker_takes_tasks_again_after_a_redis_that_hung_while_all_its_tasks_ended(credit_side: CreditSide) -> None:
-    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
-        os.kill(credit_side.redis.pid, signal.SIGSTOP)
-    wait_until(lambda: credit_side.worker.output().count("a task could not be acknowledged in Redis") == 2)
-    os.kill(credit_side.redis.pid, signal.SIGCONT)
-    for batch in under_way:
-        assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
-    credit_side.credit_patiently(a_batch("cy"))
-    assert [points(credit_side, name) for name in ("ada", "bob", "cy")] == [64, 64, 64]
-    wait_until(lambda: "tasks, the last one" in check_of_the_worker(credit_side))
+def test_a_worker_that_lost_redis_fails_its_check_and_is_seen_again_when_redis_is_back(start: Start) -> None:
+    side = start()
+    wait_until(lambda: side.check().returncode == 0)
+    side.redis.kill()
+    checked = side.check()
+    assert (checked.returncode, "Redis does not answer" in checked.stderr) == (1, True)
+    assert "Traceback" not in checked.stderr
+    side.redis.start()
+    wait_until(lambda: [worker.name for worker in side.workers.living()] == ["one"])
+    assert side.check().returncode == 0
 
 
-@pytest.mark.parametrize("follows", [True, None], ids=["cut", "silent"])
-def test_answers_that_come_half_cost_no_credit_and_no_place(credit_side: CreditSide, follows: bool | None) -> None:
-    credit_side.credit(a_batch("ada"))
-    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
-        credit_side.relay.harm = lambda answer: (answer[: len(answer) // 2], follows)
-    time.sleep(3)
-    credit_side.relay.harm = None
-    for batch in under_way:
-        assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
-    credit_side.credit_patiently(a_batch("cy"))
-    assert [points(credit_side, name) for name in ("ada", "bob", "cy")] == [128, 64, 64]
+def test_a_stopped_worker_is_seen_before_the_first_order(start: Start) -> None:
+    side = start()
+    wait_until(lambda: [worker.takes_tasks for worker in side.workers.living()] == [True])
+    os.kill(side.worker.pid, signal.SIGSTOP)
+    try:
+        wait_until(lambda: [worker.takes_tasks for worker in side.workers.living()] == [False])
+        checked = side.check()
+        assert (checked.returncode, "has asked for no task" in checked.stderr) == (1, True)
+    finally:
+        os.kill(side.worker.pid, signal.SIGCONT)
+    wait_until(lambda: [worker.takes_tasks for worker in side.workers.living()] == [True])
 
 
-def test_a_redis_that_forgets_the_tasks_under_way_costs_no_credit_and_no_place(credit_side: CreditSide) -> None:
-    with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
-        credit_side.redis_client.flushall()
-    for batch in under_way:
-        batch.result(timeout=120)
-    for name in ("cy", "di", "eve"):
-        credit_side.credit_patiently(a_batch(name))
-    assert [points(credit_side, name) for name in ("ada", "bob", "cy", "di", "eve")] == [64] * 5
+def test_a_worker_holds_no_more_tasks_than_its_processes(start: Start) -> None:
+    """Tasks in its memory would be lost with it, and no other worker could take them."""
+    side = start()
+    side.store()
+    wait_until(side.is_all_credited)
+    with locked_against_credits(side.engine):
+        app = create_celery(side.redis_url)
+        for _ in range(10):
+            app.send_task(DRAIN_TASK)
+        wait_until(lambda: any(worker.idle_s >= 3 for worker in side.workers.living()))
+        waiting = int(side.redis_client.llen(QUEUE))
+        app.close()
+    assert waiting in (10 - PROCESSES, 11 - PROCESSES), "the bell may have sent one more"
+    wait_until(lambda: int(side.redis_client.llen(QUEUE)) == 0)
 
 
-def test_a_worker_whose_loop_hangs_starts_again_under_its_process_id_and_leaves_no_process_behind(
-    credit_side: CreditSide,
-) -> None:
-    credit_side.credit(a_batch("ada"))
-    before = psutil.Process(credit_side.worker.pid).children()
-    os.kill(credit_side.worker.pid, signal.SIGALRM)
-    wait_until(lambda: credit_side.worker.output().count("credit worker ready: ") == 2)
-    assert not any(process.is_running() for process in before)
-    credit_side.credit_patiently(a_batch("ada"))
-    assert points(credit_side, "ada") == 128
-    assert "its loop has not turned for 120 s" in credit_side.worker.output()
+def test_tasks_of_an_older_consumer_and_strange_ones_do_not_disturb_a_worker(start: Start) -> None:
+    side = start(has_worker=False)
+    old = create_celery(side.redis_url)
+    old.send_task("credit_service.credit_orders", args=[[{"order_id": "1"}]], queue="credits")
+    old.send_task("credit_service.credit_orders", args=[[{"order_id": "1"}]])
+    old.send_task(DRAIN_TASK, kwargs={"of_a_newer_version": 1})
+    old.close()
+    side.worker.start()
+    side.store()
+    wait_until(side.is_all_credited)
+    assert int(side.redis_client.llen("credits")) == 1
 
 
-def test_the_worker_stops_on_sigterm_whether_redis_is_there_or_not(credit_side: CreditSide) -> None:
+def test_a_database_that_is_locked_for_long_costs_time_and_nothing_else(start: Start) -> None:
+    side = start()
+    side.store()
+    wait_until(side.is_all_credited)
+    with locked_against_credits(side.engine):
+        side.redis_client.lpush("seen", 1)
+        create_celery(side.redis_url).send_task(DRAIN_TASK)
+        wait_until(lambda: "database is locked" in side.worker.output())
+    side.store()
+    wait_until(side.is_all_credited, within_s=30)
+    assert side.ledger.inbox.state().parked == 0
+
+
+def test_the_worker_stops_on_sigterm_whether_redis_is_there_or_not(start: Start) -> None:
+    side = start()
     for is_there in (True, False):
         if not is_there:
-            credit_side.worker.start()
-            credit_side.redis.kill()
-        os.kill(credit_side.worker.pid, signal.SIGTERM)
-        assert credit_side.worker.wait(timeout_s=30) == 0
+            side.worker.start()
+            side.redis.kill()
+        os.kill(side.worker.pid, signal.SIGTERM)
+        assert side.worker.wait(timeout_s=30) == 0
