@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 import pytest
@@ -15,11 +20,11 @@ from demo.processes import Processes
 from demo.system import QUICK_CHECKS, System
 from order_messages.order_created import TAG, TOPIC, OrderCreated, OrderedItem
 from pipelines.sources.logs.queue_ranges import consumer_offsets, queue_ranges
-from rocketmq_broker.client import LocalTransactionState, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt, properties, topics
 from tests.e2e.clients import PATIENT, running
 from tests.e2e.tool import Tool
-from tests.foreign.spark.test_reconcile_command import pipelines
+from tests.foreign.spark.test_reconcile_command import PROJECT, pipelines
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -99,14 +104,19 @@ class Shop:
         return all(done.get(part.queue_id, 0) >= part.end for part in queue_ranges(self.broker_address, [TOPIC]))
 
 
-async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
-    """Sends the order's message as the order service does, decides it so, and answers the transaction id."""
+def message_of(shop: Shop, order_id: str) -> Message:
+    """The order's message as the order service sends it."""
     placed_at_ms = shop.placed_at_ms()
     items = (OrderedItem(name="book", quantity=2),)
     order = OrderCreated(
         order_id=order_id, customer="ada", total_cents=CENTS, currency="EUR", created_at_ms=placed_at_ms, items=items
     )
-    message = Message.of(TOPIC, order.encode(), tags=TAG, keys=[order_id])
+    return Message.of(TOPIC, order.encode(), tags=TAG, keys=[order_id])
+
+
+async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
+    """Sends the order's message as the order service does, decides it so, and answers the transaction id."""
+    message = message_of(shop, order_id)
     producer = TransactionProducer("order_service", Answers(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
     tool = Tool("--namesrv-addr", shop.system.namesrv_addr)
     async with running(producer):
@@ -116,20 +126,34 @@ async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> st
     return str(sent.message_id)
 
 
+async def bury(shop: Shop, order_id: str, transaction_id: str) -> None:
+    """Returns the order's message to the broker once too often, as the group's consumer does: it becomes a dead letter."""
+    message = message_of(shop, order_id)
+    returned = {properties.UNIQUE_KEY: transaction_id, properties.RETRY_TOPIC: TOPIC, properties.RECONSUME_TIME: "2"}
+    more = {properties.MAX_RECONSUME_TIMES: "1", properties.DELAY_TIME_LEVEL: "1"}
+    changed = MappingProxyType({**message.properties, **returned, **more})
+    async with running(Producer("tests", namesrv_addr=shop.system.namesrv_addr, **PATIENT)) as producer:
+        await producer.send(replace(message, topic=topics.retry_topic(GROUP), properties=changed))
+    await Tool("--namesrv-addr", shop.system.namesrv_addr).wait_for("dead-letters", "list", GROUP)
+
+
 def break_it_in_every_way(shop: Shop) -> dict[str, str]:
     """What the plan is to do about each."""
     fine, lost = shop.place(), shop.place("bob")
-    wait_until(lambda: shop.credited() == {fine, lost})
+    shop.copy_order(fine, "dead", dead := asyncio.run(send(shop, "dead", COMMIT)))
+    wait_until(lambda: shop.credited() == {fine, lost, "dead"})
+    asyncio.run(bury(shop, "dead", dead))
     shop.system.credit_service.stop()  # a running one has the message of a result delivered again that its database lacks
     shop.lose_credit(lost)
+    shop.lose_credit("dead")
     shop.system.credit_service.start()
     shop.copy_order(fine, "unannounced", "T-unannounced")
     for order_id, decision in (("rolled-back", ROLLBACK), ("discarded", UNKNOWN)):
         shop.copy_order(fine, order_id, asyncio.run(send(shop, order_id, decision)))
-    shop.add_credit("dead", "ada", 1)
-    shop.copy_order(fine, "dead", asyncio.run(send(shop, "dead", COMMIT)))
-    asyncio.run(Tool("--namesrv-addr", shop.system.namesrv_addr).wait_for("dead-letters", "list", GROUP))
-    shop.lose_credit("dead")
+    shop.add_credit("parked", "ada", 1)
+    shop.copy_order(fine, "parked", asyncio.run(send(shop, "parked", COMMIT)))
+    wait_until(lambda: shop.in_credits("SELECT status FROM rocketmq_inbox") == [("PARKED",)])
+    shop.lose_credit("parked")
     shop.add_credit("invented", "carol", CENTS)
     shop.in_credits("UPDATE balances SET points = 99 WHERE customer = 'ada'")
     wait_until(shop.is_consumed)
@@ -165,23 +189,31 @@ def test_a_history_broken_in_every_way_is_repaired(shop: Shop, tmp_path: Path) -
 
     at_once = ("--grace-seconds", "0")
     code, told = run("repair", "--plan", "plan.json", "--broker", shop.broker_address, *at_once)
-    assert (code, told.splitlines()[-1]) == (1, "Plan: 9 steps, 0 for a person: plan.json"), told
+    assert (code, told.splitlines()[-1]) == (1, "Plan: 9 steps, 1 for a person: plan.json"), told
     plan = json.loads((tmp_path / "plan.json").read_text())
     assert {step["subject"]: step["action"] for step in plan["steps"]} == wanted
+    (parked,) = plan["for_a_person"]
+    assert (parked["subject"], parked["finding"], parked["cause"]) == ("parked", "missing_credit", "parked")
+    assert "python -m credit_service inbox retry" in parked["advice"]
     assert len(shop.credited()) == 2, "a plan changes nothing"
 
     code, told = run("repair", "--apply", "plan.json")
-    summary = "9 done, 0 done before, 0 failed, 0 for a person. Audit: plan.json.audit.jsonl"
-    assert (code, told.splitlines()[-1]) == (0, summary), told
+    summary = "9 done, 0 done before, 0 failed, 1 for a person. Audit: plan.json.audit.jsonl"
+    assert (code, told.splitlines()[-1]) == (1, summary), told
     wait_until(lambda: set(wanted) - {"ada", "bob", "carol"} <= shop.credited())
+    assert "parked" not in shop.credited(), "no step credits what waits for a person"
+    retry = [sys.executable, "-m", "credit_service", "inbox", "retry"]
+    inherited = {**os.environ, "PYTHONPATH": f"{PROJECT}{os.pathsep}{PROJECT / 'broker'}"}
+    subprocess.run(retry, cwd=tmp_path, env={**inherited, **environment}, check=True, timeout=60)
+    wait_until(lambda: "parked" in shop.credited())
     ledger = shop.in_credits("SELECT order_id, kind, points FROM credits ORDER BY id")
 
     code, told = run("repair", "--apply", "plan.json")
-    summary = "0 done, 9 done before, 0 failed, 0 for a person. Audit: plan.json.audit.jsonl"
-    assert (code, told.splitlines()[-1]) == (0, summary), told
+    summary = "0 done, 9 done before, 0 failed, 1 for a person. Audit: plan.json.audit.jsonl"
+    assert (code, told.splitlines()[-1]) == (1, summary), told
     assert len((tmp_path / "plan.json.audit.jsonl").read_text().splitlines()) == 2 * 2 * 9
 
     code, told = run("reconcile", "--store", str(shop.system.broker_store), *at_once)
     assert code == 0, told
-    assert "consistent: 6 orders, 7 credits, 0 lost, 0 doubled" in told
+    assert "consistent: 7 orders, 8 credits, 0 lost, 0 doubled" in told
     assert shop.in_credits("SELECT order_id, kind, points FROM credits ORDER BY id") == ledger
