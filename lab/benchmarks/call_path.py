@@ -1,4 +1,4 @@
-"""Prints the files that one message or one order passes through: `python -m lab.benchmarks.call_path message`, or `order`.
+"""Prints the files that a message, an order or a credit passes through: `python -m lab.benchmarks.call_path message`.
 
 Twenty messages warm up routes, connections and caches. Python's profile hook records five more, with client and broker in one
 process. Functions that ran for each of the five belong to the call path; functions that ran for some (heartbeats, commits of
@@ -26,23 +26,38 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from credit_service.adapters import tables as credit_tables
+from credit_service.adapters.celery_app import DRAIN_TASK, create_celery
+from credit_service.adapters.drain_task import TaskSender, register_drain_task
+from credit_service.adapters.ledger import Ledger
+from credit_service.service_layer.crediting import entry_of
+from credit_service.settings import WorkerSettings
+from credit_service.worker.process import drain_of
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Processes, prints
+from demo.system import redis_command
+from order_messages.body import UnreadableBody
+from order_messages.order_created import OrderCreated
 from order_service.adapters.order_broker import OrderBroker
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, EventLoopThread, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.record import Record, to_message
 from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.testing import RocketMQ
 from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
+from service_runtime.inbox.bell_thread import BellThread
+from service_runtime.inbox.inbox_listener import InboxListener
 
 WARM_UP: Final = 20
 FOLLOWED: Final = 5
 OF_A_MESSAGE: Final = ("broker/rocketmq_broker/",)
 OF_AN_ORDER: Final = ("order_service/", "service_runtime/", "order_messages/")
+OF_A_CREDIT: Final = ("credit_service/", "service_runtime/", "order_messages/")
 EXCLUDED: Final = ("broker/rocketmq_broker/testing/", "broker/rocketmq_broker/store/memory_file")
 """The prefixes of files that replace network, time and disk during the recording. These files are not part of the call path."""
 _BRANCHES: Final = (ast.If, ast.IfExp, ast.Match, ast.ExceptHandler)
@@ -218,6 +233,55 @@ def call_path_of_an_order(home: Path) -> CallPath:
     return path
 
 
+def call_path_of_a_credit(home: Path) -> CallPath:
+    """Returns the call path of a credit, from the message listener to the row in the ledger.
+
+    It includes the inbox, the task that is sent to Redis, and the work of a task. A Redis runs in its own process.
+    """
+    path, world = CallPath(OF_A_CREDIT), current_world()
+    (port,) = free_ports(1)
+    redis_url = f"redis://127.0.0.1:{port}/0"
+    engine = open_database(f"sqlite:///{home / 'credits.db'}", migrations=credit_tables.MIGRATIONS, start_timeout_s=10)
+    ledger = Ledger(engine, world)
+    app = create_celery(redis_url)
+    drain = drain_of(WorkerSettings(), ledger)
+    register_drain_task(app, drain)
+    tasks = TaskSender(app, redis_url, ledger.inbox)
+    bell = BellThread("tasks for the workers", tasks.send_if_due)
+    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)
+
+    def credit(number: int) -> None:
+        listener([_order_message(number)], ConsumeContext(MessageQueue("orders", "broker-a", 0)))
+        tasks.send_if_due()
+        app.tasks[DRAIN_TASK]()
+        credited(ledger.last_written(), number + 1)
+
+    with Processes(home) as processes:
+        command = redis_command(port, home)
+        processes.add("redis", command, is_ready=prints("Ready to accept connections")).start()
+        try:
+            for number in range(WARM_UP):
+                credit(number)
+            for number in range(WARM_UP, WARM_UP + FOLLOWED):
+                with path.followed():
+                    credit(number)
+        finally:
+            tasks.close()
+            engine.dispose()
+    return path
+
+
+def _order_message(number: int) -> MessageExt:
+    body = OrderCreated(order_id=str(number), customer="ada", total_cents=250, currency="EUR", created_at_ms=1).encode()
+    properties = f"UNIQ_KEY\x01id-{number}\x02".encode()
+    return to_message(Record(0, 0, 0, 0, number, number, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, b"orders", properties))
+
+
+def credited(last_written: int, entries: int) -> None:
+    """Raises AssertionError unless the ledger has this number of entries."""
+    assert last_written == entries, last_written
+
+
 def placed(status: int) -> None:
     """Raises AssertionError unless `status` means that the order was placed."""
     assert status == 201, status
@@ -229,14 +293,15 @@ def summary(name: str, path: CallPath) -> str:
     return "\n".join([f"{name}: {figures}", *(f"  {file}" for file in sorted(path.choosing))])
 
 
-def main(what: Annotated[str, typer.Argument(help="`message` or `order`.")] = "message") -> None:
-    """Prints the files that one message or one order passes through."""
+def main(what: Annotated[str, typer.Argument(help="`message`, `order` or `credit`.")] = "message") -> None:
+    """Prints the files that a message, an order or a credit passes through."""
     paths: dict[str, Callable[[Path], CallPath]] = {
         "message": lambda home: asyncio.run(call_path_of_a_message()),
         "order": call_path_of_an_order,
+        "credit": call_path_of_a_credit,
     }
     if what not in paths:
-        raise typer.BadParameter(f"expected 'message' or 'order', not {what!r}")
+        raise typer.BadParameter(f"expected 'message', 'order' or 'credit', not {what!r}")
     with tempfile.TemporaryDirectory() as home:
         print(summary(what, paths[what](Path(home))))
 

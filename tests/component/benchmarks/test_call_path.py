@@ -1,4 +1,4 @@
-"""A message and an order pass through few files."""
+"""A message, an order and a credit pass through few files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from lab.benchmarks.call_path import (
     OF_A_MESSAGE,
     CallPath,
     branching_functions,
+    call_path_of_a_credit,
     call_path_of_a_message,
     call_path_of_an_order,
     summary,
@@ -25,6 +26,12 @@ def test_an_order_passes_through_16_files_of_the_services(tmp_path: Path) -> Non
     found = call_path_of_an_order(tmp_path)
     assert len(found.files) <= 16, "\n".join(sorted(found.files))
     assert "order_service/service_layer/transaction_listener.py" in found.choosing
+
+
+def test_a_credit_passes_through_14_files_from_the_listener_to_the_row_in_the_ledger(tmp_path: Path) -> None:
+    found = call_path_of_a_credit(tmp_path)
+    assert len(found.files) <= 14, "\n".join(sorted(found.files))
+    assert {"service_runtime/inbox/inbox_listener.py", "credit_service/adapters/ledger.py"} <= found.files
 
 
 def test_only_what_ran_each_time_is_the_way() -> None:
