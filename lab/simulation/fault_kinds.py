@@ -74,18 +74,24 @@ class FaultKind(StrEnum):
 
     REDIS_HANG = "redis.hang"
     """Redis does not answer for `for_s`, and then continues."""
+    REDIS_AWAY = "redis.away"
+    """Redis ends at `at_s`, forgets all tasks, and starts again after `for_s`."""
     REDIS_LOSE_TASK = "redis.lose_task"
     """Redis loses the `nth` task after `at_s`."""
     REDIS_DOUBLE_TASK = "redis.double_task"
-    """The `nth` task after `at_s` runs a second time, after the first run has ended."""
+    """The `nth` task after `at_s` is delivered a second time, `delay_s` later."""
     REDIS_LATE_TASK = "redis.late_task"
     """The `nth` task after `at_s` is delayed by `delay_s`."""
-    REDIS_RUN_TWICE = "redis.run_twice"
-    """Two workers run the `nth` task after `at_s` at the same time."""
-    REDIS_LOST_ACK = "redis.lost_ack"
-    """The acknowledgement of the `nth` task after `at_s` is lost, so that Redis delivers the task again."""
+    WORKER_KILL_CHILD = "worker.kill_child"
+    """A process of the worker's pool is killed at the `nth` database statement of the pool after `at_s`. The worker survives.
+
+    `when` is "before" or "after" the statement.
+    """
     WORKER_FAIL_ORDER = "worker.fail_order"
-    """Each task with the `nth` order after `at_s` fails for `for_s`. `when` is "before" or "after" the task's writes."""
+    """Each attempt to credit the `nth` order after `at_s` fails for `for_s`. `when` is "before" or "after" it wrote the entries.
+
+    `how` is "raises" for an error, "dies" if it ends its process, and "hangs" if the first attempt does not end.
+    """
 
     REPLICA_OLD_ROWS = "replica.old_rows"
     """The order service answers check-backs from a copy of its database, made at `at_s`.

@@ -15,6 +15,7 @@ REDIS: Final = "redis"
 ORDERS_DATABASE: Final = "orders-database"
 CREDITS_DATABASE: Final = "credits-database"
 INVENTORY_DATABASE: Final = "inventory-database"
+_MAX: Final = {"brokers": 2, "order_services": 3, "credit_services": 3, "workers": 8, "drain_batch": 256, "max_tries": 16}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,15 @@ class WorldShape:
     credit_services: int = 1
     """The number of credit services, 1 to 3: credits-1 to credits-3. They share one database."""
     workers: int = 1
-    """The number of Celery workers."""
-    credits_by_celery: bool = False
-    """True if Celery tasks write the credits. Otherwise the consumer writes them."""
+    """The number of credit workers, 1 to 8: worker-1 to worker-8. Each has two processes."""
+    drain_batch: int = 256
+    """The maximum number of messages that a worker credits in one database transaction."""
+    max_tries: int = 16
+    """The number of counted failures after which an order is refused, or its message parked."""
+    cancels_refused: bool = True
+    """True if the order of a message that fails too often is cancelled. Otherwise its message is parked."""
+    saves_positions: bool = False
+    """True if the consumers of credits and shipments also save their positions in their databases."""
     has_inventory: bool = False
     """True if the simulation has an inventory service, inventory-1."""
     flush_sync: bool = True
@@ -43,8 +50,6 @@ class WorldShape:
     """The maximum number of check-backs for each transaction."""
     payment_deadline_s: float = 60.0
     """The time in seconds after which an unpaid order expires. It applies to orders that are paid later."""
-    consumer_batch: int = 1
-    """The maximum number of messages that a consumer handles together."""
     order_limit_cents: int = 1_000_000
     """The maximum total of an order in cents. The local transaction of a larger order fails."""
 
@@ -60,7 +65,7 @@ class WorldShape:
             read = msgspec.convert(dict(shape), cls)
         except msgspec.ValidationError as error:
             raise UnreadablePlan(f"shape: {error}") from None
-        for name, most in (("brokers", 2), ("order_services", 3), ("credit_services", 3), ("workers", 8), ("consumer_batch", 64)):
+        for name, most in _MAX.items():
             if not 1 <= getattr(read, name) <= most:
                 raise UnreadablePlan(f"shape: {name} must be between 1 and {most}, not {getattr(read, name)}")
         if read.as_apache not in (0, 4, 5):
@@ -93,8 +98,8 @@ class WorldShape:
 
     @property
     def worker_names(self) -> tuple[str, ...]:
-        """The names of the workers. Empty without Celery."""
-        return tuple(f"worker-{number}" for number in range(1, self.workers + 1)) if self.credits_by_celery else ()
+        """The names of the credit workers."""
+        return tuple(f"worker-{number}" for number in range(1, self.workers + 1))
 
     @property
     def service_names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from lab.simulation.judges.broker_lists import ask
 from lab.simulation.judges.conversations import Conversation, judge_conversations
 from lab.simulation.judges.frames.frame_recorder import FrameRecorder
 from lab.simulation.judges.liveness import judge_end
+from lab.simulation.judges.refused_orders import innocent_but_refused
 from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.shadow import AnswerKind
 from lab.simulation.judges.violation import Promise, Violation
@@ -41,6 +42,12 @@ from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
 """The pauses in seconds between checks whether the simulation has settled. The last check follows the longest redelivery."""
+MAX_WAIT_S: Final = 100.0
+"""The maximum time in seconds that a message waits in an inbox or an outbox after the last fault.
+
+A message that failed is tried again after 60 s at most, and a broker that was away is asked each second. A world with a message
+that waits longer is not played to its end. If clocks were wrong, a message may wait until the time that a wrong clock showed.
+"""
 _ENOUGH_ORDERS: Final = 12
 """The number of orders from which a simulation without any answer is a violation. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
@@ -80,8 +87,10 @@ class _ShopWorld:
             address,
             order_limit_cents=shape.order_limit_cents,
             payment_deadline_s=shape.payment_deadline_s,
-            batch_size=shape.consumer_batch,
-            credits_by_celery=shape.credits_by_celery,
+            drain_batch=shape.drain_batch,
+            max_tries=shape.max_tries,
+            cancels_refused=shape.cancels_refused,
+            saves_positions=shape.saves_positions,
         )
         self._shop = SimulatedShop(world, settings)
         for name in shape.order_service_names:
@@ -98,6 +107,8 @@ class _ShopWorld:
         self._customers.observers.append(self._heard)
         self._safety = SafetyJudge(FrameRecorder(world.history.note, self._name_of))
         self._broken: list[FoundBroken] = []
+        self._waiting: frozenset[tuple[str, str]] = frozenset()
+        """The messages in inboxes and outboxes at the last check."""
         self._unread: dict[tuple[str, str], bytearray] = {}
         """The bytes of incomplete frames in each direction of a connection."""
         self._watch()
@@ -195,8 +206,10 @@ class _ShopWorld:
         await self._customers.done()
         for seconds in LOOKS_S:
             await asyncio.sleep(seconds)
+            before = self._waiting
             violations = self._judged()
-            if not violations:
+            has_overdue = seconds > MAX_WAIT_S and not before.isdisjoint(self._waiting) and not self._excused()
+            if not violations or has_overdue:
                 break
         self._found(violations)
 
@@ -224,13 +237,17 @@ class _ShopWorld:
             databases[ORDERS_DATABASE].reader(), databases[CREDITS_DATABASE].reader(), stock,
             {name: self._files(name) for name in self._brokers},
         )  # fmt: skip
+        self._waiting = books.waiting
         lists = ask(program.inspection for program in self._brokers.values())
         heard = judge_conversations(self._conversations, books.tables.orders, shape.order_limit_cents)
         groups = ["order_service", "credit_service", *(["inventory_service"] if shape.has_inventory else [])]
         liveness = judge_end(books, lists, heard.told, groups, has_inventory=shape.has_inventory)
-        audited = audit(books, self._cut_off(), lists.names_of("credit_service"), self._excused())
+        named = lists.names_of("credit_service") | books.parked.get("credit_service", frozenset())
+        audited = audit(books, self._cut_off(), named, self._excused())
+        failing = self._shop.redis.failing_orders | databases[CREDITS_DATABASE].faults.ruled_orders
         return [
-            *liveness.violations, *audited.violations, *disagreements(audited, liveness), *heard.violations,
+            *innocent_but_refused(books, failing), *liveness.violations, *audited.violations,
+            *disagreements(audited, liveness), *heard.violations,
         ]  # fmt: skip
 
     def _cut_off(self) -> CutOff:

@@ -35,6 +35,7 @@ MIGRATIONS_OF: Final = {
 }
 """Maps the name of each database to its migrations."""
 
+_WAITING: Final = "SELECT 1 FROM rocketmq_inbox WHERE consumer = ? AND status IN ('NEW', 'FAILED') LIMIT 1"
 _TRIES_TO_LOCK_EVERY_S: Final = 0.001
 
 OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
@@ -102,6 +103,10 @@ class SimulatedDatabase:
         if self._reader is None:
             self._reader = sqlite3.connect(f"file:{self._file.path}?mode=ro", uri=True, isolation_level=None)
         return self._reader
+
+    def has_waiting(self, consumer: str) -> bool:
+        """Returns True if the table `rocketmq_inbox` has messages of a consumer that wait. Faults do not affect it."""
+        return self.reader().execute(_WAITING, (consumer,)).fetchone() is not None
 
     def lock(self) -> None:
         """Takes the write lock for another writer, as soon as the lock is free. `unlock` releases it.

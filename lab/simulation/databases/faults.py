@@ -33,7 +33,8 @@ class DyingStep:
     process: str
     left: int
     is_before: bool
-    die: Die
+    die: Die | None
+    """None kills only the process that executes the step, which may be a child of the program."""
 
 
 @dataclass
@@ -43,9 +44,14 @@ class DatabaseFaults:
     now_s: Callable[[], float]
     chance: Chance
     fired: Callable[[str], object]
-    """Called when a fault has an effect, with one of these words: refuse, hang, lost_answer, locked, rule, kill."""
+    """Called when a fault has an effect, with one of these words:
+
+    refuse, hang, lost_answer, locked, rule, kill, kill_child.
+    """
     rules: list[OrderRule] = field(default_factory=list)
     """The rules with which the database refuses the rows of single orders."""
+    ruled_orders: set[str] = field(default_factory=set)
+    """The orders that a rule has refused."""
     _refuses_until_s: float = 0.0
     _refusal_rate: float = 0.0
     _refused: str | None = None
@@ -79,8 +85,11 @@ class DatabaseFaults:
         """Breaks the connection of the `nth` next database commit, and does not store the commit."""
         self._outcomes.append((nth, CommitOutcome.IS_LOST))
 
-    def die_at(self, process: str, nth: int, die: Die, *, is_before: bool) -> None:
-        """Kills the process before or after its `nth` next statement or database commit."""
+    def die_at(self, process: str, nth: int, die: Die | None, *, is_before: bool) -> None:
+        """Kills the process before or after its `nth` next statement or database commit.
+
+        Without `die`, kills only the process of this name that executes the step.
+        """
         self._dying.append(DyingStep(process, nth, is_before, die))
 
     def end_all(self) -> None:
@@ -115,10 +124,11 @@ class DatabaseFaults:
 
     def is_against_a_rule(self, rows: Iterable[RuledRow]) -> bool:
         """Returns True if a rule refuses one of these rows. The whole statement then fails."""
-        refusing = [rule for row in rows for rule in self.rules if rule.refuses(row, self.now_s())]
-        if refusing:
+        refused = {row.order_id for row in rows for rule in self.rules if rule.refuses(row, self.now_s())}
+        if refused:
+            self.ruled_orders |= refused
             self.fired("rule")
-        return bool(refusing)
+        return bool(refused)
 
     def outcome_of_commit(self) -> CommitOutcome:
         """Returns the outcome of the current commit."""

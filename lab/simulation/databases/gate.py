@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from greenlet import getcurrent
 
@@ -31,8 +31,9 @@ _STATEMENT_WAITS: Final = 0.05
 _COMMIT_WAITS: Final = 0.5
 _MAX_STATEMENT_S: Final = 0.005
 _MAX_COMMIT_S: Final = 0.02
-_NAMED_TABLES: Final = ("transactions", "orders", "credits", "shipments")
+_NAMED_TABLES: Final = ("transactions", "orders", "credits", "shipments", "rocketmq_inbox")
 _RULED_TABLES: Final = ("orders", "credits", "shipments")
+_OF_INBOX: Final = ("DELETE FROM rocketmq_inbox", "UPDATE rocketmq_inbox")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
 _KEYS: Final = ("order_id", "transaction_id")
 
@@ -106,11 +107,13 @@ class DatabaseGate:
                 raise refused_by_rule()
             changes = connection.total_changes
             result = self._unlocked(connection, work)
-            self._file.history.mix(self._file.name, self._process.name, sql, repr(parameters))
+            self._file.history.mix(self._file.name, self._process.name, sql, repr([*map(_readable, parameters)]))
             if sql.startswith("INSERT"):
                 self._connections[connection].append((changes, _written(sql, parameters)))
             elif sql.startswith("BEGIN"):
                 self._connections[connection] = []
+            elif sql.startswith(_OF_INBOX):
+                self._connections[connection].append((changes, [("inbox changed", ())]))
             elif sql.startswith("UPDATE orders"):
                 note = "orders changed", tuple(p for p in parameters if _is_id(p))
                 self._connections[connection].append((changes, [note]))
@@ -177,14 +180,19 @@ class DatabaseGate:
             self._die(due)
 
     def _die(self, due: list[DyingStep]) -> None:
-        self._faults.fired("kill")
-        # The process dies as soon as this thread yields.
-        self._file.loop.call_soon(due[0].die, context=contextvars.Context())
-        thread = getcurrent()
-        if thread.parent is not None:
-            # No code of the dead process runs after this, not even a `finally`. The simulation ends its threads.
-            thread.parent.switch()
-        raise Killed
+        die = due[0].die
+        self._faults.fired("kill" if die is not None else "kill_child")
+        die_here(self._file.loop, die or self._process.kill)
+
+
+def die_here(loop: asyncio.AbstractEventLoop, die: Callable[[], object]) -> NoReturn:
+    """Kills the process of the calling thread with `die`. No code of the process runs after this, not even a `finally`."""
+    # The process dies as soon as this thread yields. The simulation ends its threads.
+    loop.call_soon(die, context=contextvars.Context())
+    thread = getcurrent()
+    if thread.parent is not None:
+        thread.parent.switch()
+    raise Killed
 
 
 @cache
@@ -226,6 +234,11 @@ def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Ite
     for (before, rows), end in zip(statements, ends, strict=True):
         if end > before:
             yield from rows
+
+
+def _readable(value: object) -> object:
+    """Returns a parameter whose repr is the same in each world."""
+    return bytes(value) if isinstance(value, memoryview) else value
 
 
 def _is_id(value: object) -> bool:

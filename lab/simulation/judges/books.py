@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Mapping
@@ -15,6 +16,8 @@ from pipelines.judging.log_events import Route
 from pipelines.judging.without_spark.auditing import RecordsOfBroker
 from pipelines.judging.without_spark.table_events import Row, TableRows
 from pipelines.sources.logs.consumer_offsets import consumer_offsets_in
+from rocketmq_broker.databases.inbox import InboxStatus
+from rocketmq_broker.message import properties
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from rocketmq_commitlog.segment_bytes import scan_bytes
 
@@ -50,8 +53,33 @@ class WorldBooks:
     tables: TableRows
     shipments: tuple[Row, ...]
     shipment_lines: tuple[Row, ...]
+    inboxes: tuple[Row, ...]
+    """The rows of all inboxes and outboxes."""
     stores: Mapping[str, BrokerStore]
     """Maps broker names to stores."""
+
+    @property
+    def waiting(self) -> frozenset[tuple[str, str]]:
+        """The consumer and the key of each message that waits in an inbox or an outbox, and is not parked."""
+        return frozenset(
+            (row["consumer"], row["message_key"])
+            for row in self.inboxes
+            if row["status"] in (InboxStatus.NEW, InboxStatus.FAILED)
+        )
+
+    @property
+    def parked(self) -> Mapping[str, frozenset[str]]:
+        """Maps each consumer group to the orders whose messages are parked in its inbox."""
+        groups = {row["consumer"] for row in self.inboxes}
+        return {
+            group: frozenset(
+                key
+                for row in self.inboxes
+                if (row["consumer"], row["status"]) == (group, InboxStatus.PARKED)
+                for key in keys_of(row)
+            )
+            for group in groups
+        }
 
     @property
     def logs(self) -> list[RecordsOfBroker]:
@@ -67,12 +95,20 @@ def read_books(orders: Database, credits: Database, stock: Database | None, file
 
     `stock` is None without an inventory service.
     """
-    of_orders = [rows_of(orders, table) for table in ("orders", "order_items", "transactions")]
-    of_credits = [rows_of(credits, table) for table in ("credits", "balances")]
+    inbox = rows_of(credits, "rocketmq_inbox")
+    tables = TableRows(
+        orders=rows_of(orders, "orders"),
+        order_items=rows_of(orders, "order_items"),
+        transactions=rows_of(orders, "transactions"),
+        credits=rows_of(credits, "credits"),
+        balances=rows_of(credits, "balances"),
+        inbox=inbox,
+    )
     return WorldBooks(
-        TableRows(*of_orders, *of_credits),
+        tables,
         () if stock is None else rows_of(stock, "shipments"),
         () if stock is None else rows_of(stock, "shipment_lines"),
+        (*inbox, *(() if stock is None else rows_of(stock, "rocketmq_inbox"))),
         {name: read_store(of_broker) for name, of_broker in files.items()},
     )
 
@@ -86,6 +122,11 @@ def rows_of(database: Database, table: str) -> tuple[Row, ...]:
     cursor = database.execute(query)
     names = [column[0] for column in cursor.description]
     return tuple(dict(zip(names, values, strict=True)) for values in cursor)
+
+
+def keys_of(row: Row) -> tuple[str, ...]:
+    """Returns the keys of the message in a row of an inbox."""
+    return tuple(str(json.loads(row["properties"]).get(properties.KEYS, "")).split())
 
 
 def read_store(files: Files) -> BrokerStore:

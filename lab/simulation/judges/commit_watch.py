@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Final
 
 from lab.simulation.judges.violation import Promise, Violation
 from order_messages import order_cancelled, order_created
 from order_messages.states import EntryKind, TransactionState
+from rocketmq_broker.message import properties
 
 ORDERS: Final = "orders"
 CREDITS: Final = "credits"
 STOCK: Final = "stock"
+INBOX_OF: Final = {CREDITS: "credit_service", STOCK: "inventory_service"}
+"""Maps each database with an inbox to its consumer group."""
 _FINAL: Final = (TransactionState.COMMITTED, TransactionState.ROLLED_BACK)
 
 
@@ -28,13 +33,19 @@ class CommitWatch:
         self._entries: dict[tuple[str, str], int] = {}
         """Maps the order id and kind of each entry to its row id."""
         self._sums: Counter[str] = Counter()
+        self._stored: set[tuple[str, str, str]] = set()
+        """The group, topic and order id of each message that an inbox has had."""
+        self._waiting: dict[str, dict[str, tuple[str, str, str]]] = {}
+        """Maps each group to the messages in its inbox, by their keys."""
         self._looked_at: dict[str, int] = {}
         self._told: set[str] = set()
 
     def observe_commit(self, database: str, connection: sqlite3.Connection) -> list[Violation]:
         """Checks the database `orders`, `credits` or `stock` after a database commit. Ignores other names."""
         look = {ORDERS: self._look_at_orders, CREDITS: self._look_at_credits, STOCK: self._look_at_stock}.get(database)
-        return [] if look is None else look(connection)
+        if look is None:
+            return []
+        return [*look(connection), *self._look_at_inbox(database, connection)]
 
     def forget(self, database: str) -> None:
         """Makes the next check read the whole database again, because a power failure may have removed rows."""
@@ -44,10 +55,13 @@ class CommitWatch:
             self._sums.clear()
 
     def is_handled(self, group: str, topic: str, order_id: str) -> bool:
-        """Returns True if the database of a group shows that the order's message was handled.
+        """Returns True if the database of a group shows that the order's message was stored in the inbox, or processed.
 
         Also returns True for a group without a database.
         """
+        return (group, topic, order_id) in self._stored or self._is_processed(group, topic, order_id)
+
+    def _is_processed(self, group: str, topic: str, order_id: str) -> bool:
         if group == "credit_service" and topic == order_created.TOPIC:
             return (order_id, EntryKind.CREDIT) in self._entries
         if group == "credit_service" and topic == order_cancelled.TOPIC:
@@ -92,6 +106,20 @@ class CommitWatch:
         self.shipments = dict(connection.execute("SELECT order_id, state FROM shipments"))
         return []
 
+    def _look_at_inbox(self, database: str, connection: sqlite3.Connection) -> Iterator[Violation]:
+        """Yields a violation for each message that has left the inbox although its order lacks the message's rows."""
+        if (group := INBOX_OF.get(database)) is None:
+            return
+        before = self._waiting.get(group, {})
+        rows = connection.execute("SELECT message_key, topic, properties FROM rocketmq_inbox WHERE consumer = ?", (group,))
+        waiting = {key: before.get(key) or (group, topic, _order_id(named)) for key, topic, named in rows}
+        self._stored.update(waiting.values())
+        self._waiting[group] = waiting
+        for key, message in before.items():
+            if key not in waiting and not self._is_processed(*message):
+                text = f"a message of {message[1]} has left the inbox of {group}, and was not processed"
+                yield Violation(Promise.STORED_IS_PROCESSED, text, (message[2],))
+
     def _new(self, connection: sqlite3.Connection, database: str, table: str, *columns: str) -> list[tuple[Any, ...]]:
         place = f"{database}.{table}"
         query = f"SELECT rowid, {', '.join(columns)} FROM {table} WHERE rowid > ? ORDER BY rowid"
@@ -105,3 +133,8 @@ class CommitWatch:
         is_news = what not in self._told
         self._told.add(what)
         return is_news
+
+
+def _order_id(named: str) -> str:
+    """Returns the order id of a message from the properties in its row."""
+    return str(json.loads(named).get(properties.KEYS, ""))

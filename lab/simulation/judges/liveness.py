@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from credit_service.domain.credit import points_for
-from lab.simulation.judges.books import CONSUMED, BrokerStore, WorldBooks
+from lab.simulation.judges.books import CONSUMED, BrokerStore, WorldBooks, keys_of
 from lab.simulation.judges.broker_lists import BrokerLists
 from lab.simulation.judges.delivered_once import doubled_messages
 from lab.simulation.judges.order_verdict import OrderVerdict
@@ -16,6 +16,7 @@ from lab.simulation.judges.shipping import shipping_violations
 from lab.simulation.judges.violation import Promise, Violation
 from order_messages.states import EntryKind, OrderState, TransactionKind, TransactionState
 from pipelines.judging.without_spark.table_events import Row
+from rocketmq_broker.databases.inbox import InboxStatus
 from rocketmq_broker.message import properties, topics
 from rocketmq_commitlog.commit_log import LogRecord
 
@@ -47,9 +48,9 @@ def judge_end(
     violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]
     for store in books.stores.values():
         violations += _unconsumed(store, groups)
-    violations += [*_forgotten(books, told), *refused_but_open(books)]
+    violations += [*_forgotten(books, told), *refused_but_open(books), *_unprocessed(books)]
     verdicts: dict[str, OrderVerdict] = {}
-    named = lists.names_of(CREDIT_GROUP)
+    named = lists.names_of(CREDIT_GROUP) | books.parked.get(CREDIT_GROUP, frozenset())
     for order_id, account in _accounts(books).items():
         verdicts[order_id] = account.verdict(order_id in named)
         if verdicts[order_id] is OrderVerdict.BROKEN:
@@ -163,6 +164,15 @@ def _unconsumed(store: BrokerStore, groups: Collection[str]) -> Iterator[Violati
                 if record.topic == topic.encode() and record.queue_offset >= offsets.get(record.queue_id, 0):
                     text = f"{group} has not acknowledged the message {record.queue_offset} of {topic}, queue {record.queue_id}"
                     yield Violation(Promise.NOTHING_PENDING, text, _keys(record))
+
+
+def _unprocessed(books: WorldBooks) -> Iterator[Violation]:
+    """Yields a violation for each message that still waits in an inbox or an outbox. A parked one is on a list for operators."""
+    for row in books.inboxes:
+        if row["status"] != InboxStatus.PARKED:
+            why = f" after {row['attempts']} failures: {row['last_error']}" if row["last_error"] else ""
+            text = f"a message of {row['topic']} is {row['status']} in the inbox of {row['consumer']}{why}"
+            yield Violation(Promise.NOTHING_PENDING, text, keys_of(row))
 
 
 def _forgotten(books: WorldBooks, told: Mapping[str, str]) -> Iterator[Violation]:

@@ -9,5 +9,7 @@ class OrderVerdict(StrEnum):
     SETTLED = "settled"
     """The order has the entries that its state requires."""
     WAITS_FOR_A_PERSON = "waits for a person"
-    """The order lacks an entry, and is on a list for operators as a dead letter or as a discarded half message."""
+    """The order lacks an entry, and is on a list for operators: as a parked message, a dead letter or a discarded half
+    message.
+    """
     BROKEN = "broken"

@@ -1,13 +1,13 @@
-"""Checks that the ledger has closed each order that the credit service has reported as refused."""
+"""Checks that each refused order is closed in the ledger, and that no other order is refused or parked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from lab.simulation.judges.books import WorldBooks
 from lab.simulation.judges.violation import Promise, Violation
 from order_messages import credit_refused
-from order_messages.states import EntryKind
+from order_messages.states import BY_REFUSAL, EntryKind
 from rocketmq_broker.message import properties
 from rocketmq_commitlog.commit_log import LogRecord
 
@@ -27,3 +27,14 @@ def refused_but_open(books: WorldBooks) -> Iterator[Violation]:
         if order_id not in closed:
             text = "the order service was told that the order is refused, and the ledger has no credit that closes it"
             yield Violation(Promise.REFUSED_IS_CLOSED, text, (order_id,))
+
+
+def innocent_but_refused(books: WorldBooks, failing: Collection[str]) -> Iterator[Violation]:
+    """Yields a violation for each order that was refused or parked although no fault has hit this order.
+
+    `failing` are the orders that a fault has hit.
+    """
+    refused = {entry["order_id"] for entry in books.tables.credits if entry["message_id"].startswith(BY_REFUSAL)}
+    for order_id in sorted((refused | books.parked.get("credit_service", frozenset())) - set(failing)):
+        what = "refused" if order_id in refused else "parked"
+        yield Violation(Promise.INNOCENT_IS_KEPT, f"the order was {what}, and no fault has hit it", (order_id,))

@@ -23,9 +23,9 @@ _AFTER_ITS_END: Final = frozenset({ShipmentState.SHORT, ShipmentState.RETURNED, 
 def shipping_violations(books: WorldBooks, lists: BrokerLists) -> list[Violation]:
     """Returns a violation for each order with a wrong or missing shipment.
 
-    The shipment may be missing if the order is on a list of dead letters.
+    The shipment may be missing if the order is on a list of dead letters, or its message is parked.
     """
-    named = lists.names_of("inventory_service")
+    named = lists.names_of("inventory_service") | books.parked.get("inventory_service", frozenset())
     undone = lists.names_of("order_service")
     shipments = {row["order_id"]: row for row in books.shipments}
     wanted, taken = _lines(books.tables.order_items, "name"), _lines(books.shipment_lines, "article")

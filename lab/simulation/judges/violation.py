@@ -12,6 +12,8 @@ class Promise(StrEnum):
     LIES_THERE_ONCE = "A committed message lies in its queue once."
     ACKNOWLEDGED_IS_KEPT = "A message that the broker acknowledged is there after a crash."
     OFFSET_BEHIND_WORK = "A consumer's offset never passes a message that the consumer did not handle."
+    STORED_IS_PROCESSED = "A message leaves an inbox only with the rows that it demands."
+    INNOCENT_IS_KEPT = "Only an order that fails while others pass is refused or parked."
     CREDIT_HAS_ORDER = "Each credit has its order."
     BALANCE_IS_SUM = "A balance is the sum of the customer's entries."
     ORDER_HAS_CREDIT = "An acknowledged order gets its credit once."

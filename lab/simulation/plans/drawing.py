@@ -55,14 +55,16 @@ def shape_of(chance: Chance) -> WorldShape:
         order_services=chance.choice((1, 1, 2, 3)),
         credit_services=chance.choice((1, 1, 2, 3)),
         workers=chance.choice((1, 1, 2, 4)),
-        credits_by_celery=chance.random() < 0.75,
+        drain_batch=chance.choice((1, 2, 8, 256)),
+        max_tries=chance.choice((2, 3, 5, 16)),
+        cancels_refused=chance.random() < 0.75,
+        saves_positions=chance.random() < 0.3,
         has_inventory=chance.random() < 0.5,
         flush_sync=chance.random() < 0.7,
         check_interval_s=check_interval_s,
         check_immunity_s=check_immunity_s,
         check_max=check_max,
         payment_deadline_s=float(min(chance.choice((10, 20, 40, 60)), int(patience_s))),
-        consumer_batch=chance.choice((1, 4, 16, 32)),
         order_limit_cents=chance.choice((100_000, 1_000_000)),
     )
 

@@ -99,7 +99,11 @@ def _databases(shape: WorldShape) -> tuple[str, ...]:
 
 
 def _redis(shape: WorldShape) -> tuple[str, ...]:
-    return (REDIS,) if shape.credits_by_celery else ()
+    return (REDIS,)
+
+
+def _workers(shape: WorldShape) -> tuple[str, ...]:
+    return shape.worker_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +136,13 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.NETWORK_CUT_HALF_WAY: FaultRow(_links, 1.5, None, {"nth": whole(1, 40)}),
     FaultKind.NETWORK_BLOCK: FaultRow(_links, 2.0, between(0.5, 60)),
     FaultKind.NETWORK_PARTITION: FaultRow(_links, 2.5, between(0.5, 60)),
-    FaultKind.NETWORK_ISOLATE: FaultRow(_in_the_network, 1.4, between(0.5, 60)),
+    FaultKind.NETWORK_ISOLATE: FaultRow(_in_the_network, 1.7, between(0.5, 60)),
     FaultKind.NETWORK_LOSE_FRAMES: FaultRow(_links, 1.5, None, {"count": whole(1, 8)}),
     FaultKind.NETWORK_SLOW: FaultRow(_links, 1.5, between(1, 60), {"delay_s": between(0.02, 8)}),
     FaultKind.NETWORK_IN_PIECES: FaultRow(_links, 2.3, between(0.5, 20)),
-    FaultKind.CLOCK_LEAP: FaultRow(_but_name_server_and_workers, 2.2, between(1, 100), {"by_s": either_sign(between(0.5, 7200))}),
-    FaultKind.CLOCK_STOP: FaultRow(_but_name_server_and_workers, 2.0, between(1, 60)),
-    FaultKind.CLOCK_RATE: FaultRow(_but_name_server_and_workers, 1.8, between(5, 100), {"rate": between(0.2, 20)}),
+    FaultKind.CLOCK_LEAP: FaultRow(_but_name_server, 2.2, between(1, 100), {"by_s": either_sign(between(0.5, 7200))}),
+    FaultKind.CLOCK_STOP: FaultRow(_but_name_server, 2.0, between(1, 60)),
+    FaultKind.CLOCK_RATE: FaultRow(_but_name_server, 1.8, between(5, 100), {"rate": between(0.2, 20)}),
     FaultKind.DISK_FULL: FaultRow(_brokers, 2.0, between(1, 60)),
     FaultKind.DISK_SLOW: FaultRow(_brokers, 2.5, between(1, 60), {"delay_s": between(0.02, 20)}),
     FaultKind.DISK_FAIL_WRITES: FaultRow(_brokers, 2.0, None, {"count": whole(1, 4)}),
@@ -148,13 +152,18 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.DATABASE_LOST_ANSWER: FaultRow(_databases, 2.0, None, {"nth": whole(1, 8)}),
     FaultKind.DATABASE_LOCKED: FaultRow(_databases, 2.5, between(0.5, 120)),
     FaultKind.DATABASE_RULE: FaultRow(_databases, 2.5, between(5, 120), {"nth": whole(1, 6), "about": one_of("rows", "amounts")}),
-    FaultKind.REDIS_HANG: FaultRow(_redis, 3.0, between(0.5, 120)),
-    FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
-    FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 4.0, None, _NTH_TASK),
+    FaultKind.REDIS_HANG: FaultRow(_redis, 2.0, between(0.5, 120)),
+    FaultKind.REDIS_AWAY: FaultRow(_redis, 2.0, between(0.5, 120)),
+    FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 1.9, None, _NTH_TASK),
+    FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.001, 5)}),
     FaultKind.REDIS_LATE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.5, 90)}),
-    FaultKind.REDIS_RUN_TWICE: FaultRow(_redis, 3.0, None, _NTH_TASK),
-    FaultKind.REDIS_LOST_ACK: FaultRow(_redis, 2.0, None, _NTH_TASK),
-    FaultKind.WORKER_FAIL_ORDER: FaultRow(_redis, 3.2, between(2, 120), {"nth": whole(1, 6), "when": one_of("before", "after")}),
+    FaultKind.WORKER_KILL_CHILD: FaultRow(_workers, 3.0, None, {"nth": whole(1, 30), "when": one_of("before", "after")}),
+    FaultKind.WORKER_FAIL_ORDER: FaultRow(
+        _redis,
+        4.0,
+        between(2, 120),
+        {"nth": whole(1, 6), "when": one_of("before", "after"), "how": one_of("raises", "raises", "dies", "hangs")},
+    ),
     FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 3.3, between(5, 90), {"age_s": between(1, 30)}),
     FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
     FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 3600)),

@@ -65,15 +65,9 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     "witness-not-checked": FoundBug(931, None, "more worlds are needed", 322.3),
     "lost-answer-rolls-back": FoundBug(277, 277, "A transaction has one outcome.", 117.2, 4),
     "duplicates-added": FoundBug(11, 11, "A balance is the sum of the customer's entries.", 10.2),
-    "taken-task-counts-as-done": FoundBug(
-        16, 16, "A consumer's offset never passes a message that the consumer did not handle.", 7.4, 2
-    ),
-    "outcomes-in-key-order": FoundBug(931, None, "more worlds are needed", 324.5),
-    "long-hold-counts-as-done": FoundBug(47, 47, "An acknowledged order gets its credit once.", 30.5),
     "credit-after-reversal-skipped": FoundBug(
         36, 36, "A consumer's offset never passes a message that the consumer did not handle.", 27.2
     ),
-    "balance-read-before": FoundBug(36, 36, "A balance is the sum of the customer's entries.", 22.9),
     "recovered-log-unsynced": FoundBug(809, None, "more worlds are needed", 298.3),
     "failed-sync-repeated": FoundBug(42, 42, "The reconciliation finds nothing wrong in the books.", 31.1),
     "slow-flush-counts-as-stored": FoundBug(
@@ -84,7 +78,6 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     "delay-offset-before-flush": FoundBug(
         931, None, "more worlds are needed: the power must fail within the sync of a redelivery that is due", 321.1
     ),
-    "refusal-told-first": FoundBug(282, 282, "An order that the credit service refuses is closed in its ledger first.", 125.4, 5),
 }
 """Maps bug names to results."""
 

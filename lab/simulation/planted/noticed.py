@@ -88,22 +88,38 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
         "test_a_cancellation_whose_local_commit_is_unknown_is_202_and_check_back_decides"
     ),
     "duplicates-added": ("tests/component/credit_service/test_ledger.py::test_a_redelivery_changes_nothing"),
-    "taken-task-counts-as-done": (
-        "tests/component/credit_service/test_patient_crediting.py::"
-        "test_an_order_that_looks_like_an_outage_whenever_it_is_tried_does_not_hold_up_its_batch_for_ever"
-    ),
-    "outcomes-in-key-order": (
-        "tests/component/credit_service/test_ledger.py::test_a_number_of_a_row_that_is_taken_is_no_fault_of_the_credit"
-    ),
-    "long-hold-counts-as-done": (
-        "tests/component/credit_service/test_patient_crediting.py::test_an_outage_of_hours_costs_time_and_nothing_else"
-    ),
     "credit-after-reversal-skipped": (
-        "tests/component/credit_service/test_ledger.py::test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit"
+        "tests/component/credit_service/test_ledger.py::test_a_reversal_that_comes_before_its_credit_ends_at_the_same_balance"
     ),
-    "balance-read-before": (
-        "tests/component/credit_service/test_ledger.py::test_workers_with_overlapping_batches_credit_each_order_once"
+    "balance-remembered": (
+        "tests/component/credit_service/test_crediting.py::test_workers_and_a_service_at_the_same_time_credit_each_order_once"
     ),
+    "acknowledged-unstored": (
+        "tests/unit/service_runtime/test_inbox_listener.py::test_a_database_that_is_away_costs_time_and_no_redelivery"
+    ),
+    "deleted-before-work": ("tests/component/databases/test_inbox.py::test_work_that_is_interrupted_leaves_all_messages"),
+    "floor-kept": ("tests/component/databases/test_inbox.py::test_a_clock_that_went_back_hides_no_new_message"),
+    "outage-counted": ("tests/component/databases/test_inbox.py::test_a_rule_that_refuses_all_costs_time_and_no_attempts"),
+    "parked-removed": (
+        "tests/component/databases/test_inbox.py::test_a_message_is_parked_after_failures_beside_others_that_pass"
+    ),
+    "attempt-not-recorded": (
+        "tests/lab/simulation/test_shop.py::test_an_order_that_cannot_be_credited_for_long_is_parked_where_nothing_is_cancelled"
+    ),
+    "failed-not-due": (
+        "tests/lab/simulation/test_shop.py::test_an_order_that_cannot_be_credited_waits_alone_and_passes_when_it_can"
+    ),
+    "key-of-producer": (
+        "tests/component/databases/test_inbox.py::test_two_messages_with_one_id_of_their_producer_are_both_processed"
+    ),
+    "task-sent-once": ("tests/lab/simulation/test_shop.py::test_a_task_that_is_lost_doubled_or_late_credits_its_orders_once"),
+    "refusal-not-reported": (
+        "tests/unit/credit_service/test_crediting.py::test_a_refusal_closes_the_order_and_reports_it_under_the_request_s_id"
+    ),
+    "refusal-not-closed": (
+        "tests/component/credit_service/test_crediting.py::test_a_refused_order_is_closed_and_reported_in_one_transaction"
+    ),
+    "outbox-removed-unsent": ("tests/lab/simulation/test_shop.py::test_a_refusal_waits_in_the_outbox_until_the_broker_takes_it"),
     "recovered-log-unsynced": (
         "tests/unit/store/test_crash_points.py::test_what_a_start_after_a_kill_has_shown_survives_a_power_failure"
     ),
@@ -125,10 +141,6 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
     "delay-offset-before-flush": (
         "tests/unit/server/schedule/test_delayed_delivery.py"
         "::test_the_offset_of_a_level_passes_a_delivered_message_once_that_is_on_the_disk"
-    ),
-    "refusal-told-first": (
-        "tests/component/credit_service/test_refusing.py::"
-        "test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing"
     ),
 }
 """Maps bug names to tests."""

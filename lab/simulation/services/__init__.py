@@ -1,1 +1,1 @@
-"""The shop's services in simulated processes. Celery, Redis and the workers are replaced by models."""
+"""The shop's services in simulated processes. Celery and Redis are replaced by models."""

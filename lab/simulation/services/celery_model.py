@@ -1,100 +1,104 @@
-"""Models Redis, Celery and its workers behind the service's port `credit_service.adapters.celery_tasks.CreditTasks`.
+"""Models Redis and Celery: the list in which tasks wait, and a worker whose child processes execute them.
 
-A task waits in a list until a worker takes it. The worker runs it, stores its answer for a while, and acknowledges it. A task
-that is not acknowledged within the visibility timeout is delivered again. A worker takes as many tasks as it has slots
-(prefetch multiplier 1, late acknowledgement). Each slot is a process of its own (prefork), which ends with its worker or at
-the time limit of a task. The tasks run the real ledger.
+A task has no content. It asks a worker to credit the messages in the inbox, with the real drain on the real ledger. Redis removes
+a task when a worker takes it, so a task is lost with its worker, and the credit service sends another one. Each slot of a worker
+is a process of its own (prefork), which ends with its worker or at the time limit of a task.
 
-The model omits Redis' protocol and memory, the code of kombu and Celery, the heartbeats of workers, and workers that take no
-task although tasks wait.
+The model omits Redis' protocol and memory, the code of kombu and Celery, and the connections by which /healthz finds workers.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import contextvars
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from celery.exceptions import TimeLimitExceeded
+from celery import Celery
+from redis import Redis, RedisError
+from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisTimeout
+from sqlmodel import Session
 
-from credit_service.adapters.celery_tasks import Task, TaskAnswer
-from credit_service.adapters.credit_task import WriteEntries, writing_to
-from credit_service.adapters.credit_wire import WireCredit
+from credit_service.adapters.celery_app import TASK_TIME_LIMIT_S
+from credit_service.adapters.drain_task import TaskSender
 from credit_service.adapters.ledger import Ledger
+from credit_service.domain.credit import Credit, CreditOutcome
+from credit_service.settings import WorkerSettings
+from credit_service.worker.process import drain_of
 from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.databases.gate import die_here
+from rocketmq_broker.databases.inbox import BaseInbox, DrainResult
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.world import Chance
+from service_runtime.database.database_errors import DatabaseFailure
 
-VISIBILITY_TIMEOUT_S: Final = 60.0
-TASK_TIME_LIMIT_S: Final = 30.0
-RESULT_EXPIRES_S: Final = 300.0
 _CALL_TIMEOUT_S: Final = 2.0
 _MAX_CALL_S: Final = 0.003
 _MAX_TAKING_S: Final = 0.05
-_LOOKS_EVERY_S: Final = 10.0
-"""The interval at which unacknowledged tasks are checked for the visibility timeout."""
+_RECONNECTS_WITHIN_S: Final = 4.0
+"""The maximum time in seconds until a worker is connected to a Redis that was away."""
+_FOREVER_S: Final = 1e9
 
 
-class TaskFate(StrEnum):
+class TaskFault(StrEnum):
     """A fault that affects one task."""
 
     IS_LOST = "lose_task"
-    ANSWER_IS_LOST = "lose_answer"
-    RUNS_AGAIN = "double_task"
-    RUNS_TWICE_AT_ONCE = "run_twice"
+    IS_DOUBLED = "double_task"
     IS_LATE = "late_task"
-    ACK_IS_LOST = "lost_ack"
 
 
-@dataclass(slots=True)
-class SentTask:
-    """A task as stored in Redis, with its argument as JSON."""
+class OrderFault(StrEnum):
+    """The effect of an order that cannot be credited."""
 
-    task_id: str
-    argument: str
-    orders: tuple[str, ...]
-    fates: list[TaskFate] = field(default_factory=list)
+    RAISES = "raises"
+    """Crediting it raises an error."""
+    DIES = "dies"
+    """Crediting it ends the child process, as with kill -9."""
+    HANGS = "hangs"
+    """The first attempt to credit it does not end."""
+
+
+class OrderFails(Exception):
+    """The error of an order that cannot be credited."""
 
 
 @dataclass(slots=True)
 class FailingOrder:
-    """A fault that makes each task with a certain order fail, until `ends_s`."""
+    """A fault that hits each attempt to credit a certain order, until `ends_s`."""
 
     nth: int
     """The number of the order, counted in the sequence in which orders reach workers."""
     ends_s: float
+    effect: OrderFault
     is_written: bool
-    """Whether the task fails after writing its entries. Otherwise it fails before."""
-    _order_id: str | None = None
+    """True if the attempt fails after writing the entries, before the database commit. Otherwise it fails before."""
+    order_id: str | None = None
     _seen: dict[str, None] = field(default_factory=dict)
 
-    def is_in(self, task: SentTask, now_s: float) -> bool:
-        """Returns whether the task contains the order and fails."""
-        self._seen.update(dict.fromkeys(task.orders))
-        if self._order_id is None and len(self._seen) >= self.nth:
-            self._order_id = list(self._seen)[self.nth - 1]
-        return now_s < self.ends_s and self._order_id in task.orders
-
-
-class OrderMakesTaskFail(Exception):
-    """The error of a task that fails because of one of its orders."""
+    def is_among(self, order_ids: Collection[str], now_s: float) -> bool:
+        """Returns True if the order is one of these, and fails now."""
+        self._seen.update(dict.fromkeys(order_ids))
+        if self.order_id is None and now_s < self.ends_s and len(self._seen) >= self.nth:
+            self.order_id = list(self._seen)[self.nth - 1]
+        return now_s < self.ends_s and self.order_id in order_ids
 
 
 @dataclass(slots=True)
-class _Fated:
+class _Planned:
     left: int
-    fate: TaskFate
+    fault: TaskFault
     delay_s: float
 
 
 class SimulatedRedis:
-    """The waiting tasks, the running tasks and the answers. It has no process, so it loses data only by `flush`."""
+    """The waiting tasks. Redis has no process here, so it loses them only by `go_away`."""
 
     def __init__(
         self,
@@ -106,19 +110,17 @@ class SimulatedRedis:
     ) -> None:
         """`loop` is the world's event loop. `on_fault` is called at each effect of a fault.
 
-        Its argument is a TaskFate, "hang", "fail_order" or "flush".
+        Its argument is a TaskFault, "hang", "away" or "fail_order".
         """
-        self._loop, self._history, self._chance, self._fired = loop, history, chance, on_fault
+        self.loop, self._history, self._chance, self._fired = loop, history, chance, on_fault
         self._now_s = loop.time
-        self._waiting: deque[SentTask] = deque()
-        self._unacknowledged: dict[int, SentTask] = {}
-        self._deliveries = 0
-        self._answers: dict[str, TaskAnswer] = {}
-        self._arrivals: dict[str, list[asyncio.Future[None]]] = {}
+        self._waiting: deque[bool] = deque()
+        """The waiting tasks: True for one that tries each message alone."""
         self._has_tasks = asyncio.Event()
-        self._hangs_until_s = 0.0
-        self._fated: list[_Fated] = []
-        self._failing: list[FailingOrder] = []
+        self._hangs_until_s = self._away_until_s = 0.0
+        self._planned: list[_Planned] = []
+        self.failing: list[FailingOrder] = []
+        """The orders that cannot be credited, including those whose fault has ended."""
 
     # faults
 
@@ -126,45 +128,48 @@ class SimulatedRedis:
         """Answers no call for `for_s`. Calls sent meanwhile may be executed later. Of overlapping calls, the later end counts."""
         self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
+    def go_away(self, for_s: float) -> None:
+        """Forgets all tasks, and refuses connections for `for_s`. Of overlapping calls, the later end counts."""
+        self._waiting.clear()
+        self._away_until_s = max(self._away_until_s, self._now_s() + for_s)
+
+    def plan(self, fault: TaskFault, nth: int = 1, delay_s: float = 0.0) -> None:
+        """Plans a fault of the `nth` next task. `delay_s` is the delay of a late or doubled task."""
+        self._planned.append(_Planned(nth, fault, delay_s))
+
+    def fail_order(self, nth: int, for_s: float, effect: OrderFault = OrderFault.RAISES, *, is_written: bool = False) -> None:
+        """Makes each attempt to credit the `nth` next order fail for `for_s`."""
+        self.failing.append(FailingOrder(nth, self._now_s() + for_s, effect, is_written))
+
+    def failing_among(self, order_ids: Collection[str]) -> FailingOrder | None:
+        """Returns the fault of one of these orders, or None."""
+        return next((failing for failing in self.failing if failing.is_among(order_ids, self._now_s())), None)
+
+    def met(self, failing: FailingOrder) -> None:
+        """Records that an attempt has met the fault."""
+        self._history.note("redis", "fault", f"an order {failing.effect}", (failing.order_id or "",))
+        self._fired("fail_order")
+
+    @property
+    def failing_orders(self) -> set[str]:
+        """The orders that could not be credited for some time."""
+        return {failing.order_id for failing in self.failing if failing.order_id is not None}
+
     def end_all(self) -> None:
         """Ends all faults, including pending ones."""
-        self._hangs_until_s = 0.0
-        self._fated.clear()
-        self._failing.clear()
+        self._hangs_until_s = self._away_until_s = 0.0
+        self._planned.clear()
+        for failing in self.failing:
+            failing.ends_s = 0.0
 
-    def ordain(self, fate: TaskFate, nth: int = 1, delay_s: float = 0.0) -> None:
-        """Plans a fault of the `nth` next task. `delay_s` is the delay of a late task."""
-        self._fated.append(_Fated(nth, fate, delay_s))
-
-    def fail_order(self, nth: int, for_s: float, *, is_written: bool) -> None:
-        """Makes each task with the `nth` next order fail for `for_s`. With `is_written`, it fails after writing its entries."""
-        self._failing.append(FailingOrder(nth, self._now_s() + for_s, is_written))
-
-    def failing_in(self, task: SentTask) -> FailingOrder | None:
-        """Returns the fault that makes the task fail, or None."""
-        for failing in self._failing:
-            if failing.is_in(task, self._now_s()):
-                self._history.note("redis", "fault", "an order of the task makes it fail", task.orders)
-                self._fired("fail_order")
-                return failing
-        return None
-
-    def flush(self) -> None:
-        """Removes all tasks and answers, like FLUSHALL."""
-        self._fired("flush")
-        self._waiting.clear()
-        self._unacknowledged.clear()
-        self._answers.clear()
-
-    # calls of the credit service, in its threads
-
-    def tasks_for(self, process: SimulatedProcess) -> SimulatedTasks:
-        """Returns the port with which a process sends tasks."""
-        return SimulatedTasks(self, process)
+    # calls in threads of a process
 
     def call(self, process: SimulatedProcess, work: Callable[[], Any]) -> Any:
-        """Executes a call after its transit time. Raises redis-py's TimeoutError if Redis does not answer in time."""
+        """Executes a call after its transit time. Raises redis-py's errors if Redis is away or does not answer in time."""
         process.threads.sleep(self._chance.random() * _MAX_CALL_S)
+        if self._now_s() < self._away_until_s:
+            self._fired("away")
+            raise RedisAway("Connection refused")
         hangs_for_s = self._hangs_until_s - self._now_s()
         if hangs_for_s <= 0:
             return work()
@@ -174,225 +179,165 @@ class SimulatedRedis:
             return work()
         if self._chance.random() < 0.5:
             # The call stays in the connection's buffer, and is executed when Redis continues.
-            self._loop.call_later(hangs_for_s, work)
+            self._later(hangs_for_s, work)
         process.threads.sleep(_CALL_TIMEOUT_S)
         raise RedisTimeout("Timeout reading from socket")
 
-    def push(self, task: SentTask) -> None:
-        """Adds a task to the waiting ones, subject to planned faults."""
-        self._history.note("redis", "task", f"a task with {len(task.orders)} orders waits", task.orders)
-        delay_s = 0.0
-        for fated in self._fated:
-            fated.left -= 1
-            if fated.left <= 0:
-                task.fates.append(fated.fate)
-                delay_s = max(delay_s, fated.delay_s)
-        self._fated = [fated for fated in self._fated if fated.left > 0]
-        if TaskFate.IS_LOST in task.fates:
-            self._happens(task, TaskFate.IS_LOST)
+    def push(self, one_by_one: bool) -> None:
+        """Adds a task, subject to planned faults."""
+        self._history.note("redis", "task", "a task waits, one by one" if one_by_one else "a task waits")
+        due = [planned for planned in self._planned if planned.left <= 1]
+        self._planned = [planned for planned in self._planned if planned.left > 1]
+        for planned in self._planned:
+            planned.left -= 1
+        for planned in due:
+            self._history.note("redis", "fault", planned.fault.value)
+            self._fired(planned.fault.value)
+        faults = {planned.fault: planned.delay_s for planned in due}
+        if TaskFault.IS_LOST in faults:
             return
-        if TaskFate.IS_LATE in task.fates:
-            self._happens(task, TaskFate.IS_LATE)
-            self._loop.call_later(delay_s, self._put, task)
-            return
-        self._put(task)
-        if TaskFate.RUNS_TWICE_AT_ONCE in task.fates:
-            self._happens(task, TaskFate.RUNS_TWICE_AT_ONCE)
-            self._put(task)
+        if TaskFault.IS_DOUBLED in faults:
+            self._later(faults[TaskFault.IS_DOUBLED], lambda: self._put(one_by_one))
+        if TaskFault.IS_LATE in faults:
+            self._later(faults[TaskFault.IS_LATE], lambda: self._put(one_by_one))
+        else:
+            self._put(one_by_one)
 
-    def waiting(self) -> list[str]:
-        """Returns the ids of the waiting tasks."""
-        return [task.task_id for task in self._waiting]
-
-    def answer_of(self, task_id: str) -> TaskAnswer | None:
-        """Returns the answer to the task, or None if it has no answer yet or Redis hangs."""
-        if self._now_s() < self._hangs_until_s:
-            self._fired("hang")
-            return None
-        return self._answers.get(task_id)
-
-    def arrival_of(self, task_id: str) -> asyncio.Future[None]:
-        """Returns a future that is done when the next answer to this task arrives."""
-        arrival: asyncio.Future[None] = self._loop.create_future()
-        self._arrivals.setdefault(task_id, []).append(arrival)
-        return arrival
-
-    def forget(self, task_id: str) -> None:
-        """Removes the answer to the task, and the futures that wait for it."""
-        self._answers.pop(task_id, None)
-        self._arrivals.pop(task_id, None)
+    def waiting(self) -> int:
+        """Returns the number of waiting tasks."""
+        return len(self._waiting)
 
     # calls of workers, on the event loop
 
-    async def take(self) -> tuple[int, SentTask]:
-        """Waits for a task. Returns the number of its delivery, and the task."""
+    async def take(self) -> bool:
+        """Waits for a task. Returns True for one that tries each message alone."""
         while True:
             await asyncio.sleep(self._chance.random() * _MAX_TAKING_S)
-            if (hangs_for_s := self._hangs_until_s - self._now_s()) > 0:
+            if (away_for_s := self._away_until_s - self._now_s()) > 0:
+                self._fired("away")
+                await asyncio.sleep(away_for_s + self._chance.random() * _RECONNECTS_WITHIN_S)
+            elif (hangs_for_s := self._hangs_until_s - self._now_s()) > 0:
                 self._fired("hang")
                 await asyncio.sleep(hangs_for_s)
             elif self._waiting:
-                return self._delivered(self._waiting.popleft())
+                return self._waiting.popleft()
             else:
                 self._has_tasks.clear()
                 await self._has_tasks.wait()
 
-    async def end(self, worker: str, delivery: int, task: SentTask, answer: TaskAnswer) -> None:
-        """Stores the answer, then acknowledges the task. Both wait while Redis hangs."""
-        await self._passes()
-        if TaskFate.ANSWER_IS_LOST in task.fates:
-            self._happens(task, TaskFate.ANSWER_IS_LOST)
-        else:
-            self._keep(task, answer)
-        self._history.note(worker, "task", f"a task ends: {answer.error or answer.value}", task.orders)
-        await self._passes()
-        if TaskFate.ACK_IS_LOST in task.fates:
-            self._happens(task, TaskFate.ACK_IS_LOST)
-            return
-        self._unacknowledged.pop(delivery, None)
-        if TaskFate.RUNS_AGAIN in task.fates:
-            self._happens(task, TaskFate.RUNS_AGAIN)
-            self._put(task)
-
-    async def _passes(self) -> None:
-        hangs_for_s = max(self._hangs_until_s - self._now_s(), 0.0)
-        if hangs_for_s:
-            self._fired("hang")
-        await asyncio.sleep(hangs_for_s + self._chance.random() * _MAX_CALL_S)
-
-    # internals
-
-    def _put(self, task: SentTask) -> None:
-        self._waiting.append(task)
+    def _put(self, one_by_one: bool) -> None:
+        self._waiting.append(one_by_one)
         self._has_tasks.set()
 
-    def _delivered(self, task: SentTask) -> tuple[int, SentTask]:
-        self._deliveries += 1
-        delivery = self._deliveries
-        self._unacknowledged[delivery] = task
-        again_s = VISIBILITY_TIMEOUT_S + self._chance.random() * _LOOKS_EVERY_S
-        self._loop.call_later(again_s, self._hand_out_again, delivery)
-        return delivery, task
-
-    def _hand_out_again(self, delivery: int) -> None:
-        task = self._unacknowledged.pop(delivery, None)
-        if task is not None:
-            self._history.note("redis", "task", "a task is handed out again: nobody has acknowledged it", task.orders)
-            self._put(task)
-
-    def _keep(self, task: SentTask, answer: TaskAnswer) -> None:
-        self._answers[task.task_id] = answer
-        self._loop.call_later(RESULT_EXPIRES_S, self._expire, task.task_id, answer)
-        for arrival in self._arrivals.pop(task.task_id, ()):
-            if not arrival.done():
-                arrival.set_result(None)
-
-    def _expire(self, task_id: str, answer: TaskAnswer) -> None:
-        if self._answers.get(task_id) is answer:
-            del self._answers[task_id]
-
-    def _happens(self, task: SentTask, fate: TaskFate) -> None:
-        task.fates.remove(fate)
-        self._history.note("redis", "fault", fate.value, task.orders)
-        self._fired(fate.value)
+    def _later(self, seconds: float, work: Callable[[], object]) -> None:
+        """Calls `work` after that time, also if the calling process has died."""
+        self.loop.call_later(seconds, work, context=contextvars.Context())
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedTasks:
-    """The port with which one process sends tasks. Implements `CreditTasks`."""
+class _Client:
+    """The calls of Celery and redis-py that the service and the worker use."""
 
     redis: SimulatedRedis
     process: SimulatedProcess
 
-    def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """Sends a task."""
-        task = SentTask(task_id, json.dumps(list(credits)), tuple(str(credit["order_id"]) for credit in credits))
-        self.redis.call(self.process, lambda: self.redis.push(task))
-        return self.expect(task_id)
+    def send_task(self, name: str, kwargs: Mapping[str, Any] | None = None) -> None:
+        one_by_one = bool((kwargs or {}).get("one_by_one"))
+        self.redis.call(self.process, lambda: self.redis.push(one_by_one))
 
-    def expect(self, task_id: str) -> Task:
-        """Returns a task that was sent earlier."""
-        return _SimulatedTask(self.redis, self.process, task_id)
-
-    def waiting(self) -> int:
-        """Returns the number of tasks that wait for a worker."""
-        return len(self.redis.call(self.process, self.redis.waiting))
-
-    def is_waiting(self, task_id: str) -> bool:
-        """Returns whether a task with this id waits for a worker."""
-        return task_id in self.redis.call(self.process, self.redis.waiting)
+    def llen(self, queue: str) -> int:
+        return int(self.redis.call(self.process, self.redis.waiting))
 
 
-@dataclass(frozen=True, slots=True)
-class _SimulatedTask:
-    redis: SimulatedRedis
-    process: SimulatedProcess
-    task_id: str
+class SimulatedTaskSender(TaskSender):
+    """The credit service's sender of tasks, with the models of Celery and Redis."""
 
-    def wait(self, timeout_s: float) -> TaskAnswer | None:
-        if (answer := self.redis.answer_of(self.task_id)) is not None:
-            return answer
-        self.process.threads.wait_for(asyncio.wait([self.redis.arrival_of(self.task_id)], timeout=timeout_s))
-        return self.redis.answer_of(self.task_id)
-
-    def forget(self) -> None:
-        self.redis.forget(self.task_id)
-
-    def stop_expecting(self) -> None:
-        """Does nothing, because there is no subscription to remove."""
+    def __init__(self, redis: SimulatedRedis, process: SimulatedProcess, inbox: BaseInbox[Any]) -> None:
+        """Creates a sender for the threads of a process."""
+        client = _Client(redis, process)
+        self._app, self._redis, self._inbox = cast(Celery, client), cast(Redis, client), inbox
 
 
 class WorkerProcess:
-    """A Celery worker with several slots. Each slot takes a task, runs it in its own process, and acknowledges it."""
+    """A Celery worker with several slots. Each slot takes a task, and executes it in its own process."""
 
     def __init__(
         self,
         process: SimulatedProcess,
         redis: SimulatedRedis,
         database: SimulatedDatabase,
+        settings: WorkerSettings,
         *,
-        slots: int,
         new_child: Callable[[], SimulatedProcess],
+        on_error: Callable[[BaseException], object],
     ) -> None:
-        """`new_child` returns a new process with the same name on the same machine."""
-        self._process, self._redis, self._database, self._slots, self._new_child = process, redis, database, slots, new_child
+        """`new_child` returns a new process with the same name on the same machine.
+
+        `on_error` is called with an error of a task that is not one of the database.
+        """
+        self._process, self._redis, self._database, self._settings = process, redis, database, settings
+        self._new_child, self._on_error = new_child, on_error
 
     async def start(self) -> None:
         """Starts to take tasks."""
-        for _ in range(self._slots):
+        for _ in range(self._settings.processes):
             self._process.run(self._work())
 
     async def _work(self) -> None:
         child = self._forked()
         while True:
-            delivery, task = await self._redis.take()
-            failing = self._redis.failing_in(task)
-            if failing is not None and not failing.is_written:
-                await self._redis.end(self._process.name, delivery, task, _failed())
+            one_by_one = await self._redis.take()
+            running = child.process.start_thread(child.drain, one_by_one)
+            ends: list[asyncio.Future[Any]] = [running, child.death]
+            await asyncio.wait(ends, timeout=TASK_TIME_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                error = running.exception()
+                if error is not None and not isinstance(error, DatabaseFailure):
+                    self._on_error(error)
                 continue
-            running = child.process.start_thread(child.write, json.loads(task.argument))
-            await asyncio.wait([running], timeout=TASK_TIME_LIMIT_S)
-            if not running.done():
-                child.process.kill()
-                child = self._forked()
-                answer = TaskAnswer(error=TimeLimitExceeded(TASK_TIME_LIMIT_S))
-            elif (error := running.exception()) is not None:
-                answer = TaskAnswer(error=error)
-            else:
-                answer = TaskAnswer(running.result()) if failing is None else _failed()
-            await self._redis.end(self._process.name, delivery, task, answer)
+            child.process.kill()
+            child = self._forked()
+            # Perhaps a message has ended the process; see `drain_task.try_one_by_one`.
+            with suppress(RedisError):
+                await self._process.start_thread(_Client(self._redis, self._process).send_task, "", {"one_by_one": True})
 
     def _forked(self) -> _Child:
         process = self._new_child()
         self._process.on_death(process.kill)
-        return _Child(process, writing_to(Ledger(self._database.engine_for(process), process.world)))
-
-
-def _failed() -> TaskAnswer:
-    return TaskAnswer(error=OrderMakesTaskFail("one of its orders makes the task fail"))
+        death: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        process.on_death(lambda: death.set_result(None))
+        ledger = _ChildLedger(self._database, process, self._redis)
+        return _Child(process, drain_of(self._settings, ledger), death)
 
 
 @dataclass(frozen=True, slots=True)
 class _Child:
     process: SimulatedProcess
-    write: WriteEntries
+    drain: Callable[[bool], DrainResult]
+    death: asyncio.Future[None]
+
+
+class _ChildLedger(Ledger):
+    """The ledger of a child process, in which single orders may fail."""
+
+    def __init__(self, database: SimulatedDatabase, process: SimulatedProcess, redis: SimulatedRedis) -> None:
+        super().__init__(database.engine_for(process), process.world)
+        self._process, self._redis = process, redis
+
+    def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        failing = self._redis.failing_among([credit.order_id for credit in credits])
+        if failing is not None and not failing.is_written:
+            self._fail(failing)
+        outcomes = super().write(session, credits)
+        if failing is not None:
+            self._fail(failing)
+        return outcomes
+
+    def _fail(self, failing: FailingOrder) -> None:
+        self._redis.met(failing)
+        if failing.effect is OrderFault.DIES:
+            die_here(self._redis.loop, self._process.kill)
+        if failing.effect is OrderFault.HANGS:
+            failing.ends_s = 0.0
+            self._process.threads.sleep(_FOREVER_S)
+        raise OrderFails(f"order {failing.order_id} cannot be credited")

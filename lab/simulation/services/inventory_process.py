@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from inventory_service.adapters.order_consumer import order_consumer
-from inventory_service.adapters.shortage_producer import PRODUCER_GROUP, ShortageProducer
+from functools import partial
+
+from inventory_service.adapters.order_consumer import CONSUMER_GROUP, order_consumer
 from inventory_service.adapters.stock_room import SqlStockRoom
-from inventory_service.service_layer.order_listener import ShippingListener
+from inventory_service.entrypoints.process import ship_due
+from inventory_service.service_layer.shipping import instruction_of
 from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.services.bell import SimulatedBell
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
+from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from service_runtime.failing.holds import Holds
-from service_runtime.failing.refusals import Doubts
+from service_runtime.inbox.inbox_listener import InboxListener
+from service_runtime.inbox.outbox import Outbox
+from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 
 
@@ -21,22 +26,25 @@ class InventoryProcess:
     def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
         """Creates the service without connecting."""
         self.process = process
-        world, threads = process.world, settings.consumer_threads
-        self._stock_room = SqlStockRoom(database.engine_for(process), world)
         address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
+        room = self._stock_room = SqlStockRoom(database.engine_for(process), process.world)
         loop = SimulatedClientLoop(process)
-        self._sender = SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=loop)
-        doubts = Doubts(Holds(now_s=world.steady_s), threads, world.steady_s)
-        listener = ShippingListener(self._stock_room, ShortageProducer(self._sender), doubts)
-        self._consumer = order_consumer(listener, namesrv_addr=address, threads=threads, loop=SimulatedClientLoop(process))
+        self._sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=loop)
+        outbox, waiting = Outbox(room.shortages, self._sender.send), database.has_waiting
+        self._shortages = SimulatedBell(process, outbox.send_due, has_work=partial(waiting, room.shortages.consumer))
+        self._shipping = SimulatedBell(
+            process, lambda: ship_due(room, settings.max_tries), has_work=partial(waiting, room.inbox.consumer)
+        )
+        listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=room.store, ring=self._shipping.ring)
+        positions = DatabasePositions(room.positions, "the inventory database", "inventory", "enter the stock again")
+        results = positions if settings.saves_positions else None
+        self._consumer = order_consumer(listener, namesrv_addr=address, loop=SimulatedClientLoop(process), results=results)
 
     async def start(self) -> None:
         """Joins the groups and returns when the service consumes."""
+        self._shortages.start()
+        self._shipping.start()
         await self.process.start_thread(self._start)
-
-    async def stop(self) -> None:
-        """Leaves the groups, like a service that is stopped."""
-        await self.process.start_thread(self._stop)
 
     async def set_stock(self, article: str, available: int) -> None:
         """Sets the stock of an article. An article whose stock was never set is never short."""
@@ -45,7 +53,3 @@ class InventoryProcess:
     def _start(self) -> None:
         self._sender.start()
         self._consumer.start()
-
-    def _stop(self) -> None:
-        self._consumer.stop(10.0)
-        self._sender.stop()

@@ -68,8 +68,9 @@ class SimulatedShop:
                 process,
                 self.redis,
                 self.databases[CREDITS_DATABASE],
-                slots=self.settings.worker_slots,
+                self.settings.of_worker,
                 new_child=lambda: self.world.new_process(name, machine, 0),
+                on_error=lambda error: self.world.errors.append(f"a task of {name} ends with {type(error).__name__}: {error}"),
             )
             await worker.start()
 

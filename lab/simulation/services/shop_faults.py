@@ -10,18 +10,16 @@ from typing import Final
 from lab.simulation.databases.database import SimulatedDatabase
 from lab.simulation.databases.rules import OrderRule
 from lab.simulation.fault_kinds import FaultKind
-from lab.simulation.services.celery_model import TaskFate
+from lab.simulation.services.celery_model import OrderFault, TaskFault
 from lab.simulation.services.shop import SimulatedShop
 from lab.simulation.shapes import ORDERS_DATABASE
 from rocketmq_broker.testing.simulation.faults import Effect, FaultInjector
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
 
-_FATES: Final = {
-    FaultKind.REDIS_LOSE_TASK: TaskFate.IS_LOST,
-    FaultKind.REDIS_DOUBLE_TASK: TaskFate.RUNS_AGAIN,
-    FaultKind.REDIS_LATE_TASK: TaskFate.IS_LATE,
-    FaultKind.REDIS_RUN_TWICE: TaskFate.RUNS_TWICE_AT_ONCE,
-    FaultKind.REDIS_LOST_ACK: TaskFate.ACK_IS_LOST,
+_TASK_FAULTS: Final = {
+    FaultKind.REDIS_LOSE_TASK: TaskFault.IS_LOST,
+    FaultKind.REDIS_DOUBLE_TASK: TaskFault.IS_DOUBLED,
+    FaultKind.REDIS_LATE_TASK: TaskFault.IS_LATE,
 }
 
 
@@ -43,10 +41,12 @@ class ShopFaults:
             FaultKind.DATABASE_LOCKED: self._lock,
             FaultKind.DATABASE_RULE: self._rule,
             FaultKind.PROCESS_KILL_AT_DATABASE: self._kill_at_database,
+            FaultKind.WORKER_KILL_CHILD: self._kill_child,
             FaultKind.REDIS_HANG: self._hang_redis,
+            FaultKind.REDIS_AWAY: self._stop_redis,
             FaultKind.WORKER_FAIL_ORDER: self._fail_order,
             FaultKind.REPLICA_OLD_ROWS: self._old_rows,
-            **dict.fromkeys(_FATES, self._ordain),
+            **dict.fromkeys(_TASK_FAULTS, self._plan),
         }
 
     # databases
@@ -95,6 +95,11 @@ class ShopFaults:
             if has_died.cancelled():
                 database.faults.end_all()
 
+    async def _kill_child(self, faults: FaultInjector, fault: PlannedEvent) -> None:
+        database = self._shop.database_of(fault.where)
+        database.faults.die_at(fault.where, fault.whole("nth"), None, is_before=fault.text("when") == "before")
+        await self._is_met(faults, fault, database.name, "kill_child", database.faults.end_all)
+
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Copies the database now. Answers check-backs from the copy after `age_s`, but after half a minute at the latest."""
         copy = self._shop.replica_of(ORDERS_DATABASE)
@@ -114,14 +119,19 @@ class ShopFaults:
         self._shop.redis.hang(fault.for_s)
         await self._lasts(faults, fault, "redis", "hang")
 
+    async def _stop_redis(self, faults: FaultInjector, fault: PlannedEvent) -> None:
+        self._shop.redis.go_away(fault.for_s)
+        await self._lasts(faults, fault, "redis", "away")
+
     async def _fail_order(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        self._shop.redis.fail_order(fault.whole("nth"), fault.for_s, is_written=fault.text("when") == "after")
+        effect, is_written = OrderFault(fault.text("how")), fault.text("when") == "after"
+        self._shop.redis.fail_order(fault.whole("nth"), fault.for_s, effect, is_written=is_written)
         await self._lasts(faults, fault, "redis", "fail_order")
 
-    async def _ordain(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        fate, delay_s = _FATES[FaultKind(fault.what)], float(fault.parameters.get("delay_s", 0.0))
-        self._shop.redis.ordain(fate, fault.whole("nth"), delay_s)
-        await self._is_met(faults, fault, "redis", fate.value, self._shop.redis.end_all)
+    async def _plan(self, faults: FaultInjector, fault: PlannedEvent) -> None:
+        task_fault, delay_s = _TASK_FAULTS[FaultKind(fault.what)], float(fault.parameters.get("delay_s", 0.0))
+        self._shop.redis.plan(task_fault, fault.whole("nth"), delay_s)
+        await self._is_met(faults, fault, "redis", task_fault.value, self._shop.redis.end_all)
 
     # internals
 

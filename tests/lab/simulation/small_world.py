@@ -13,27 +13,27 @@ from sqlalchemy import Engine, event, text
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
-from credit_service.domain.credit import Credit, CreditOutcome
-from credit_service.service_layer.crediting import Credited
-from credit_service.service_layer.order_listener import CreditingListener
+from credit_service.service_layer.crediting import Crediting, entry_of
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
-from inventory_service.service_layer.order_listener import ShippingListener
+from inventory_service.service_layer.shipping import Shipping, instruction_of
 from lab.simulation.judges.books import WorldBooks, read_books
 from lab.simulation.judges.broker_lists import BrokerLists
 from lab.simulation.judges.safety import SafetyJudge
 from lab.simulation.judges.violation import Violation
 from order_messages import order_cancelled, order_created
+from order_messages.body import UnreadableBody
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from order_service.domain.order import Item
-from order_service.service_layer.attempt import Attempt, TransactionFailed
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from pipelines.judging.cut_off import CutOff
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, LocalTransactionState, TransactionListener
+from rocketmq_broker.client import ConsumeFromWhere, LocalTransactionState, TransactionListener
+from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.message import Message, MessageExt, topics
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.connections.connection import Connection
@@ -41,8 +41,7 @@ from rocketmq_broker.testing import RocketMQ
 from rocketmq_broker.testing.tapped import frames
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.opening import open_database
-from service_runtime.failing.holds import Holds
-from service_runtime.failing.refusals import Doubts
+from service_runtime.inbox.inbox_listener import InboxListener
 
 MINUTE_MS = 60_000
 GROUPS = ("credit_service", "inventory_service")
@@ -94,8 +93,9 @@ class _Outbox:
 
     sent: list[tuple[Message, Attempt]] = field(default_factory=list)
 
-    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> Outcome:
         self.sent.append((message, attempt))
+        return Outcome.UNKNOWN
 
 
 @dataclass
@@ -104,13 +104,14 @@ class _LedgerAtOnce:
 
     ledger: Ledger
     forgets: Collection[str] = ()
-    """Customers whose credits it says to have written, and does not write."""
+    """Customers whose messages it removes from the inbox, and whose credits it does not write."""
 
-    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        return [
-            CreditOutcome.CREDITED if credit.customer in self.forgets else next(iter(self.ledger.credit([credit])))
-            for credit in credits
-        ]
+    def drain(self) -> None:
+        self.ledger.inbox.drain(self._credit)
+
+    def _credit(self, session: Any, messages: Sequence[InboxMessage]) -> None:
+        known = [message for message in messages if entry_of(message).customer not in self.forgets]
+        Crediting(self.ledger).credit(session, known)
 
 
 @dataclass
@@ -126,13 +127,6 @@ class _SaysCommit:
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         self.listener.check_local_transaction(message)
         return LocalTransactionState.COMMIT_MESSAGE
-
-
-class _NoReporter:
-    """Reports nothing, because the world cancels the order itself."""
-
-    def report(self, order_id: str, article: str) -> None:
-        assert article == "tea"
 
 
 @contextmanager
@@ -255,10 +249,16 @@ class _Trade:
 
     async def _consume(self) -> None:
         room = SqlStockRoom(self.small.stock, self.world)
-        doubts = Doubts(Holds(now_s=self.world.steady_s), 1, self.world.steady_s)
+        ledger = Ledger(self.small.credits, self.world)
+        at_once = _LedgerAtOnce(ledger, self.wrong.forgets)
+
+        def ship() -> None:
+            room.inbox.drain(Shipping(room).ship)
+            room.shortages.done([row.key for row in room.shortages.due()])  # the world cancels the order itself
+
         listeners = (
-            CreditingListener(_LedgerAtOnce(Ledger(self.small.credits, self.world), self.wrong.forgets)),
-            ShippingListener(room, _NoReporter(), doubts),
+            InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=at_once.drain),
+            InboxListener(read=instruction_of, unreadable=UnreadableBody, store=room.store, ring=ship),
         )
         for group, listener in zip(GROUPS, listeners, strict=True):
             consumer = await self.rocketmq.consumer(

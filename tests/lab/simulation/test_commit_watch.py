@@ -21,7 +21,8 @@ class Ledgers:
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, order_id);"
             "CREATE TABLE transactions (transaction_id PRIMARY KEY, state);"
             "CREATE TABLE credits (id INTEGER PRIMARY KEY, order_id, kind, customer, points);"
-            "CREATE TABLE balances (customer PRIMARY KEY, points); CREATE TABLE shipments (order_id PRIMARY KEY, state)"
+            "CREATE TABLE balances (customer PRIMARY KEY, points); CREATE TABLE shipments (order_id PRIMARY KEY, state);"
+            "CREATE TABLE rocketmq_inbox (consumer, message_key, topic, properties, status)"
         )
 
     def does(self, database: str, *statements: str) -> list[Promise]:
@@ -90,6 +91,33 @@ def test_after_a_power_failure_the_whole_ledger_counts_again(ledgers: Ledgers) -
     ledgers.watch.forget(CREDITS)
     assert ledgers.does(CREDITS) == []
     assert ledgers.credit("a", 12) == []
+
+
+def store(ledgers: Ledgers, database: str, group: str, topic: str = "orders") -> list[Promise]:
+    return ledgers.does(database, f"""INSERT INTO rocketmq_inbox VALUES ('{group}', 'key', '{topic}', '{{"KEYS":"a"}}', 'NEW')""")
+
+
+@pytest.mark.parametrize(("database", "group"), [(CREDITS, "credit_service"), (STOCK, "inventory_service")])
+def test_a_message_leaves_an_inbox_only_with_the_rows_that_it_demands(ledgers: Ledgers, database: str, group: str) -> None:
+    place(ledgers, "a")
+    assert store(ledgers, database, group) == []
+    assert ledgers.does(database, "UPDATE rocketmq_inbox SET status = 'PARKED'") == []
+    assert ledgers.does(database, "DELETE FROM rocketmq_inbox") == [Promise.STORED_IS_PROCESSED]
+
+
+def test_a_message_that_was_processed_leaves_its_inbox(ledgers: Ledgers) -> None:
+    place(ledgers, "a")
+    store(ledgers, CREDITS, "credit_service")
+    ledgers.connection.execute("DELETE FROM rocketmq_inbox")
+    assert ledgers.credit("a", 12) == []
+
+
+def test_what_an_inbox_has_is_handled_for_the_broker(ledgers: Ledgers) -> None:
+    place(ledgers, "a")
+    store(ledgers, CREDITS, "credit_service")
+    assert ledgers.watch.is_handled("credit_service", "orders", "a")
+    assert not ledgers.watch.is_handled("credit_service", "order_cancellations", "a")
+    assert not ledgers.watch.is_handled("inventory_service", "orders", "a")
 
 
 def test_what_a_group_handled_stands_in_its_database(ledgers: Ledgers) -> None:

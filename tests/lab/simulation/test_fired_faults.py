@@ -10,7 +10,7 @@ from lab.simulation.shapes import WorldShape
 from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 
-SHAPE = WorldShape(credits_by_celery=True, check_interval_s=3.0, check_immunity_s=2.0)
+SHAPE = WorldShape(check_interval_s=3.0, check_immunity_s=2.0)
 NTH = {"nth": 2}
 FAULTS = [
     PlannedEvent(5.0, FaultKind.DISK_FULL, "broker-a", 4.0),
@@ -23,7 +23,10 @@ FAULTS = [
     PlannedEvent(5.0, FaultKind.DATABASE_LOCKED, "credits-database", 4.0),
     PlannedEvent(5.0, FaultKind.DATABASE_RULE, "credits-database", 4.0, {**NTH, "about": "rows"}),
     PlannedEvent(5.0, FaultKind.REDIS_LOSE_TASK, "redis", 0.0, NTH),
-    PlannedEvent(5.0, FaultKind.WORKER_FAIL_ORDER, "redis", 4.0, {**NTH, "when": "before"}),
+    PlannedEvent(5.0, FaultKind.REDIS_AWAY, "redis", 4.0),
+    PlannedEvent(5.0, FaultKind.REDIS_HANG, "redis", 4.0),
+    PlannedEvent(5.0, FaultKind.WORKER_KILL_CHILD, "worker-1", 0.0, {**NTH, "when": "before"}),
+    PlannedEvent(5.0, FaultKind.WORKER_FAIL_ORDER, "redis", 4.0, {**NTH, "when": "before", "how": "raises"}),
     PlannedEvent(5.0, FaultKind.REPLICA_OLD_ROWS, "orders-1", 30.0, {"age_s": 1.0}),
 ]
 
@@ -45,8 +48,8 @@ def test_a_fault_that_nothing_meets_does_not_count() -> None:
     faults = [fault for fault in FAULTS if not fault.what.startswith("disk.")]
     assert fired(*faults) == {}
     assert fired(PlannedEvent(5.0, FaultKind.DISK_FULL, "broker-a", 0.001)) == {}
-    assert fired(PlannedEvent(5.0, FaultKind.PROCESS_FREEZE, "credits-1", 0.0001)) == {}
-    assert fired(PlannedEvent(5.0, FaultKind.CLOCK_STOP, "credits-1", 0.0001)) == {}
+    assert fired(PlannedEvent(5.0, FaultKind.PROCESS_FREEZE, "worker-1", 0.0001)) == {}
+    assert fired(PlannedEvent(5.0, FaultKind.CLOCK_STOP, "worker-1", 0.0001)) == {}
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.what for fault in FAULTS])

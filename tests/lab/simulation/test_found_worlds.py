@@ -33,9 +33,8 @@ def test_a_broker_whose_disk_broke_its_store_ends_and_is_started_again() -> None
 def test_a_task_that_its_order_and_its_database_make_fail_leaves_no_error_behind() -> None:
     ended = play(
         plan_with(
-            PlannedEvent(1.0, FaultKind.WORKER_FAIL_ORDER, "redis", 60.0, {"nth": 1, "when": "after"}),
-            PlannedEvent(1.0, FaultKind.DATABASE_REFUSE, "credits-database", 60.0, {"rate": 1.0}),
-            shape=replace(SHAPE, credits_by_celery=True),
+            PlannedEvent(1.0, FaultKind.WORKER_FAIL_ORDER, "redis", 60.0, {"nth": 1, "when": "after", "how": "raises"}),
+            PlannedEvent(20.0, FaultKind.DATABASE_REFUSE, "credits-database", 40.0, {"rate": 1.0}),
         )
     )
     assert ended.fired == {FaultKind.WORKER_FAIL_ORDER: 1, FaultKind.DATABASE_REFUSE: 1}
@@ -82,7 +81,7 @@ def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> N
         PlannedEvent(28.2, FaultKind.PROCESS_KILL_AT_DATABASE, "worker-1", 0.0, {"nth": 1, "when": "after"}),
         PlannedEvent(29.921, FaultKind.DATABASE_HANG, "credits-database", 16.567),
     ]
-    played = play(Plan(2631, WorldShape(credits_by_celery=True).as_settings(), tuple(events), 46.488))
+    played = play(Plan(2631, WorldShape().as_settings(), tuple(events), 46.488))
     assert FaultKind.PROCESS_KILL_AT_DATABASE not in played.fired
     assert played.violations == ()
 

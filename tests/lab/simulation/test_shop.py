@@ -3,7 +3,6 @@
 import asyncio
 import math
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ import pytest
 
 from lab.simulation.action_kinds import ActionKind
 from lab.simulation.databases.rules import OrderRule
-from lab.simulation.services.celery_model import TaskFate
+from lab.simulation.services.celery_model import OrderFault, TaskFault
 from order_service.domain.order import Item
 from tests.lab.simulation.small_shop import SmallShop, Story, play
 
@@ -48,10 +47,6 @@ def test_each_order_is_credited_and_shipped(played: PlayStory) -> None:
     assert shop.shipments() == dict.fromkeys(shop.order_states(), "SHIPPED")
     assert [shop.statuses(number) for number in range(5)] == [[201]] * 5
     assert shop.world.errors == []
-
-
-def test_credits_need_no_celery(played: PlayStory) -> None:
-    assert each_once(played(five_orders, credits_by_celery=False), 5)
 
 
 def test_an_order_to_be_paid_later_is_credited_after_its_payment(played: PlayStory) -> None:
@@ -162,16 +157,17 @@ def test_a_commit_that_is_lost_is_answered_202_and_rolled_back(played: PlayStory
     assert shop.rows("orders", "SELECT state FROM transactions") == [("ROLLED_BACK",)]
 
 
-def test_others_go_on_while_the_ledger_hangs(played: PlayStory) -> None:
+@pytest.mark.parametrize("nth", range(1, 12))
+def test_a_statement_that_hangs_costs_time_only(played: PlayStory, nth: int) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.databases["credits-database"].faults.hang_statements(1, 20.0)
+        faults = shop.shop.databases["credits-database"].faults
+        shop.at(1.0 + nth / 100, faults.hang_statements, 1, 20.0)
         five_orders(shop)
 
     shop = played(story)
     assert each_once(shop, 5)
-    times_s = [happening.at_ns / 1e9 for happening in shop.world.history.happenings if "credits-database" in happening.text]
-    assert sum(at_s < 8 for at_s in times_s) == 4
-    assert len(times_s) == 5
+    assert ("credits-database", "hang") in shop.fired
+    assert inbox(shop) == []
 
 
 @pytest.mark.parametrize("place", ["orders", "credits", "inventory"])
@@ -191,15 +187,25 @@ def test_no_order_is_lost_while_a_database_refuses_hangs_or_is_locked(played: Pl
     assert shop.shipments() == dict.fromkeys(shop.order_states(), "SHIPPED")
 
 
-@pytest.mark.parametrize("fate", TaskFate)
-def test_a_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, fate: TaskFate) -> None:
+def inbox(shop: SmallShop) -> list[tuple[str, str]]:
+    """Consumer and status of each message that waits in the credit database."""
+    return sorted(shop.rows("credits", "SELECT consumer, status FROM rocketmq_inbox"))
+
+
+def tasks(shop: SmallShop) -> list[str]:
+    return [happening.text for happening in shop.world.history.happenings if happening.kind == "task"]
+
+
+@pytest.mark.parametrize("fault", TaskFault)
+def test_a_task_that_is_lost_doubled_or_late_credits_its_orders_once(played: PlayStory, fault: TaskFault) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.redis.ordain(fate, nth=2, delay_s=40.0)
+        shop.shop.redis.plan(fault, nth=2, delay_s=40.0 if fault is TaskFault.IS_LATE else 0.01)
         five_orders(shop)
 
-    shop = played(story, for_s=200.0)
+    shop = played(story, for_s=60.0)
     assert each_once(shop, 5)
-    assert ("redis", fate.value) in shop.fired
+    assert ("redis", fault.value) in shop.fired
+    assert inbox(shop) == []
 
 
 def twelve_at_once(shop: SmallShop) -> None:
@@ -207,51 +213,96 @@ def twelve_at_once(shop: SmallShop) -> None:
         shop.place(number, 1.0)
 
 
-def largest_task(shop: SmallShop) -> int:
-    found = (
-        re.fullmatch(r"a task with (\d+) orders waits", it.text) for it in shop.world.history.happenings if it.kind == "task"
-    )
-    return max(int(match[1]) for match in found if match)
-
-
-def test_orders_that_come_while_a_task_runs_share_the_next_one(played: PlayStory) -> None:
+def test_orders_that_come_while_a_worker_works_share_its_task(played: PlayStory) -> None:
     shop = played(twelve_at_once)
     assert each_once(shop, 12)
-    assert largest_task(shop) > 2
+    assert len(tasks(shop)) < 12
 
 
-@pytest.mark.parametrize("fate", TaskFate)
-def test_a_shared_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, fate: TaskFate) -> None:
-    def story(shop: SmallShop) -> None:
-        shop.shop.redis.ordain(fate, nth=2, delay_s=40.0)
-        twelve_at_once(shop)
-
-    shop = played(story, for_s=200.0)
-    assert each_once(shop, 12)
-    assert ("redis", fate.value) in shop.fired
-    assert largest_task(shop) > 2
+each_failing = pytest.mark.parametrize("effect", [OrderFault.RAISES, OrderFault.DIES])
 
 
 @pytest.mark.parametrize("is_written", [True, False])
-@pytest.mark.parametrize("nth", [2, 5])
-def test_an_order_that_makes_a_shared_task_fail_keeps_no_other_from_its_credit(
-    played: PlayStory, nth: int, is_written: bool
+@each_failing
+def test_an_order_that_cannot_be_credited_waits_alone_and_passes_when_it_can(
+    played: PlayStory, effect: OrderFault, is_written: bool
 ) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.redis.fail_order(nth, 40.0, is_written=is_written)
+        shop.shop.redis.fail_order(5, 100.0, effect, is_written=is_written)
         twelve_at_once(shop)
-        shop.at(20.0, lambda: credited.append(len(shop.credits())))
+        shop.at(90.0, lambda: credited.append(len(shop.credits())))
 
     credited: list[int] = []
     shop = played(story, for_s=300.0)
+    assert credited == [11]
     assert each_once(shop, 12)
     assert ("redis", "fail_order") in shop.fired
-    assert credited[0] >= 11
+    assert inbox(shop) == []
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_process_of_the_pool_that_hangs_is_killed_at_its_time_limit(played: PlayStory, is_written: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(2, math.inf, OrderFault.HANGS, is_written=is_written)
+        five_orders(shop)
+
+    shop = played(story, for_s=60.0)
+    (death,) = [happening for happening in shop.world.history.happenings if happening.kind == "death"]
+    assert (death.process, 32 < death.at_ns / 1e9 < 33) == ("worker-1", True)
+    assert each_once(shop, 5)
+    assert inbox(shop) == []
+
+
+def poisoned(shop: SmallShop, effect: OrderFault) -> None:
+    """The second order cannot be credited for three minutes, and further ones are placed for two minutes."""
+    shop.shop.redis.fail_order(2, 180.0, effect)
+    for number in range(30):
+        shop.place(number, 1.0 + 4 * number)
+
+
+@each_failing
+def test_an_order_that_cannot_be_credited_for_long_is_cancelled_and_the_others_pass(
+    played: PlayStory, effect: OrderFault
+) -> None:
+    shop = played(lambda shop: poisoned(shop, effect), for_s=300.0, max_tries=2)
+    (refused,) = shop.shop.redis.failing_orders
+    states = shop.order_states()
+    assert states.pop(refused) == "CANCELLED"
+    assert set(states.values()) == {"PLACED"}
+    assert [entry for entry in shop.credits() if entry[0] != refused] == [(order, "credit") for order in sorted(states)]
+    assert shop.rows("credits", f"SELECT kind, points FROM credits WHERE order_id = '{refused}' ORDER BY kind") == [
+        ("credit", 0), ("reversal", 0),
+    ]  # fmt: skip
+    assert inbox(shop) == []
+
+
+@each_failing
+def test_an_order_that_cannot_be_credited_for_long_is_parked_where_nothing_is_cancelled(
+    played: PlayStory, effect: OrderFault
+) -> None:
+    shop = played(lambda shop: poisoned(shop, effect), for_s=300.0, max_tries=2, cancels_refused=False)
+    (parked,) = shop.shop.redis.failing_orders
+    assert shop.credits() == [(order, "credit") for order in sorted(shop.order_states()) if order != parked]
+    assert inbox(shop) == [("credit_service", "PARKED")]
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_a_process_of_the_pool_that_dies_in_a_drain_credits_each_order_once(played: PlayStory, nth: int, is_before: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["credits-database"].faults.die_at("worker-1", nth, None, is_before=is_before)
+        twelve_at_once(shop)
+
+    shop = played(story, for_s=60.0)
+    assert each_once(shop, 12)
+    assert ("credits-database", "kill_child") in shop.fired
+    assert "a task waits, one by one" in tasks(shop)
+    assert inbox(shop) == []
 
 
 @pytest.mark.parametrize("is_before", [True, False])
 @pytest.mark.parametrize("nth", range(1, 7))
-def test_a_worker_that_dies_in_a_shared_task_credits_each_order_once(played: PlayStory, nth: int, is_before: bool) -> None:
+def test_a_worker_that_dies_in_a_drain_of_many_credits_each_order_once(played: PlayStory, nth: int, is_before: bool) -> None:
     def story(shop: SmallShop) -> None:
         die = shop.program("worker-1").kill
         shop.shop.databases["credits-database"].faults.die_at("worker-1", nth, die, is_before=is_before)
@@ -262,38 +313,58 @@ def test_a_worker_that_dies_in_a_shared_task_credits_each_order_once(played: Pla
     assert ("credits-database", "kill") in shop.fired
 
 
-@pytest.mark.parametrize("is_written", [True, False])
-def test_an_order_that_makes_its_tasks_fail_is_redelivered_and_credited_once(played: PlayStory, is_written: bool) -> None:
+def test_an_order_that_a_rule_refuses_is_cancelled(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.redis.fail_order(2, 40.0, is_written=is_written)
+        rules = shop.shop.databases["credits-database"].faults.rules
+        rules.append(OrderRule(3, math.inf, takes_nothing=True))
+        shop.at(40.0, rules.clear)
         for number in range(10):
-            shop.place(number, 1.0 + number)
+            shop.place(number, 1.0 + 2 * number)
 
-    shop = played(story, for_s=300.0)
-    assert each_once(shop, 10)
-    assert ("redis", "fail_order") in shop.fired
-
-
-def test_an_order_that_a_rule_of_the_credit_database_refuses_is_refused_and_cancelled(played: PlayStory) -> None:
-    def story(shop: SmallShop) -> None:
-        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf, takes_nothing=True))
-        five_orders(shop)
-
-    shop = played(story)
-    assert sorted(shop.order_states().values()) == ["CANCELLED", "PLACED", "PLACED", "PLACED", "PLACED"]
+    shop = played(story, max_tries=2)
+    assert sorted(shop.order_states().values()) == ["CANCELLED"] + ["PLACED"] * 9
     (cancelled,) = [order for order, state in shop.order_states().items() if state == "CANCELLED"]
     entries = shop.rows("credits", f"SELECT kind, points FROM credits WHERE order_id = '{cancelled}'")
     assert sorted(entries) == [("credit", 0), ("reversal", 0)]
+    assert inbox(shop) == []
 
 
-def test_an_order_that_a_rule_refuses_whatever_its_amount_becomes_a_dead_letter(played: PlayStory) -> None:
+def test_an_order_that_a_rule_refuses_whatever_its_amount_is_parked(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
         shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf))
-        five_orders(shop)
+        for number in range(10):
+            shop.place(number, 1.0 + 2 * number)
 
-    shop = played(story)
-    assert list(shop.order_states().values()) == ["PLACED"] * 5
-    assert len(shop.credits()) == 4
+    shop = played(story, max_tries=2)
+    assert set(shop.order_states().values()) == {"PLACED"}
+    assert len(shop.credits()) == 9
+    assert inbox(shop) == [("credit_service", "PARKED")]
+
+
+def test_an_outage_of_the_ledger_parks_and_refuses_nothing(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        five_orders(shop)
+        shop.at(3.5, shop.shop.databases["credits-database"].faults.refuse, 100.0)
+
+    shop = played(story, for_s=200.0, max_tries=1)
+    assert ("credits-database", "refuse") in shop.fired
+    assert each_once(shop, 5)
+
+
+def test_a_refusal_waits_in_the_outbox_until_the_broker_takes_it(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(2, 30.0)
+        shop.place(1, 1.0)
+        shop.place(2, 2.0)
+        shop.place(3, 2.5)
+        shop.at(2.9, shop.program("broker-a").kill, 20.0)
+        shop.at(20.0, lambda: waiting.extend(inbox(shop)))
+
+    waiting: list[tuple[str, str]] = []
+    shop = played(story, for_s=120.0, max_tries=1, worker_slots=1)
+    assert sorted(shop.order_states().values()) == ["CANCELLED", "PLACED", "PLACED"]
+    assert waiting == [("credit_service.refusals", "NEW")]
+    assert inbox(shop) == []
 
 
 def test_an_order_that_a_rule_of_the_order_database_refuses_is_placed_when_the_rule_is_gone(played: PlayStory) -> None:
@@ -323,15 +394,21 @@ def test_locks_of_a_database_overlap(played: PlayStory) -> None:
     assert min(times_s) > 20
 
 
-def test_a_redis_that_hangs_and_forgets_delays_credits_only(played: PlayStory) -> None:
+def test_a_redis_that_hangs_and_is_away_delays_credits_only(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
         shop.at(2.5, shop.shop.redis.hang, 20.0)
-        shop.at(23.0, shop.shop.redis.flush)
-        five_orders(shop)
+        shop.at(26.0, shop.shop.redis.go_away, 10.0)
+        for number in range(5):
+            shop.place(number, 1.0 + 8 * number)
+        for at_s in (22.0, 25.9, 35.9):
+            shop.at(at_s, lambda: credited.append(len(shop.credits())))
 
-    shop = played(story, for_s=200.0)
+    credited: list[int] = []
+    shop = played(story, for_s=60.0)
+    assert credited == [1, 4, 4]
     assert each_once(shop, 5)
-    assert {word for where, word in shop.fired if where == "redis"} == {"hang", "flush"}
+    assert {word for where, word in shop.fired if where == "redis"} == {"hang", "away"}
+    assert inbox(shop) == []
 
 
 def test_an_old_copy_that_answers_check_backs_rolls_no_order_back(played: PlayStory) -> None:

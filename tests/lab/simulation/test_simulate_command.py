@@ -167,12 +167,12 @@ def test_seeds_whose_worlds_differ_between_interpreters_are_named(tmp_path: Path
 
 
 def test_a_plan_whose_world_lacks_what_a_fault_hits_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    fault = PlannedEvent(3.0, "process.kill", "worker-1", 1.0)
+    fault = PlannedEvent(3.0, "process.kill", "worker-2", 1.0)
     file = tmp_path / "plan.json"
     file.write_text(Plan(1, {}, (fault,), 10.0).written())
     refused = CliRunner().invoke(app, ["--plan", str(file), "--output", str(tmp_path)])
     assert refused.exit_code == 2
-    assert "process.kill at 3 s cannot hit worker-1" in refused.output.replace("\n", " ")
+    assert "process.kill at 3 s cannot hit worker-2" in refused.output.replace("\n", " ")
     assert list(tmp_path.iterdir()) == [file]
 
 

@@ -139,6 +139,7 @@ def test_a_shape_that_says_nothing_is_the_simplest() -> None:
         ({"brokers": "two"}, r"shape: Expected `int`, got `str` - at `\$.brokers`"),
         ({"brokers": 3}, "brokers must be between 1 and 2, not 3"),
         ({"order_services": 0}, "order_services must be between 1 and 3, not 0"),
+        ({"max_tries": 17}, "max_tries must be between 1 and 16, not 17"),
     ],
 )
 def test_a_shape_that_no_world_has_is_refused(shape: dict[str, int | str], told: str) -> None:
@@ -149,10 +150,10 @@ def test_a_shape_that_no_world_has_is_refused(shape: dict[str, int | str], told:
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        (PlannedEvent(3.0, "process.kill", "worker-1", 1.0), "process.kill at 3 s cannot hit worker-1"),
+        (PlannedEvent(3.0, "process.kill", "worker-2", 1.0), "process.kill at 3 s cannot hit worker-2"),
         (PlannedEvent(3.0, "network.cut", "orders-2>broker-a"), "network.cut at 3 s cannot hit orders-2>broker-a"),
         (PlannedEvent(3.0, "database.hang", "inventory-database", 1.0), "possible targets: orders-database, credits-database"),
-        (PlannedEvent(3.0, "redis.hang", "redis", 1.0), "redis.hang at 3 s cannot hit redis; possible targets: nothing"),
+        (PlannedEvent(3.0, "redis.hang", "worker-1", 1.0), "redis.hang at 3 s cannot hit worker-1; possible targets: redis"),
         (PlannedEvent(3.0, "redis.hnag", "redis", 1.0), "unknown event redis.hnag at 3 s"),
     ],
     ids=lambda value: value.what if isinstance(value, PlannedEvent) else "",

@@ -13,14 +13,14 @@ from lab.simulation.planted.bug import Planted, PlantedArea
 from lab.simulation.planted.patches import Patches
 from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters import order_store
-from order_service.adapters.order_rows import order_of
+from order_service.adapters.local_transaction import ITEMS, ORDERS, item_values, order_values
+from order_service.adapters.order_store import order_of
 from order_service.adapters.tables import OrderRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, Outcome, send_attempt
-from order_service.service_layer.cancelling import Cancelled
-from order_service.service_layer.cancelling import cancellation_message
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
+from order_service.service_layer.cancelling import Cancelled, cancellation_message
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
@@ -73,8 +73,8 @@ def _store_in_two_steps(patches: Patches) -> None:
     def store_order(self: Any, order: Order, transaction_id: str) -> None:
         state = TransactionState.COMMITTED if order.state.is_published else TransactionState.PENDING
         with order_store._unless_key_taken(), self._sessions.writing() as session:
-            for table, rows in order_store.rows_of(order):
-                session.execute(table.insert(), list(rows))
+            session.connection().execute(ORDERS.insert(), order_values(order))
+            session.connection().execute(ITEMS.insert(), item_values(order))
         with self._sessions.writing() as session:
             order_store._insert_transaction(session.connection(), self._transaction(transaction_id, state, order.order_id))
         self._history.note_local_commit(transaction_id)
@@ -110,10 +110,10 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
             if row is not None:
                 order_store._change(session, row, OrderEvent.CANCEL, self.now_ms(), reason)
         cancellation = Cancellation(order=order, reason=reason, cancelled_at_ms=self.now_ms())
-        witness = self.store.witness()
-        progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
-        cancelled: Cancelled = self._answer(order, progress)
-        return cancelled
+        outcome: Outcome = self.sender.send_in_transaction(cancellation_message(cancellation), Attempt(cancellation))
+        if outcome.problem is not None and outcome is not Outcome.NOT_CANCELLABLE:
+            raise TransactionFailed(outcome)
+        return Cancelled(self.store.find_order(order_id) or order, is_known=outcome.state is not TransactionState.UNKNOWN)
 
     def store_cancellation(self: Any, cancellation: Cancellation, transaction_id: str) -> None:
         kind = TransactionKind.CANCELLATION

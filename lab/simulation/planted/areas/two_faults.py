@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from credit_service.domain.credit import Credit
 from lab.simulation.judges.violation import Promise
 from lab.simulation.planted.bug import Planted, PlantedArea
 from lab.simulation.planted.patches import Patches
@@ -94,17 +93,6 @@ def _advance_delays_before_the_flush(patches: Patches) -> None:
     patches.replace(target, _note_delivered)
 
 
-def _tell_the_refusal_first(patches: Patches) -> None:
-    target = "credit_service.service_layer.refusing:Refusing._refuse"
-
-    def _refuse(self: Any, credit: Credit, reason: str) -> bool:
-        self.reporter.report(credit.order_id, reason)
-        is_closed: bool = self.ledger.annul(credit)
-        return is_closed
-
-    patches.replace(target, _refuse)
-
-
 PLANTED: Final = (
     Planted(
         "recovered-log-unsynced",
@@ -153,13 +141,5 @@ PLANTED: Final = (
         "a message waits for its redelivery, and the power fails when it is due",
         Promise.ACKNOWLEDGED_IS_KEPT,
         _advance_delays_before_the_flush,
-    ),
-    Planted(
-        "refusal-told-first",
-        PlantedArea.TWO_FAULTS,
-        "The order service is told that an order is refused before the ledger has closed it.",
-        "the database refuses an order by a rule, and fails or the process dies between the message and the ledger",
-        Promise.BOOKS_AGREE,
-        _tell_the_refusal_first,
     ),
 )
