@@ -244,7 +244,7 @@ def call_path_of_a_credit(home: Path) -> CallPath:
     engine = open_database(f"sqlite:///{home / 'credits.db'}", migrations=credit_tables.MIGRATIONS, start_timeout_s=10)
     ledger = Ledger(engine, world)
     app = create_celery(redis_url)
-    drain = drain_of(WorkerSettings(), ledger)
+    drain = drain_of(WorkerSettings.model_validate({}), ledger)
     register_drain_task(app, drain)
     tasks = TaskSender(app, redis_url, ledger.inbox)
     bell = BellThread("tasks for the workers", tasks.send_if_due)
@@ -272,7 +272,9 @@ def call_path_of_a_credit(home: Path) -> CallPath:
 
 
 def _order_message(number: int) -> MessageExt:
-    body = OrderCreated(order_id=str(number), customer="ada", total_cents=250, currency="EUR", created_at_ms=1).encode()
+    body = OrderCreated(
+        version=1, order_id=str(number), customer="ada", total_cents=250, currency="EUR", created_at_ms=1
+    ).encode()
     properties = f"UNIQ_KEY\x01id-{number}\x02".encode()
     return to_message(Record(0, 0, 0, 0, number, number, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, b"orders", properties))
 

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 from alembic.migration import MigrationContext
@@ -352,3 +353,168 @@ def test_a_migration_makes_and_drops_the_table(sqlite_url: str) -> None:
         drop_inbox(op)
         assert inspect(connection).get_table_names() == []
     engine.dispose()
+
+
+def test_messages_of_an_outbox_are_read_without_a_lock_and_removed_when_they_are_done(
+    inbox: Inbox[Session], clock: Clock, deliver: Deliver
+) -> None:
+    inbox.put(deliver("bad"))
+    inbox.drain(refuse_all)
+    clock.pass_s(0.5)
+    inbox.put(deliver("1", "2"))
+    assert [message.text for message in inbox.due()] == ["1", "2"]
+    clock.pass_s(0.5)
+    due = inbox.due()
+    assert [message.text for message in due] == ["1", "2", "bad"], "the failed one is due now"
+    assert [message.text for message in inbox.due(2)] == ["1", "2"]
+    assert inbox.done([message.key for message in due[1:]]) == 2
+    assert inbox.done([message.key for message in due[1:]]) == 0
+    assert [message.text for message in inbox.due()] == ["1"]
+    assert Inbox(sessionmaker(inbox._sessions.kw["bind"]), "stock").done([due[0].key]) == 0  # type: ignore[attr-defined]
+
+
+def test_dismissed_messages_stay_as_a_record_and_are_never_processed(
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
+) -> None:
+    inbox.put(deliver("bad", "worse"))
+    while inbox.state().waiting:
+        inbox.drain(refuse_all, max_tries=0)
+    bad = next(message for message in inbox.parked() if message.text == "bad")
+    assert inbox.dismiss([bad.key, "another key"]) == 1
+    assert inbox.dismiss([bad.key]) == 0
+    clock.pass_s(10_000)
+    inbox.put(deliver("bad"))
+    assert (inbox.retry(), inbox.drain(credit).handled) == (1, 1)
+    assert credited(engine) == ["worse"]
+    state = inbox.state()
+    assert (state.waiting, state.parked, state.oldest_received_at_ms, inbox.is_due()) == (0, 0, None, False)
+    with engine.connect() as connection:
+        assert connection.execute(select(INBOX.c.status)).scalars().all() == [InboxStatus.DISMISSED.value]
+
+
+def test_state_tells_messages_that_fail_while_others_pass_and_the_age_of_new_ones(
+    inbox: Inbox[Session], clock: Clock, deliver: Deliver
+) -> None:
+    inbox.put(deliver("bad"))
+    began_ms = clock.now_ms
+    inbox.drain(refusing("bad"))
+    clock.pass_s(1)
+    inbox.put(deliver("good"))
+    state = inbox.state()
+    assert (state.failed, state.suspected, state.new, state.oldest_new_at_ms) == (1, 0, 1, clock.now_ms)
+    inbox.drain(refusing("bad"))
+    state = inbox.state()
+    assert (state.failed, state.suspected, state.new, state.oldest_new_at_ms) == (1, 1, 0, None)
+    assert state.oldest_received_at_ms == began_ms
+
+
+class Killed(BaseException):
+    """As kill -9, which no handler catches."""
+
+
+def killing(*orders: str) -> Callable[[Session, Sequence[InboxMessage]], None]:
+    def handle(session: Session, messages: Sequence[InboxMessage]) -> None:
+        credit(session, messages)
+        if any(message.text in orders for message in messages):
+            raise Killed
+
+    return handle
+
+
+def test_a_message_that_kills_its_process_is_tried_alone_and_is_parked_after_the_others_passed(
+    engine: Engine, clock: Clock, deliver: Deliver
+) -> None:
+    def worker() -> Inbox[Session]:
+        return Inbox(sessionmaker(engine), "credits", clock.world())
+
+    deaths = 0
+
+    def drain(inbox: Inbox[Session], *, one_by_one: bool = False) -> bool:
+        """Returns False if the process was killed."""
+        nonlocal deaths
+        try:
+            inbox.drain(killing("bad"), max_tries=2, one_by_one=one_by_one)
+        except Killed:
+            deaths += 1
+            return False
+        return True
+
+    inbox = worker()
+    orders = [str(order) for order in range(20)]
+    inbox.put(deliver("bad", *orders))
+    assert not drain(inbox)
+    assert inbox.state().new == 21, "nothing is lost"
+    while not drain(worker(), one_by_one=True):
+        assert inbox.state().failed >= 1, "it is recorded before it is tried"
+    drain(worker())
+    assert credited(engine) == sorted(orders)
+    assert inbox.state().failed == 1
+    for number in range(40):
+        clock.pass_s(70)
+        inbox.put(deliver(f"later {number}"))
+        alive = worker()
+        while not drain(alive):
+            alive = worker()
+        inbox.put(deliver(f"latest {number}"))
+        drain(alive)
+        if inbox.state().parked:
+            break
+        clock.pass_s(70)
+        drain(alive)
+    (parked,) = inbox.parked()
+    assert (parked.text, parked.last_error) == ("bad", "ProcessEnded: the process ended while it processed this message")
+    assert deaths < 12
+    assert len(credited(engine)) > 20
+
+
+def test_innocent_messages_that_were_recorded_before_they_were_tried_leave_no_trace(
+    inbox: Inbox[Session], engine: Engine, deliver: Deliver
+) -> None:
+    inbox.put(deliver(*map(str, range(10))))
+    assert inbox.drain(credit, one_by_one=True).handled == 10
+    assert (len(credited(engine)), inbox.state().waiting) == (10, 0)
+
+
+def test_one_by_one_takes_at_most_a_batch(inbox: Inbox[Session], deliver: Deliver) -> None:
+    inbox.put(deliver(*map(str, range(10))))
+    assert inbox.drain(credit, one_by_one=True, batch_size=4).handled == 4
+    assert inbox.state().new == 6
+
+
+def test_sessions_may_be_context_managers_that_commit_and_reading_ones_are_used_to_read(engine: Engine, deliver: Deliver) -> None:
+    opened: list[str] = []
+
+    @contextmanager
+    def writing() -> Iterator[Session]:
+        opened.append("writing")
+        with engine.begin() as connection, Session(connection) as session:
+            yield session
+            session.flush()
+
+    @contextmanager
+    def reading() -> Iterator[Session]:
+        opened.append("reading")
+        with Session(engine) as session:
+            yield session
+
+    inbox = Inbox(writing, "credits", reading=reading)
+    inbox.put(deliver("1", "2"))
+    with pytest.raises(KeyboardInterrupt):
+        inbox.drain(_interrupt)
+    assert opened == ["writing"] * 2
+    assert (inbox.is_due(), inbox.state().new, len(inbox.due()), inbox.parked()) == (True, 2, 2, [])
+    assert opened[2:] == ["reading"] * 4
+    assert inbox.drain(credit).handled == 2
+    assert credited(engine) == ["1", "2"]
+
+
+def _interrupt(session: Session, messages: Sequence[InboxMessage]) -> None:
+    credit(session, messages)
+    raise KeyboardInterrupt
+
+
+def test_a_message_s_key_is_known_before_it_is_stored(inbox: Inbox[Session], deliver: Deliver) -> None:
+    (message,) = deliver("1")
+    inbox.put([message])
+    assert [row.key for row in inbox.due()] == [inbox.key_of(message)] == ["id-of-1:offset-of-1"]
+    assert inbox.key_of(Message.of("orders", "1")) != inbox.key_of(Message.of("orders", "1"))
