@@ -1,1 +1,1 @@
-"""The handling of messages that cannot be processed now: keep and retry, redeliver later, or give up."""
+"""The handling of messages that cannot be processed: retry during an outage, dead letters, and failpoints of demos."""

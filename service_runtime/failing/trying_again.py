@@ -12,12 +12,7 @@ def try_until_done(is_done: Callable[[], bool], pause: Callable[[float], None]) 
 
     Raises the errors of both. `ConsumeContext.hold`, for example, raises an error when the consumer must release the message.
     """
-    failures = 0
+    pause_s = _FIRST_PAUSE_S
     while not is_done():
-        failures += 1
-        pause(pause_s(failures))
-
-
-def pause_s(failures: int) -> float:
-    """Returns the pause in seconds after this number of consecutive failures. It doubles from 0.5 s to 10 s."""
-    return min(_FIRST_PAUSE_S * 2.0 ** (min(failures, 30) - 1), _MAX_PAUSE_S)
+        pause(pause_s)
+        pause_s = min(2 * pause_s, _MAX_PAUSE_S)
