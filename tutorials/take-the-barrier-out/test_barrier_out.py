@@ -85,7 +85,7 @@ def test_a_lock_that_ends_before_the_first_check_back_does_no_harm_without_the_b
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-def test_one_task_that_runs_twice_shows_a_balance_that_grows_by_duplicates() -> None:
+def test_one_message_that_is_delivered_twice_shows_a_balance_that_grows_by_duplicates() -> None:
     """The second exercise's solution."""
     plan = read_plan((HERE / "twice.json").read_bytes())
     assert play(plan).violations == ()

@@ -119,7 +119,9 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
     "refusal-not-closed": (
         "tests/component/credit_service/test_crediting.py::test_a_refused_order_is_closed_and_reported_in_one_transaction"
     ),
-    "outbox-removed-unsent": ("tests/lab/simulation/test_shop.py::test_a_refusal_waits_in_the_outbox_until_the_broker_takes_it"),
+    "outbox-removed-unsent": (
+        "tests/component/service_runtime/test_outbox.py::test_a_message_that_the_broker_does_not_confirm_is_sent_later_and_blocks_no_other"
+    ),
     "recovered-log-unsynced": (
         "tests/unit/store/test_crash_points.py::test_what_a_start_after_a_kill_has_shown_survives_a_power_failure"
     ),
