@@ -122,6 +122,48 @@ def the_inbox_parks_and_retries_and_takes_messages_of_a_transaction() -> None:
     assert inbox.state().waiting == 0
 
 
+def messages_of_an_outbox_are_removed_when_they_are_done_and_parked_ones_are_dismissed() -> None:
+    inbox = Inbox("credits")
+    inbox.put([Message.of("shortages", "1"), Message.of("shortages", "2")])
+    first, second = inbox.due()
+    assert ([row.text for row in inbox.due(1)], inbox.done([first.key]), inbox.done([first.key])) == ([first.text], 1, 0)
+    assert inbox.drain(refuse, max_tries=0).parked == 1
+    assert (inbox.dismiss([second.key]), inbox.dismiss([second.key]), inbox.retry()) == (1, 0, 0)
+    assert (inbox.state().parked, inbox.state().waiting, inbox.is_due(), inbox.due()) == (0, 0, False, [])
+
+
+def a_message_that_kills_its_process_is_recorded_before_it_is_tried_alone() -> None:
+    class Killed(BaseException):
+        pass
+
+    def die(_using: str, messages: Sequence[InboxMessage]) -> None:
+        Group.objects.bulk_create(Group(name=message.text) for message in messages)
+        if any(message.text == "bad" for message in messages):
+            raise Killed
+
+    now = [1_800_000_000]
+    inbox = Inbox("credits", world=World(wall_ns=lambda: now[0] * 10**9))
+    orders = [replace(DELIVERED, body=order.encode(), offset_message_id=order) for order in ("bad", "one", "two")]
+    assert inbox.key_of(orders[0]) == "A" * 32 + ":bad"
+    inbox.put(orders)
+    raises(Killed, lambda: inbox.drain(die))
+    assert (inbox.state().new, Group.objects.count()) == (3, 0)
+    raises(Killed, lambda: inbox.drain(die, one_by_one=True))
+    state = inbox.state()
+    assert (state.failed, state.suspected, state.last_error) == (
+        1, 0, "ProcessEnded: the process ended while it processed this message",
+    )  # fmt: skip
+    inbox.drain(die)
+    assert sorted(Group.objects.values_list("name", flat=True)) == ["one", "two"]
+    now[0] += 60
+    raises(Killed, lambda: inbox.drain(die))
+    assert inbox.state().failed == 1
+
+
+def refuse(_using: str, _messages: Sequence[InboxMessage]) -> None:
+    raise ValueError("it is refused")
+
+
 def a_barrier_inside_another_transaction_is_refused() -> None:
     with transaction.atomic():
         raises(RuntimeError, fail)
@@ -141,7 +183,7 @@ def the_models_need_no_further_migration() -> None:
     call_command("makemigrations", "rocketmq", "--check", "--dry-run", verbosity=0)
 
 
-def raises(kind: type[Exception], play: object) -> None:
+def raises(kind: type[BaseException], play: object) -> None:
     try:
         play()
     except kind:

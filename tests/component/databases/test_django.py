@@ -15,6 +15,8 @@ PLAYS = (
     "a_message_that_comes_twice_is_consumed_once_by_each_consumer",
     "messages_wait_in_the_inbox_and_one_that_fails_delays_nobody",
     "the_inbox_parks_and_retries_and_takes_messages_of_a_transaction",
+    "messages_of_an_outbox_are_removed_when_they_are_done_and_parked_ones_are_dismissed",
+    "a_message_that_kills_its_process_is_recorded_before_it_is_tried_alone",
     "a_barrier_inside_another_transaction_is_refused",
     "another_violated_constraint_is_no_duplicate",
     "the_models_need_no_further_migration",
