@@ -48,6 +48,8 @@ def create_celery(redis_url: str, client_name: str | None = None) -> Celery:
         worker_enable_remote_control=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
+        # Redis answers with an error when it becomes a replica. Without this option the worker would stop.
+        broker_channel_error_retry=True,
         broker_connection_timeout=_CONNECT_TIMEOUT_S,
         # Otherwise Celery takes fewer tasks after a lost connection, until all running ones have ended.
         worker_enable_prefetch_count_reduction=False,

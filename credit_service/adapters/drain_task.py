@@ -1,5 +1,6 @@
 """The Celery task that credits the messages in the inbox, and the bell that sends it."""
 
+import logging
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,17 +18,28 @@ MAX_BATCHES: Final = 20
 """The maximum number of database transactions of a task, so that it ends before its time limit."""
 _REDIS_TIMEOUT_S: Final = 2.0
 
+logger = logging.getLogger(__name__)
+
 
 def register_drain_task(app: Celery, drain: Callable[[bool], object]) -> None:
     """Adds the task to the application of a worker.
 
     `drain` credits the messages that are due. Its argument is True after a task ended its process: perhaps a message is the
-    cause, so each one is tried alone.
+    cause, so each one is tried alone. A failure of the database is logged once for as long as it stays the same.
     """
+    last_failure = ""
 
     @app.task(name=DRAIN_TASK, shared=False, throws=(DatabaseFailure,))
     def drain_inbox(one_by_one: bool = False, **_of_a_newer_version: object) -> None:
-        drain(one_by_one)
+        nonlocal last_failure
+        try:
+            drain(one_by_one)
+        except DatabaseFailure as error:
+            if str(error) != last_failure:
+                logger.warning("messages wait in the inbox, none is lost: %s", error)
+            last_failure = str(error)
+            raise
+        last_failure = ""
 
     @signals.task_failure.connect(weak=False)
     def try_one_by_one(exception: BaseException | None = None, **_: object) -> None:

@@ -284,6 +284,8 @@ def test_a_worker_holds_no_more_tasks_than_its_processes(start: Start) -> None:
     side = start()
     side.store()
     wait_until(side.is_all_credited)
+    side.bell.stop()
+    wait_until(lambda: int(side.redis_client.llen(QUEUE)) == 0)
     with locked_against_credits(side.engine):
         app = create_celery(side.redis_url)
         for _ in range(10):
@@ -291,7 +293,7 @@ def test_a_worker_holds_no_more_tasks_than_its_processes(start: Start) -> None:
         wait_until(lambda: any(worker.idle_s >= 3 for worker in side.workers.living()))
         waiting = int(side.redis_client.llen(QUEUE))
         app.close()
-    assert waiting in (10 - PROCESSES, 11 - PROCESSES), "the bell may have sent one more"
+    assert 10 - PROCESSES <= waiting < 10
     wait_until(lambda: int(side.redis_client.llen(QUEUE)) == 0)
 
 
@@ -313,9 +315,10 @@ def test_a_database_that_is_locked_for_long_costs_time_and_nothing_else(start: S
     side.store()
     wait_until(side.is_all_credited)
     with locked_against_credits(side.engine):
-        side.redis_client.lpush("seen", 1)
-        create_celery(side.redis_url).send_task(DRAIN_TASK)
+        app = create_celery(side.redis_url)
+        app.send_task(DRAIN_TASK)
         wait_until(lambda: "database is locked" in side.worker.output())
+        app.close()
     side.store()
     wait_until(side.is_all_credited, within_s=30)
     assert side.ledger.inbox.state().parked == 0

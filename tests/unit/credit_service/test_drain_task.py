@@ -1,5 +1,6 @@
 """When a task is sent, and what it passes on, with a Celery and a Redis that answer as a test says."""
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -107,6 +108,23 @@ def test_a_task_drains_and_passes_over_arguments_of_a_newer_version(app: Celery)
     task = app.tasks[DRAIN_TASK]
     assert (task(), task(one_by_one=True), task(shards=3)) == (None, None, None)
     assert drained == [False, True, False]
+
+
+def test_a_failure_of_the_database_is_logged_once_for_as_long_as_it_stays_the_same(
+    app: Celery, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = iter(["it is locked", "it is locked", "it is full", None, "it is full"])
+
+    def drain(_one_by_one: bool) -> None:
+        failure = next(failures)
+        if failure is not None:
+            raise DatabaseUnavailable(failure)
+
+    register_drain_task(app, drain)
+    for _ in range(5):
+        with suppress(DatabaseUnavailable):
+            app.tasks[DRAIN_TASK]()
+    assert caplog.messages == [f"messages wait in the inbox, none is lost: it is {what}" for what in ("locked", "full", "full")]
 
 
 @pytest.fixture(autouse=True)
