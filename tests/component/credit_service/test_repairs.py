@@ -1,6 +1,5 @@
 """Repairs of the ledger, and who may ask for them over HTTP."""
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +10,6 @@ from werkzeug.test import TestResponse
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.repairs import NothingToRepair, Repaired, RepairRefused, Repairs
-from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.entrypoints.repairs import RepairDesk
 from rocketmq_broker.world import World
@@ -88,11 +86,9 @@ class Nobody:
 
 
 def a_client(engine: Engine, key: str) -> FlaskClient:
-    nobody: Any = Nobody()
-    health = HealthSources(nobody, nobody, nobody, nobody, nobody, nobody, time.monotonic)
-    return create_app(
-        Ledger(engine, World()), health, World(), repair_desk=RepairDesk(Repairs(engine, World()), key)
-    ).test_client()
+    health: Any = Nobody()
+    desk = RepairDesk(Repairs(engine, World()), key)
+    return create_app(Ledger(engine, World()), health, World(), repair_desk=desk).test_client()
 
 
 @pytest.fixture
