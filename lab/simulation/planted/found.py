@@ -64,10 +64,12 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     "expiry-not-written": FoundBug(2, 2, "A transaction has one outcome.", 7.6, 1),
     "witness-not-checked": FoundBug(931, None, "more worlds are needed", 322.3),
     "lost-answer-rolls-back": FoundBug(277, 277, "A transaction has one outcome.", 117.2, 4),
-    "duplicates-added": FoundBug(11, 11, "A balance is the sum of the customer's entries.", 10.2),
-    "credit-after-reversal-skipped": FoundBug(
-        36, 36, "A consumer's offset never passes a message that the consumer did not handle.", 27.2
-    ),
+    "duplicates-added": FoundBug(8, 8, "A balance is the sum of the customer's entries.", 27.6),
+    "credit-after-reversal-skipped": FoundBug(50, None, "more worlds are needed", 37.8),
+    "balance-remembered": FoundBug(5, 5, "A balance is the sum of the customer's entries.", 58.3),
+    "acknowledged-unstored": FoundBug(2, 2, "A consumer's offset never passes a message that the consumer did not handle.", 39.1),
+    "deleted-before-work": FoundBug(1, 1, "A message leaves an inbox only with the rows that it demands.", 1.0),
+    "floor-kept": FoundBug(46, 46, "In the end no transaction waits for its decision, and no message for its consumer.", 102.0),
     "recovered-log-unsynced": FoundBug(809, None, "more worlds are needed", 298.3),
     "failed-sync-repeated": FoundBug(42, 42, "The reconciliation finds nothing wrong in the books.", 31.1),
     "slow-flush-counts-as-stored": FoundBug(
