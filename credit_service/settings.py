@@ -114,7 +114,7 @@ class WorkerSettings(LedgerSettings):
     )
     max_tries: int = Field(
         16,
-        ge=0,
+        ge=1,
         validation_alias="CREDIT_MAX_TRIES",
         description="failures of an order, while others pass, after which its message is parked; outages do not count",
     )

@@ -40,7 +40,7 @@ class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSetti
     http_threads: HttpThreads = 16
     max_tries: int = Field(
         16,
-        ge=0,
+        ge=1,
         validation_alias="INVENTORY_MAX_TRIES",
         description="failures of a message, while others pass, after which it is parked; outages do not count",
     )

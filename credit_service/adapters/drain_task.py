@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from multiprocessing.sharedctypes import RawValue
 from typing import Any, Final
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
@@ -16,24 +17,28 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 MAX_BATCHES: Final = 20
 """The maximum number of database transactions of a task, so that it ends before its time limit."""
+CAREFUL_S: Final = 60.0
+"""The time in seconds after the end of a process during which all processes of the worker try each message alone."""
 _REDIS_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
 
-def register_drain_task(app: Celery, drain: Callable[[bool], object]) -> None:
-    """Adds the task to the application of a worker.
+def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Callable[[], float]) -> None:
+    """Adds the task to the application of a worker. Call it before the worker forks its processes.
 
-    `drain` credits the messages that are due. Its argument is True after a task ended its process: perhaps a message is the
-    cause, so each one is tried alone. A failure of the database is logged once for as long as it stays the same.
+    `drain` credits the messages that are due. Its argument is True if each message must be tried alone. That is the case for
+    CAREFUL_S after a process of the worker was killed or reached the time limit in a task, because a message may be the cause.
+    A failure of the database is logged once for as long as it stays the same. `now_s` is a monotonic clock.
     """
+    careful_until_s = RawValue("d", 0.0)  # shared with the forked processes
     last_failure = ""
 
     @app.task(name=DRAIN_TASK, shared=False, throws=(DatabaseFailure,))
-    def drain_inbox(one_by_one: bool = False, **_of_a_newer_version: object) -> None:
+    def drain_inbox(**_of_a_newer_version: object) -> None:
         nonlocal last_failure
         try:
-            drain(one_by_one)
+            drain(now_s() < careful_until_s.value)
         except DatabaseFailure as error:
             if str(error) != last_failure:
                 logger.warning("messages wait in the inbox, none is lost: %s", error)
@@ -42,10 +47,10 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object]) -> None:
         last_failure = ""
 
     @signals.task_failure.connect(weak=False)
-    def try_one_by_one(exception: BaseException | None = None, **_: object) -> None:
+    def be_careful(exception: BaseException | None = None, **_: object) -> None:
         """Runs in the worker's main process when a process of the pool has ended during a task."""
         if isinstance(exception, WorkerLostError | TimeLimitExceeded):
-            app.send_task(DRAIN_TASK, kwargs={"one_by_one": True})
+            careful_until_s.value = now_s() + CAREFUL_S
 
 
 class TaskSender:

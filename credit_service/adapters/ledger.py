@@ -109,7 +109,9 @@ class Ledger:
         Returns the outcomes in the same sequence. Raises CreditNotStored, and the error of the database if it refuses a row.
         """
         by_key = _first_of_each_key(credits)
-        inserted = self._insert_missing(session, by_key)
+        # The reversal of a refused order exists. A rule that refused the order may refuse this one before the key conflicts.
+        closed = _stored_credits(session, [key for key in by_key if key[1] is EntryKind.REVERSAL])
+        inserted = self._insert_missing(session, {key: credit for key, credit in by_key.items() if key not in closed})
         self._add_to_balances(session, [by_key[key] for key in inserted])
         return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
 

@@ -9,25 +9,18 @@ from flask import Blueprint, Response, current_app
 from pydantic import BaseModel
 from redis import RedisError
 
-from credit_service.adapters.workers import LivingWorker
+from credit_service.adapters.workers import LivingWorker, Workers
 from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.http.health import NeedsAttention, ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import json_response
-from service_runtime.inbox.backlog import Backlog, InboxHealth
+from service_runtime.inbox.backlog import InboxBacklog, InboxHealth
 
 health_api = Blueprint("health", __name__)
 
 STILL_AFTER_S: Final = 120.0
 """The time in seconds without progress after which a queue counts as stalled."""
-
-
-class Workers(Protocol):
-    """The interface that finds the workers."""
-
-    def living(self) -> Sequence[LivingWorker]:
-        """Returns the workers that are alive. Raises RedisError."""
 
 
 class ConsumerQueues(Protocol):
@@ -66,7 +59,8 @@ class HealthSources:
     database: Needed
     broker: Needed
     workers: Workers
-    backlog: Backlog
+    backlog: InboxBacklog
+    refusals: InboxBacklog
     queues: ConsumerQueues
     dead_letters: DeadLetters
     now_s: Callable[[], float]
@@ -84,6 +78,7 @@ class HealthSources:
                 Need("broker", self.broker, f"Run rocketmq-admin doctor to check name server and broker. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
                 Need("orders", self.backlog, f"The workers' log says why. {_MEANWHILE}"),
+                Need("refusals", self.refusals, "They are sent to the order service when the broker takes them."),
             ],
             steady_s=self.now_s,
             for_s=self.readiness_counts_s,

@@ -20,12 +20,12 @@ from order_messages.body import UnreadableBody
 from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import current_world
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
-from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import InboxListener
 from service_runtime.inbox.inbox_metrics import InboxCollector
-from service_runtime.inbox.outbox import Outbox
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.observing.trace_setup import trace_tasks
@@ -55,7 +55,7 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     send_if_due = tasks.send_if_due if failpoints is None else failpoints.sending(tasks, ledger.inbox)
     bell = BellThread("tasks for the workers", send_if_due, rest_s=_REST_S)
     sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
-    refusals = BellThread("refusals to the order service", Outbox(ledger.refusals, sender.send).send_due)
+    refusals = BellThread("refusals to the order service", OutboxDrain(ledger.refusals, sender.send).send_due)
     listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)
     results = DatabasePositions(ledger.positions, "the credit database", "credit", _AFTER_A_SETBACK, metrics)
     consumer = order_consumer(
@@ -64,10 +64,10 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
         rpc_hook=failpoints,
         results=results,
     )
-    backlog = Backlog(ledger.inbox, PROGRAM, world.wall_ms)
+    backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (ledger.inbox, ledger.refusals))
     health = HealthSources(
-        database=ledger, broker=consumer, workers=workers, backlog=backlog, queues=consumer, dead_letters=consumer,
-        results=results, now_s=world.steady_s,
+        database=ledger, broker=consumer, workers=workers, backlog=backlog, refusals=unsent, queues=consumer,
+        dead_letters=consumer, results=results, now_s=world.steady_s,
     )  # fmt: skip
     desk = RepairDesk(Repairs(opened.engine, world), settings.repair_key.get_secret_value())
     app = create_app(ledger, health, world, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)

@@ -13,7 +13,6 @@ from order_messages.order_created import OrderCreated
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
 from rocketmq_broker.message import Message, MessageExt
-from rocketmq_broker.message.text.printable import printable
 from service_runtime.observing.context import REQUEST_ID, carried_properties, logging_about_message, span_about
 
 S = TypeVar("S", contravariant=True)
@@ -59,8 +58,8 @@ class Crediting(Generic[S]):
 
     ledger: EntryWriter[S]
 
-    def credit(self, session: S, messages: Sequence[InboxMessage]) -> None:
-        """Writes the entries of the messages, as the handler of `Inbox.drain`.
+    def credit(self, session: S, messages: Sequence[InboxMessage]) -> bool:
+        """Writes the entries of the messages, as the handler of `Inbox.drain`. Returns False if all had been written before.
 
         Raises ParkMessage if an entry contradicts the ledger, and the error of the database if it refuses a row.
         """
@@ -72,6 +71,7 @@ class Crediting(Generic[S]):
                 raise ParkMessage(f"the {credit.kind} of order {credit.order_id} contradicts the ledger")
             if outcome is CreditOutcome.REFUSED:
                 self._report(session, message, "it was refused before")
+        return CreditOutcome.CREDITED in outcomes
 
     def refuse(self, session: S, message: InboxMessage, reason: str) -> None:
         """Closes an order that cannot be credited, so that the order service cancels it: the saga's compensation.
@@ -83,13 +83,13 @@ class Crediting(Generic[S]):
         if credit.kind is not EntryKind.CREDIT:
             raise ParkMessage("a reversal cannot be refused")
         self.ledger.annul(session, credit)
-        self._report(session, message, f"it failed too often: {reason}")
+        self._report(session, message, "it failed too often")
         with logging_about_message(message):
             logger.error("order %s is refused, and will be cancelled: %s", credit.order_id, reason)
 
     def _report(self, session: S, message: InboxMessage, reason: str) -> None:
         order_id = entry_of(message).order_id
-        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=printable(reason)[:200])
+        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
         request_id = message.properties.get(REQUEST_ID)
         carried = carried_properties() | ({REQUEST_ID: request_id} if request_id else {})
         self.ledger.report(

@@ -62,7 +62,7 @@ def work(settings: WorkerSettings) -> None:
     open_to_serve(settings, MIGRATIONS).dispose()
     app = create_celery(redis_url, connection_name(settings.worker_name, world.process_id(), settings.processes))
     drain = cache(lambda: drain_of(settings, _ledger(settings, world)))
-    register_drain_task(app, lambda one_by_one: drain()(one_by_one))
+    register_drain_task(app, lambda one_by_one: drain()(one_by_one), world.steady_s)
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:

@@ -9,7 +9,7 @@ The same database has the inbox, in which messages wait, and the outbox with mes
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from sqlalchemy import Engine
@@ -145,12 +145,13 @@ class _LockedRows:
 
     def apply(self, instruction: Instruction) -> Shipment:
         row = self.shipments[instruction.order_id]
+        is_new = row.order_id in self.new or (instruction.lines is None and row.state == ShipmentState.SHIPPED.value)
         if instruction.lines is None:
             self._give_back(row)
         elif row.order_id in self.new:
             self._take(row, totals(instruction.lines))
         self.new.discard(row.order_id)
-        return _shipment(row)
+        return replace(_shipment(row), is_new=is_new)
 
     def _take(self, row: ShipmentRow, wanted: Mapping[str, int]) -> None:
         tracked = {article: quantity for article, quantity in wanted.items() if article in self.stock}

@@ -11,7 +11,7 @@ An order is shipped as a whole or not at all. Articles that are not tracked (a s
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -54,6 +54,8 @@ class Shipment:
     state: ShipmentState
     missing: str | None = None
     """The first article with too little in stock; None unless SHORT."""
+    is_new: bool = field(default=False, compare=False)
+    """True if the current message wrote this state, False if an earlier one did."""
 
 
 def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:

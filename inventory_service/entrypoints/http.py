@@ -23,7 +23,7 @@ from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import json_response
 from service_runtime.http.write_guard import WriteGuard
-from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.backlog import InboxBacklog
 
 _LOOPBACK: Final = KnownHosts()
 _UNRESTRICTED: Final = WriteGuard()
@@ -44,7 +44,7 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 def create_app(
     stock_room: SqlStockRoom,
     broker: Consumer,
-    backlog: Backlog,
+    backlog: InboxBacklog,
     shortages: Needed,
     world: World,
     *,
@@ -133,7 +133,7 @@ def get_health() -> Response:
     """Reports database, broker, inbox and dead letters: 200, or 503 if degraded."""
     missing = _readiness_now().missing()
     database = word_of("database", missing)
-    backlog: Backlog = current_app.extensions["backlog"]
+    backlog: InboxBacklog = current_app.extensions["backlog"]
     state = backlog.state() if database == "ok" else None
     results: NeedsAttention | None = current_app.extensions["results"]
     attention = [*([] if results is None else results.attention()), *backlog.attention(state)]

@@ -15,12 +15,12 @@ from inventory_service.settings import InventoryDatabaseSettings, InventorySetti
 from order_messages.body import UnreadableBody
 from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import current_world
-from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import InboxListener
 from service_runtime.inbox.inbox_metrics import InboxCollector
-from service_runtime.inbox.outbox import Outbox
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.service import OpenedService, Service, ServiceParts
@@ -44,12 +44,12 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
 
     stock_room = SqlStockRoom(opened.engine, world, applied)
     sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
-    shortages = BellThread("shortages to the order service", Outbox(stock_room.shortages, sender.send).send_due)
+    shortages = BellThread("shortages to the order service", OutboxDrain(stock_room.shortages, sender.send).send_due)
     bell = BellThread("shipping", lambda: ship_due(stock_room, settings.max_tries))
     listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=stock_room.store, ring=bell.ring)
     results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", _AFTER_A_SETBACK, metrics)
     consumer = order_consumer(listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
-    backlog, unsent = (Backlog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))
+    backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))
     if metrics is not None:
         metrics.register(InboxCollector(backlog, "inventory"))
     app = create_app(

@@ -44,9 +44,10 @@ class Shipping(Generic[S]):
 
     stock_room: StockRoom[S]
 
-    def ship(self, session: S, messages: Sequence[InboxMessage]) -> None:
+    def ship(self, session: S, messages: Sequence[InboxMessage]) -> bool:
         """Ships and calls off the orders of the messages, as the handler of `Inbox.drain`.
 
+        Returns False if all had been processed before.
         The report of a shortage is written together with the shipment. A redelivery of the order reports it again. Raises the
         error of the database if it refuses a row.
         """
@@ -58,6 +59,7 @@ class Shipping(Generic[S]):
                 with logging_about_message(message), span_about([message], "report a shortage"):
                     logger.info("order %s cannot be shipped: too little %r in stock", shipment.order_id, shipment.missing)
                     self.stock_room.report(session, _shortage(shipment))
+        return any(shipment.is_new for shipment in shipments)
 
 
 def _shortage(shipment: Shipment) -> Message:

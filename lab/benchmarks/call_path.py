@@ -245,7 +245,7 @@ def call_path_of_a_credit(home: Path) -> CallPath:
     ledger = Ledger(engine, world)
     app = create_celery(redis_url)
     drain = drain_of(WorkerSettings.model_validate({}), ledger)
-    register_drain_task(app, drain)
+    register_drain_task(app, drain, world.steady_s)
     tasks = TaskSender(app, redis_url, ledger.inbox)
     bell = BellThread("tasks for the workers", tasks.send_if_due)
     listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)

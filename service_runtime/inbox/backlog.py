@@ -30,7 +30,7 @@ class InboxHealth(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class InboxBacklog:
     """Reports the state of an inbox, for readiness checks, health reports and metrics."""
 
     inbox: BaseInbox[Any]

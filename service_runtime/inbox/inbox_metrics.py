@@ -7,14 +7,14 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.backlog import InboxBacklog
 
 
 @dataclass(frozen=True, slots=True)
 class InboxCollector(Collector):
     """Collects the numbers at each scrape. They are missing while the database does not answer."""
 
-    backlog: Backlog
+    backlog: InboxBacklog
     prefix: str
     """The first word of the metrics' names."""
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rocketmq_broker.databases.inbox import BaseInbox
@@ -15,12 +15,14 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Outbox:
+class OutboxDrain:
     """Sends each message at least once. A crash between sending and removing sends it again, so consumers are idempotent."""
 
     rows: BaseInbox[Any]
     send: Callable[[Message], None]
     """Sends a message, which the broker has stored on return. Raises NotSent."""
+    _failed: set[str] = field(default_factory=set)
+    """The keys of messages that were not sent. They are tried last, so that three of them do not block all others."""
 
     def send_due(self) -> bool:
         """Sends the messages that are due. Returns True if more may be due. Raises DatabaseFailure.
@@ -28,11 +30,14 @@ class Outbox:
         A message that the broker does not confirm stays, and is sent at the next call. After three of them it stops.
         """
         failures = 0
-        for row in (due := self.rows.due()):
+        due = self.rows.due()
+        self._failed.intersection_update(row.key for row in due)
+        for row in sorted(due, key=lambda row: row.key in self._failed):
             try:
                 self.send(Message(topic=row.topic, body=row.body, properties=row.properties))
             except NotSent as error:
                 failures += 1
+                self._failed.add(row.key)
                 logger.warning("a message of topic %s cannot be sent yet: %s", row.topic, error)
                 if failures >= _MAX_FAILURES:
                     break

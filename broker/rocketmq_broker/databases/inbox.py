@@ -39,8 +39,11 @@ logger = logging.getLogger(__name__)
 
 S = TypeVar("S")
 """The type of a handler's first argument: a SQLAlchemy session, or the alias of a Django database."""
-Handler = Callable[[S, "Sequence[InboxMessage]"], None]
+Handler = Callable[[S, "Sequence[InboxMessage]"], bool | None]
 """Processes messages in the database transaction that removes them. If it raises an error, nothing is stored.
+
+It may return False if all messages were processed before and it changed nothing. Such a success does not show that other
+messages would succeed, so it does not make failures count.
 
 The inbox then calls it again with each message alone, so that one message that fails does not delay the others.
 """
@@ -54,9 +57,13 @@ BATCH_SIZE: Final = 256
 MAX_DELAY_S: Final = 60
 """The maximum time between two attempts of a message, in seconds. The first delay is 1 s, and each further delay is doubled."""
 MAX_FAILURES_IN_VAIN: Final = 5
-"""The number of failed messages after which a drain ends if no message was processed. The cause is then not a message."""
+"""The number of failed messages after which a drain ends if no message was processed. The cause is then not a message.
+
+The next drains of this process do nothing for a second.
+"""
 MAX_REASON_CHARACTERS: Final = 500
 _FULL_SCAN_MS: Final = 1000
+_IN_VAIN_MS: Final = 1000
 _ENDED: Final = "the process ended while it processed this message"
 INBOX_COLUMNS: Final = (
     "message_key",
@@ -151,6 +158,7 @@ class _Attempt:
     """An attempt to process messages in one database transaction."""
 
     taken: Sequence[InboxMessage] = ()
+    has_changed: bool = False
     error: Exception | None = None
 
 
@@ -162,6 +170,8 @@ class _Pass:
     """Maps each topic to the time at which this process last processed one of its messages."""
     floor_ms: int = 0
     """The time before which all new messages were taken. PostgreSQL keeps removed rows in the index, and reading them is slow."""
+    in_vain_until_ms: int = 0
+    """Until this time drains do nothing, because several messages failed and none was processed."""
     scanned_at_ms: int = 0
     """The time of the last search for new messages of any age."""
 
@@ -208,7 +218,8 @@ class BaseInbox(ABC, Generic[S]):
     ) -> DrainResult:
         """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
 
-        If a batch fails, each of its messages is tried alone. A message that fails alone waits 1, 2, 4 … 60 s. A failure counts
+        If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s, and after each failure that
+        counts twice as long, up to 60 s. A failure counts
         if this process has processed another message of the same topic since the previous failure. An outage of the database,
         or a rule that refuses all messages, therefore counts at most once. After `max_tries` counted failures, or if the handler
         raises ParkMessage, the message is parked, or `give_up` is called. If `give_up` raises an error, the message is parked.
@@ -220,13 +231,15 @@ class BaseInbox(ABC, Generic[S]):
         Raises the database library's error if messages cannot be taken. No message is lost in that case.
         """
         result = DrainResult()
+        if not one_by_one and 0 < self._pass.in_vain_until_ms - self._world.wall_ms() <= _IN_VAIN_MS:
+            return result
         failing = _Failing(self, handle, once, max_tries, give_up, result)
         if one_by_one:
             failing.try_each(self.due(batch_size), is_recorded_before=True)
             return result
         for number in count():
             if max_batches is not None and number >= max_batches:
-                return result
+                break
             attempt = self._attempt(handle, once, lambda s: self._take(s, batch_size, self._floor_ms()))
             if attempt.error is not None:
                 if not failing.try_each(attempt.taken):
@@ -296,14 +309,14 @@ class BaseInbox(ABC, Generic[S]):
             with self._transaction() as transaction:
                 attempt.taken = take(transaction)
                 messages = self._first_ones(transaction, attempt.taken) if once else attempt.taken
-                if messages:
-                    handle(transaction, messages)
+                attempt.has_changed = bool(messages) and handle(transaction, messages) is not False
         except Exception as error:
             if not attempt.taken:
                 raise
             attempt.error = error
         else:
-            self._pass.handled_at_ms.update(dict.fromkeys((m.topic for m in attempt.taken), self._world.wall_ms()))
+            if attempt.has_changed:
+                self._pass.handled_at_ms.update(dict.fromkeys((m.topic for m in attempt.taken), self._world.wall_ms()))
         return attempt
 
     def _floor_ms(self) -> int:
@@ -431,6 +444,7 @@ class _Failing(Generic[S]):
             in_vain += 1
             if in_vain >= MAX_FAILURES_IN_VAIN and not has_passed:
                 logger.warning("the last %d messages failed and none was processed: %s", in_vain, reason_of(attempt.error))
+                inbox._pass.in_vain_until_ms = inbox._world.wall_ms() + _IN_VAIN_MS
                 return False
         return True
 

@@ -107,6 +107,7 @@ INBOX: Final = Table(
     Index("ix_rocketmq_inbox_due", "consumer", "status", "next_try_at_ms"),
 )
 """The table of messages that wait to be processed; see `Inbox`. `properties` is a JSON object."""
+_WAITING: Final = (InboxStatus.NEW.value, InboxStatus.FAILED.value)
 _ROW: Final = tuple(INBOX.c[name] for name in INBOX_COLUMNS)
 
 
@@ -271,7 +272,7 @@ class Inbox(BaseInbox[_S], Generic[_S]):
         return self._remove(transaction, limit, INBOX.c.status == InboxStatus.NEW.value, INBOX.c.next_try_at_ms >= since_ms)
 
     def _take_one(self, transaction: _S, key: str) -> Sequence[InboxMessage]:
-        return self._remove(transaction, 1, INBOX.c.status != InboxStatus.PARKED.value, INBOX.c.message_key == key)
+        return self._remove(transaction, 1, INBOX.c.status.in_(_WAITING), INBOX.c.message_key == key)
 
     def _remove(self, transaction: _S, limit: int, *which: ColumnElement[bool]) -> Sequence[InboxMessage]:
         """Removes and returns rows. SQLite locks the database with the first write, so it must not read before."""

@@ -20,7 +20,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drops the table. Fails without changes if messages wait in it, because the broker does not deliver them again."""
-    waiting = op.get_bind().scalar(sa.text("SELECT count(*) FROM rocketmq_inbox"))
+    waiting = op.get_bind().scalar(sa.text("SELECT count(*) FROM rocketmq_inbox WHERE status <> 'DISMISSED'"))
     if waiting:
         raise ValueError(f"cannot downgrade to {down_revision}: the inbox has {waiting} messages; let the service process them")
     drop_inbox(op)

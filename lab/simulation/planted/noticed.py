@@ -104,7 +104,8 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
         "tests/component/databases/test_inbox.py::test_a_message_is_parked_after_failures_beside_others_that_pass"
     ),
     "attempt-not-recorded": (
-        "tests/lab/simulation/test_shop.py::test_an_order_that_cannot_be_credited_for_long_is_parked_where_nothing_is_cancelled"
+        "tests/component/databases/test_inbox.py::"
+        "test_a_message_that_kills_its_process_is_tried_alone_and_is_parked_after_the_others_passed"
     ),
     "failed-not-due": (
         "tests/lab/simulation/test_shop.py::test_an_order_that_cannot_be_credited_waits_alone_and_passes_when_it_can"

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, cast
 
 from celery import Celery
-from redis import Redis, RedisError
+from redis import Redis
 from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisTimeout
 from sqlmodel import Session
 
 from credit_service.adapters.celery_app import TASK_TIME_LIMIT_S
-from credit_service.adapters.drain_task import TaskSender
+from credit_service.adapters.drain_task import CAREFUL_S, TaskSender
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.settings import WorkerSettings
@@ -114,8 +112,7 @@ class SimulatedRedis:
         """
         self.loop, self._history, self._chance, self._fired = loop, history, chance, on_fault
         self._now_s = loop.time
-        self._waiting: deque[bool] = deque()
-        """The waiting tasks: True for one that tries each message alone."""
+        self._waiting = 0
         self._has_tasks = asyncio.Event()
         self._hangs_until_s = self._away_until_s = 0.0
         self._planned: list[_Planned] = []
@@ -130,7 +127,7 @@ class SimulatedRedis:
 
     def go_away(self, for_s: float) -> None:
         """Forgets all tasks, and refuses connections for `for_s`. Of overlapping calls, the later end counts."""
-        self._waiting.clear()
+        self._waiting = 0
         self._away_until_s = max(self._away_until_s, self._now_s() + for_s)
 
     def plan(self, fault: TaskFault, nth: int = 1, delay_s: float = 0.0) -> None:
@@ -183,9 +180,9 @@ class SimulatedRedis:
         process.threads.sleep(_CALL_TIMEOUT_S)
         raise RedisTimeout("Timeout reading from socket")
 
-    def push(self, one_by_one: bool) -> None:
+    def push(self) -> None:
         """Adds a task, subject to planned faults."""
-        self._history.note("redis", "task", "a task waits, one by one" if one_by_one else "a task waits")
+        self.note("a task waits")
         due = [planned for planned in self._planned if planned.left <= 1]
         self._planned = [planned for planned in self._planned if planned.left > 1]
         for planned in self._planned:
@@ -197,20 +194,24 @@ class SimulatedRedis:
         if TaskFault.IS_LOST in faults:
             return
         if TaskFault.IS_DOUBLED in faults:
-            self._later(faults[TaskFault.IS_DOUBLED], lambda: self._put(one_by_one))
+            self._later(faults[TaskFault.IS_DOUBLED], self._put)
         if TaskFault.IS_LATE in faults:
-            self._later(faults[TaskFault.IS_LATE], lambda: self._put(one_by_one))
+            self._later(faults[TaskFault.IS_LATE], self._put)
         else:
-            self._put(one_by_one)
+            self._put()
+
+    def note(self, text: str) -> None:
+        """Adds a line about tasks to the history."""
+        self._history.note("redis", "task", text)
 
     def waiting(self) -> int:
         """Returns the number of waiting tasks."""
-        return len(self._waiting)
+        return self._waiting
 
     # calls of workers, on the event loop
 
-    async def take(self) -> bool:
-        """Waits for a task. Returns True for one that tries each message alone."""
+    async def take(self) -> None:
+        """Waits for a task."""
         while True:
             await asyncio.sleep(self._chance.random() * _MAX_TAKING_S)
             if (away_for_s := self._away_until_s - self._now_s()) > 0:
@@ -220,13 +221,14 @@ class SimulatedRedis:
                 self._fired("hang")
                 await asyncio.sleep(hangs_for_s)
             elif self._waiting:
-                return self._waiting.popleft()
+                self._waiting -= 1
+                return
             else:
                 self._has_tasks.clear()
                 await self._has_tasks.wait()
 
-    def _put(self, one_by_one: bool) -> None:
-        self._waiting.append(one_by_one)
+    def _put(self) -> None:
+        self._waiting += 1
         self._has_tasks.set()
 
     def _later(self, seconds: float, work: Callable[[], object]) -> None:
@@ -241,9 +243,8 @@ class _Client:
     redis: SimulatedRedis
     process: SimulatedProcess
 
-    def send_task(self, name: str, kwargs: Mapping[str, Any] | None = None) -> None:
-        one_by_one = bool((kwargs or {}).get("one_by_one"))
-        self.redis.call(self.process, lambda: self.redis.push(one_by_one))
+    def send_task(self, name: str) -> None:
+        self.redis.call(self.process, self.redis.push)
 
     def llen(self, queue: str) -> int:
         return int(self.redis.call(self.process, self.redis.waiting))
@@ -277,6 +278,7 @@ class WorkerProcess:
         """
         self._process, self._redis, self._database, self._settings = process, redis, database, settings
         self._new_child, self._on_error = new_child, on_error
+        self._careful_until_s = 0.0
 
     async def start(self) -> None:
         """Starts to take tasks."""
@@ -286,8 +288,8 @@ class WorkerProcess:
     async def _work(self) -> None:
         child = self._forked()
         while True:
-            one_by_one = await self._redis.take()
-            running = child.process.start_thread(child.drain, one_by_one)
+            await self._redis.take()
+            running = child.process.start_thread(child.drain, self._redis.loop.time() < self._careful_until_s)
             ends: list[asyncio.Future[Any]] = [running, child.death]
             await asyncio.wait(ends, timeout=TASK_TIME_LIMIT_S, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
@@ -297,9 +299,9 @@ class WorkerProcess:
                 continue
             child.process.kill()
             child = self._forked()
-            # Perhaps a message has ended the process; see `drain_task.try_one_by_one`.
-            with suppress(RedisError):
-                await self._process.start_thread(_Client(self._redis, self._process).send_task, "", {"one_by_one": True})
+            # Perhaps a message has ended the process; see `drain_task.register_drain_task`.
+            self._careful_until_s = self._redis.loop.time() + CAREFUL_S
+            self._redis.note(f"{self._process.name} tries each message alone")
 
     def _forked(self) -> _Child:
         process = self._new_child()
@@ -338,6 +340,5 @@ class _ChildLedger(Ledger):
         if failing.effect is OrderFault.DIES:
             die_here(self._redis.loop, self._process.kill)
         if failing.effect is OrderFault.HANGS:
-            failing.ends_s = 0.0
             self._process.threads.sleep(_FOREVER_S)
         raise OrderFails(f"order {failing.order_id} cannot be credited")

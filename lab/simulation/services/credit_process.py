@@ -16,7 +16,7 @@ from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.outbox import Outbox
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 
@@ -34,7 +34,7 @@ class CreditProcess:
         address, loop = settings.namesrv_addr, SimulatedClientLoop(process)
         ledger = Ledger(database.engine_for(process), process.world)
         self._sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=settings.send_timeout_ms, loop=loop)
-        tasks, outbox = SimulatedTaskSender(redis, process, ledger.inbox), Outbox(ledger.refusals, self._sender.send)
+        tasks, outbox = SimulatedTaskSender(redis, process, ledger.inbox), OutboxDrain(ledger.refusals, self._sender.send)
         self._tasks = SimulatedBell(
             process, tasks.send_if_due, has_work=partial(database.has_waiting, ledger.inbox.consumer), rest_s=_REST_S
         )

@@ -15,7 +15,7 @@ from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.outbox import Outbox
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 
@@ -30,7 +30,7 @@ class InventoryProcess:
         room = self._stock_room = SqlStockRoom(database.engine_for(process), process.world)
         loop = SimulatedClientLoop(process)
         self._sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=loop)
-        outbox, waiting = Outbox(room.shortages, self._sender.send), database.has_waiting
+        outbox, waiting = OutboxDrain(room.shortages, self._sender.send), database.has_waiting
         self._shortages = SimulatedBell(process, outbox.send_due, has_work=partial(waiting, room.shortages.consumer))
         self._shipping = SimulatedBell(
             process, lambda: ship_due(room, settings.max_tries), has_work=partial(waiting, room.inbox.consumer)

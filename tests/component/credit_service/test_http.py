@@ -15,7 +15,7 @@ from rocketmq_broker.client import QueueProgress
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
-from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.backlog import InboxBacklog
 from tests.component.credit_service.conftest import a_credit, a_reversal, an_order, orders
 from tests.component.credit_service.test_crediting import drain, refuse
 from tests.passing_time import Clock
@@ -57,7 +57,8 @@ def sources(ledger: Ledger, everything: Everything, clock: Clock) -> HealthSourc
         ledger,
         broker=everything,
         workers=everything,
-        backlog=Backlog(ledger.inbox, "credit_service", lambda: clock.now_ms),
+        backlog=InboxBacklog(ledger.inbox, "credit_service", lambda: clock.now_ms),
+        refusals=InboxBacklog(ledger.refusals, "credit_service", lambda: clock.now_ms),
         queues=everything,
         dead_letters=everything,
         now_s=time.monotonic,

@@ -518,3 +518,47 @@ def test_a_message_s_key_is_known_before_it_is_stored(inbox: Inbox[Session], del
     inbox.put([message])
     assert [row.key for row in inbox.due()] == [inbox.key_of(message)] == ["id-of-1:offset-of-1"]
     assert inbox.key_of(Message.of("orders", "1")) != inbox.key_of(Message.of("orders", "1"))
+
+
+def test_a_message_that_failed_is_tried_although_all_batches_are_full(
+    inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
+) -> None:
+    inbox.put(deliver("bad"))
+    inbox.drain(refuse_all)
+    clock.pass_s(1)
+    inbox.put(deliver(*map(str, range(20))))
+    assert inbox.drain(credit, batch_size=4, max_batches=2).handled == 9
+    assert "bad" in credited(engine)
+
+
+def test_redeliveries_that_change_nothing_do_not_make_failures_count(
+    inbox: Inbox[Session], clock: Clock, deliver: Deliver
+) -> None:
+    def refuse_new_ones(session: Session, messages: Sequence[InboxMessage]) -> bool:
+        if any(message.text.startswith("new") for message in messages):
+            refuse_all(session, messages)
+        return False
+
+    inbox.put(deliver("new order"))
+    for number in range(10):
+        inbox.put(deliver(f"redelivered {number}"))
+        assert inbox.drain(refuse_new_ones, max_tries=2).parked == 0
+        clock.pass_s(2)
+    assert inbox.state().failed == 1
+
+
+def test_a_process_whose_drains_are_in_vain_pauses_for_a_second(inbox: Inbox[Session], clock: Clock, deliver: Deliver) -> None:
+    calls = 0
+
+    def count_and_refuse(session: Session, messages: Sequence[InboxMessage]) -> None:
+        nonlocal calls
+        calls += 1
+        refuse_all(session, messages)
+
+    inbox.put(deliver(*map(str, range(100))))
+    for _ in range(10):
+        inbox.drain(count_and_refuse)
+    assert (calls, inbox.state().failed) == (6, 5)
+    assert inbox.drain(credit).handled == 0
+    clock.pass_s(1)
+    assert inbox.drain(credit).handled == 100

@@ -10,7 +10,7 @@ from inventory_service.entrypoints.http import create_app
 from inventory_service.service_layer.shipping import Shipping
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World
-from service_runtime.inbox.backlog import Backlog
+from service_runtime.inbox.backlog import InboxBacklog
 from tests.component.inventory_service.conftest import applied, created, shipped, to_ship
 from tests.passing_time import Clock
 
@@ -44,7 +44,7 @@ def broker() -> Broker:
 
 @pytest.fixture
 def client(room: SqlStockRoom, broker: Broker, clock: Clock) -> Iterator[FlaskClient]:
-    backlog, unsent = (Backlog(rows, "inventory_service", lambda: clock.now_ms) for rows in (room.inbox, room.shortages))
+    backlog, unsent = (InboxBacklog(rows, "inventory_service", lambda: clock.now_ms) for rows in (room.inbox, room.shortages))
     with create_app(room, broker, backlog, unsent, World(), readiness_counts_s=0).test_client() as client:
         yield client
 

@@ -18,7 +18,7 @@ from rocketmq_broker.client import ConsumeStatus
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.outbox import Outbox
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.messaging.sender_thread import NotSent
 from service_runtime.observing.context import REQUEST_ID
 from tests.component.inventory_service.conftest import a_context, a_message, cancelled, created, shipped
@@ -96,7 +96,7 @@ def test_a_shortage_is_written_with_its_shipment_and_sent_with_the_orders_reques
     order = order.with_properties({**order.properties, REQUEST_ID: "request-1"})
     shipped(stock_room, order, created("2", {"tea": 1}))
     assert stock_room.shortages.state().new == 1
-    Outbox(stock_room.shortages, sender.send).send_due()
+    OutboxDrain(stock_room.shortages, sender.send).send_due()
     (message,) = sender.sent
     assert (message.topic, message.tags, message.keys) == (stock_short.TOPIC, stock_short.TAG, ("1",))
     assert (sender.reported, message.properties[REQUEST_ID]) == ([("1", "tea")], "request-1")
@@ -110,7 +110,7 @@ def test_each_redelivery_of_an_order_reports_its_shortage_again_and_its_cancella
     order = created("1", {"tea": 2})
     for message in (order, order, cancelled("1")):
         shipped(stock_room, message)
-    Outbox(stock_room.shortages, sender.send).send_due()
+    OutboxDrain(stock_room.shortages, sender.send).send_due()
     assert sender.reported == [("1", "tea")] * 2
 
 
@@ -118,7 +118,7 @@ def test_a_shortage_is_sent_once_the_broker_is_back(stock_room: SqlStockRoom, se
     stock_room.set_stock("tea", 0)
     shipped(stock_room, created("1"), created("2"))
     sender.failures = 3
-    outbox = Outbox(stock_room.shortages, sender.send)
+    outbox = OutboxDrain(stock_room.shortages, sender.send)
     outbox.send_due()
     assert (sender.reported, stock_room.shortages.state().new) == ([], 2)
     assert stock_room.find_shipment("1") is not None, "orders are shipped while the broker is away"
@@ -138,9 +138,9 @@ def test_a_process_that_ends_between_the_commit_and_the_report_or_just_after_it_
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Outbox(stock_room.shortages, send_and_end).send_due()
+        OutboxDrain(stock_room.shortages, send_and_end).send_due()
     assert sender.reported == [("1", "tea")]
-    Outbox(stock_room.shortages, sender.send).send_due()
+    OutboxDrain(stock_room.shortages, sender.send).send_due()
     assert sender.reported == [("1", "tea")] * 2
     assert not stock_room.shortages.is_due()
 

@@ -9,18 +9,18 @@ from sqlmodel import Session
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message
-from service_runtime.inbox.backlog import MAX_AGE_S, Backlog, InboxHealth
+from service_runtime.inbox.backlog import MAX_AGE_S, InboxBacklog, InboxHealth
 from service_runtime.inbox.inbox_metrics import InboxCollector
 from tests.passing_time import Clock
 
 
 @pytest.fixture
-def backlog(inbox: Inbox[Session], clock: Clock) -> Backlog:
-    return Backlog(inbox, "a_service", lambda: clock.now_ms)
+def backlog(inbox: Inbox[Session], clock: Clock) -> InboxBacklog:
+    return InboxBacklog(inbox, "a_service", lambda: clock.now_ms)
 
 
 @pytest.fixture
-def metric(backlog: Backlog) -> Callable[[str], float | None]:
+def metric(backlog: InboxBacklog) -> Callable[[str], float | None]:
     registry = CollectorRegistry()
     registry.register(InboxCollector(backlog, "shop"))
     return lambda name: registry.get_sample_value(f"shop_inbox_{name}")
@@ -39,14 +39,14 @@ def put(inbox: Inbox[Session], *texts: str) -> None:
     inbox.put([Message.of("orders", text) for text in texts])
 
 
-def test_an_empty_inbox_is_healthy(backlog: Backlog, metric: Callable[[str], float | None]) -> None:
+def test_an_empty_inbox_is_healthy(backlog: InboxBacklog, metric: Callable[[str], float | None]) -> None:
     state = backlog.state()
     assert (backlog.why_unready(), backlog.attention(state)) == (None, [])
     assert backlog.health(state) == InboxHealth(waiting=0, failed=0, parked=0, oldest_s=None, last_error=None)
     assert [metric(name) for name in ("waiting", "failed", "parked", "oldest_seconds")] == [0, 0, 0, 0]
 
 
-def test_new_messages_are_a_fault_once_the_oldest_is_too_old(backlog: Backlog, inbox: Inbox[Session], clock: Clock) -> None:
+def test_new_messages_are_a_fault_once_the_oldest_is_too_old(backlog: InboxBacklog, inbox: Inbox[Session], clock: Clock) -> None:
     put(inbox, "1")
     clock.pass_s(MAX_AGE_S)
     assert backlog.why_unready() is None
@@ -56,7 +56,7 @@ def test_new_messages_are_a_fault_once_the_oldest_is_too_old(backlog: Backlog, i
 
 
 def test_one_message_that_fails_asks_for_attention_and_is_no_fault(
-    backlog: Backlog, inbox: Inbox[Session], clock: Clock, metric: Callable[[str], float | None]
+    backlog: InboxBacklog, inbox: Inbox[Session], clock: Clock, metric: Callable[[str], float | None]
 ) -> None:
     put(inbox, "bad")
     inbox.drain(refusing("bad"))
@@ -72,7 +72,7 @@ def test_one_message_that_fails_asks_for_attention_and_is_no_fault(
 
 
 def test_several_messages_that_fail_while_none_passes_are_a_fault_after_some_seconds(
-    backlog: Backlog, inbox: Inbox[Session], clock: Clock
+    backlog: InboxBacklog, inbox: Inbox[Session], clock: Clock
 ) -> None:
     put(inbox, "1", "2")
     inbox.drain(refusing())
@@ -83,7 +83,9 @@ def test_several_messages_that_fail_while_none_passes_are_a_fault_after_some_sec
     assert why.startswith("2 messages fail, and none is processed: ValueError: no ")
 
 
-def test_several_messages_that_fail_while_others_pass_are_no_fault(backlog: Backlog, inbox: Inbox[Session], clock: Clock) -> None:
+def test_several_messages_that_fail_while_others_pass_are_no_fault(
+    backlog: InboxBacklog, inbox: Inbox[Session], clock: Clock
+) -> None:
     put(inbox, "1", "2")
     for number in range(3):
         inbox.drain(refusing("1", "2"))
@@ -95,7 +97,7 @@ def test_several_messages_that_fail_while_others_pass_are_no_fault(backlog: Back
 
 
 def test_parked_messages_ask_for_attention_with_the_commands_and_dismissed_ones_do_not(
-    backlog: Backlog, inbox: Inbox[Session], metric: Callable[[str], float | None]
+    backlog: InboxBacklog, inbox: Inbox[Session], metric: Callable[[str], float | None]
 ) -> None:
     put(inbox, "bad")
     inbox.drain(refusing("bad"), max_tries=0)
@@ -108,7 +110,7 @@ def test_parked_messages_ask_for_attention_with_the_commands_and_dismissed_ones_
 
 
 def test_an_unavailable_database_is_left_to_its_own_check(
-    backlog: Backlog, inbox: Inbox[Session], metric: Callable[[str], float | None]
+    backlog: InboxBacklog, inbox: Inbox[Session], metric: Callable[[str], float | None]
 ) -> None:
     with inbox._transaction() as session:
         session.connection().exec_driver_sql("ALTER TABLE rocketmq_inbox RENAME TO gone")

@@ -9,7 +9,7 @@ from sqlmodel import Session
 from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message
 from service_runtime.database.database_errors import DatabaseFailure
-from service_runtime.inbox.outbox import Outbox
+from service_runtime.inbox.outbox import OutboxDrain
 from service_runtime.messaging.sender_thread import NotSent
 
 
@@ -38,15 +38,15 @@ def broker() -> Broker:
 
 
 @pytest.fixture
-def outbox(inbox: Inbox[Session], broker: Broker) -> Outbox:
-    return Outbox(inbox, broker.send)
+def outbox(inbox: Inbox[Session], broker: Broker) -> OutboxDrain:
+    return OutboxDrain(inbox, broker.send)
 
 
 def texts(*numbers: int) -> list[Message]:
     return [Message.of("refusals", f"order {number}", tags="refused", keys=[f"key-{number}"]) for number in numbers]
 
 
-def test_a_message_is_sent_as_it_was_written_and_once(inbox: Inbox[Session], outbox: Outbox, broker: Broker) -> None:
+def test_a_message_is_sent_as_it_was_written_and_once(inbox: Inbox[Session], outbox: OutboxDrain, broker: Broker) -> None:
     (message,) = texts(1)
     inbox.put([message])
     assert outbox.send_due()
@@ -56,7 +56,9 @@ def test_a_message_is_sent_as_it_was_written_and_once(inbox: Inbox[Session], out
     assert stored.properties == message.properties
 
 
-def test_a_message_is_not_sent_before_its_transaction_is_committed(inbox: Inbox[Session], outbox: Outbox, broker: Broker) -> None:
+def test_a_message_is_not_sent_before_its_transaction_is_committed(
+    inbox: Inbox[Session], outbox: OutboxDrain, broker: Broker
+) -> None:
     class RolledBack(Exception):
         pass
 
@@ -75,7 +77,7 @@ def test_a_message_is_not_sent_before_its_transaction_is_committed(inbox: Inbox[
 
 
 def test_a_message_that_the_broker_does_not_confirm_is_sent_later_and_blocks_no_other(
-    inbox: Inbox[Session], outbox: Outbox, broker: Broker
+    inbox: Inbox[Session], outbox: OutboxDrain, broker: Broker
 ) -> None:
     inbox.put(texts(*range(6)))
     broker.refused = {"order 2"}
@@ -87,7 +89,7 @@ def test_a_message_that_the_broker_does_not_confirm_is_sent_later_and_blocks_no_
     assert not inbox.is_due()
 
 
-def test_a_broker_that_is_away_is_not_asked_for_each_message(inbox: Inbox[Session], outbox: Outbox, broker: Broker) -> None:
+def test_a_broker_that_is_away_is_not_asked_for_each_message(inbox: Inbox[Session], outbox: OutboxDrain, broker: Broker) -> None:
     inbox.put(texts(*range(10)))
     broker.refused = {f"order {number}" for number in range(10)}
     assert not outbox.send_due()
@@ -106,21 +108,32 @@ def test_a_process_that_ends_after_sending_sends_again(inbox: Inbox[Session], br
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Outbox(inbox, send_and_end).send_due()
-    Outbox(inbox, broker.send).send_due()
+        OutboxDrain(inbox, send_and_end).send_due()
+    OutboxDrain(inbox, broker.send).send_due()
     assert broker.texts == ["order 1"] * 2
 
 
 def test_messages_of_another_consumer_are_left_alone(
-    inbox_of: Callable[[str], Inbox[Session]], outbox: Outbox, broker: Broker
+    inbox_of: Callable[[str], Inbox[Session]], outbox: OutboxDrain, broker: Broker
 ) -> None:
     inbox_of("another").put(texts(1))
     assert not outbox.send_due()
     assert broker.tried == []
 
 
-def test_an_unavailable_database_is_an_error_of_the_call(inbox: Inbox[Session], outbox: Outbox) -> None:
+def test_an_unavailable_database_is_an_error_of_the_call(inbox: Inbox[Session], outbox: OutboxDrain) -> None:
     with inbox._transaction() as session:
         session.connection().exec_driver_sql("ALTER TABLE rocketmq_inbox RENAME TO gone")
     with pytest.raises(DatabaseFailure):
         outbox.send_due()
+
+
+def test_messages_that_can_never_be_sent_do_not_block_the_others(
+    inbox: Inbox[Session], outbox: OutboxDrain, broker: Broker
+) -> None:
+    for message in texts(*range(6)):
+        inbox.put([message])
+    broker.refused = {f"order {number}" for number in range(5)}
+    for _ in range(3):
+        assert not outbox.send_due()
+    assert broker.texts == ["order 5"]

@@ -296,7 +296,7 @@ def test_a_process_of_the_pool_that_dies_in_a_drain_credits_each_order_once(play
     shop = played(story, for_s=60.0)
     assert each_once(shop, 12)
     assert ("credits-database", "kill_child") in shop.fired
-    assert "a task waits, one by one" in tasks(shop)
+    assert "worker-1 tries each message alone" in tasks(shop)
     assert inbox(shop) == []
 
 

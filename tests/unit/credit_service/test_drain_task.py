@@ -10,7 +10,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from credit_service.adapters import drain_task
 from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
-from credit_service.adapters.drain_task import TaskSender, register_drain_task
+from credit_service.adapters.drain_task import CAREFUL_S, TaskSender, register_drain_task
 from service_runtime.database.database_errors import DatabaseUnavailable
 
 URL = "redis://127.0.0.1:1/0"
@@ -89,25 +89,33 @@ def app(world: World, monkeypatch: pytest.MonkeyPatch) -> Celery:
 
 
 @pytest.mark.parametrize("error", [WorkerLostError("signal 9"), TimeLimitExceeded(30)])
-def test_after_a_task_that_ended_its_process_messages_are_tried_one_by_one(world: World, app: Celery, error: Exception) -> None:
-    register_drain_task(app, lambda one_by_one: None)
+def test_after_a_task_that_ended_its_process_messages_are_tried_one_by_one_for_a_minute(app: Celery, error: Exception) -> None:
+    drained: list[bool] = []
+    now_s = 1000.0
+    register_drain_task(app, drained.append, lambda: now_s)
+    task = app.tasks[DRAIN_TASK]
+    task()
     signals.task_failure.send(sender=app, exception=error)
-    assert (DRAIN_TASK, {"one_by_one": True}) in world.sent
+    task()
+    now_s += CAREFUL_S
+    task()
+    assert drained == [False, True, False]
 
 
 @pytest.mark.parametrize("error", [DatabaseUnavailable("away"), ValueError("a bug"), None])
-def test_another_failure_changes_nothing(world: World, app: Celery, error: Exception | None) -> None:
-    register_drain_task(app, lambda one_by_one: None)
-    signals.task_failure.send(sender=app, exception=error)
-    assert world.sent == []
-
-
-def test_a_task_drains_and_passes_over_arguments_of_a_newer_version(app: Celery) -> None:
+def test_another_failure_changes_nothing(app: Celery, error: Exception | None) -> None:
     drained: list[bool] = []
-    register_drain_task(app, drained.append)
-    task = app.tasks[DRAIN_TASK]
-    assert (task(), task(one_by_one=True), task(shards=3)) == (None, None, None)
-    assert drained == [False, True, False]
+    register_drain_task(app, drained.append, lambda: 1000.0)
+    signals.task_failure.send(sender=app, exception=error)
+    app.tasks[DRAIN_TASK]()
+    assert drained == [False]
+
+
+def test_a_task_passes_over_arguments_of_a_newer_version(app: Celery) -> None:
+    drained: list[bool] = []
+    register_drain_task(app, drained.append, lambda: 1000.0)
+    app.tasks[DRAIN_TASK](shards=3)
+    assert drained == [False]
 
 
 def test_a_failure_of_the_database_is_logged_once_for_as_long_as_it_stays_the_same(
@@ -120,7 +128,7 @@ def test_a_failure_of_the_database_is_logged_once_for_as_long_as_it_stays_the_sa
         if failure is not None:
             raise DatabaseUnavailable(failure)
 
-    register_drain_task(app, drain)
+    register_drain_task(app, drain, lambda: 1000.0)
     for _ in range(5):
         with suppress(DatabaseUnavailable):
             app.tasks[DRAIN_TASK]()

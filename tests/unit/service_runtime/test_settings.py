@@ -110,7 +110,7 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
         (orders.OrderSettings, "FAILPOINTS", "explode", "invalid failpoint 'explode'"),
         (orders.OrderSettings, "ORDER_SEND_TIMEOUT_MS", "3s", "valid integer"),
         (orders.OrderSettings, "ORDER_DATABASE_START_TIMEOUT_S", "nan", "less than or equal to 86400"),
-        (credits.WorkerSettings, "CREDIT_MAX_TRIES", "-1", "greater than or equal to 0"),
+        (credits.WorkerSettings, "CREDIT_MAX_TRIES", "0", "greater than or equal to 1"),
         (inventory.InventorySettings, "INVENTORY_MAX_TRIES", "many", "valid integer"),
         (orders.OrderSettings, "ORDER_STOP_TIMEOUT_S", "inf", "less than or equal to 3600"),
         (orders.OrderSettings, "ORDER_HTTP_THREADS", "4", "greater than or equal to 8"),

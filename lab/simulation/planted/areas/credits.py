@@ -195,7 +195,7 @@ def _remove_messages_before_they_are_sent(patches: Patches) -> None:
                 return False
         return bool(due)
 
-    patches.replace("service_runtime.inbox.outbox:Outbox.send_due", send_due)
+    patches.replace("service_runtime.inbox.outbox:OutboxDrain.send_due", send_due)
 
 
 PLANTED: Final = (
