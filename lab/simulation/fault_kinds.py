@@ -90,7 +90,7 @@ class FaultKind(StrEnum):
     WORKER_FAIL_ORDER = "worker.fail_order"
     """Each attempt to credit the `nth` order after `at_s` fails for `for_s`. `when` is "before" or "after" it wrote the entries.
 
-    `how` is "raises" for an error, "dies" if it ends its process, and "hangs" if the first attempt does not end.
+    `how` is "raises" for an error, "dies" if it ends its process, and "hangs" if it does not end.
     """
 
     REPLICA_OLD_ROWS = "replica.old_rows"

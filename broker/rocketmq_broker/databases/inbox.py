@@ -218,11 +218,11 @@ class BaseInbox(ABC, Generic[S]):
     ) -> DrainResult:
         """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
 
-        If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s, and after each failure that
-        counts twice as long, up to 60 s. A failure counts
-        if this process has processed another message of the same topic since the previous failure. An outage of the database,
-        or a rule that refuses all messages, therefore counts at most once. After `max_tries` counted failures, or if the handler
-        raises ParkMessage, the message is parked, or `give_up` is called. If `give_up` raises an error, the message is parked.
+        If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s, and twice as long after
+        each failure that counts, up to 60 s. A failure counts if this process has processed another message of the same topic
+        since the previous failure. An outage of the database, or a rule that refuses all messages, therefore counts at most once.
+        After `max_tries` counted failures, or if the handler raises ParkMessage, the message is parked, or `give_up` is called.
+        If `give_up` raises an error, the message is parked.
 
         With `once`, a message whose id this consumer has processed before is removed and not processed again.
 

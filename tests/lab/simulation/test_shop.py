@@ -243,7 +243,7 @@ def test_an_order_that_cannot_be_credited_waits_alone_and_passes_when_it_can(
 @pytest.mark.parametrize("is_written", [True, False])
 def test_a_process_of_the_pool_that_hangs_is_killed_at_its_time_limit(played: PlayStory, is_written: bool) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.redis.fail_order(2, math.inf, OrderFault.HANGS, is_written=is_written)
+        shop.shop.redis.fail_order(2, 30.0, OrderFault.HANGS, is_written=is_written)
         five_orders(shop)
 
     shop = played(story, for_s=60.0)
@@ -258,6 +258,17 @@ def poisoned(shop: SmallShop, effect: OrderFault) -> None:
     shop.shop.redis.fail_order(2, 180.0, effect)
     for number in range(30):
         shop.place(number, 1.0 + 4 * number)
+
+
+def test_an_order_whose_credit_never_ends_does_not_keep_the_others_from_theirs(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(2, math.inf, OrderFault.HANGS)
+        for number in range(10):
+            shop.place(number, 1.0 + 4 * number)
+
+    shop = played(story, for_s=300.0, cancels_refused=False)
+    (hanging,) = shop.shop.redis.failing_orders
+    assert [order for order, _ in shop.credits()] == sorted(order for order in shop.order_states() if order != hanging)
 
 
 @each_failing
