@@ -20,7 +20,7 @@ METADATA = "Metadata-Version: 2.4\nName: rocketmq-broker\nVersion: 1.2.0\nLicens
 
 def test_a_checkout_with_changes_is_refused_and_they_are_named() -> None:
     refuse_changes("")
-    with pytest.raises(CannotRelease, match=r"uncommitted changes:\n M Makefile\n\?\? notes\.txt$"):
+    with pytest.raises(CannotRelease, match=r"uncommitted changes; commit or discard them:\n M Makefile\n\?\? notes\.txt$"):
         refuse_changes(" M Makefile\n?? notes.txt\n")
 
 
