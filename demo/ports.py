@@ -68,7 +68,9 @@ def free_ports_of_brokers(brokers: int, apart: int) -> int:
                 given = given_with(first)
                 ports[:] = [port for port in ports if port not in given] + given
                 return first
-    raise OSError(f"no {brokers} free ports at a distance of {apart}")
+    raise OSError(
+        f"no free ports for {brokers} brokers, {apart} apart, between {min(ports)} and {max(ports)}: stop programs that use them"
+    )
 
 
 def _own_ports() -> list[int]:

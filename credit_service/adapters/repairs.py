@@ -63,7 +63,9 @@ class Repairs:
         )
         (outcome,) = self._ledger.credit([reversal])
         if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
-            raise RepairRefused(f"the ledger has a different reversal of order {order_id}")
+            raise RepairRefused(
+                f"the ledger has a reversal of order {order_id} for another amount or customer: compare it with the plan"
+            )
         is_new = outcome is CreditOutcome.CREDITED
         if is_new:
             logger.warning("repair %s reversed the credit of order %s for %d cents", repair_id, order_id, amount_cents)

@@ -39,7 +39,7 @@ class OrderCancelling:
         """
         order = self.store.cancel_unpaid(order_id, reason, self.now_ms())
         if order is None:
-            raise UnknownOrder("no order has this id")
+            raise UnknownOrder(f"no order has the id {order_id}")
         if order.state is OrderState.CANCELLED:
             return Cancelled(order)
         if next_state(order.state, OrderEvent.CANCEL) is None:

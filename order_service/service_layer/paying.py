@@ -27,7 +27,7 @@ class OrderPaying:
         """Pays an order and returns it. Paying it again changes nothing. Raises UnknownOrder and ImpossibleNow."""
         order = self.store.pay(order_id, self.now_ms())
         if order is None:
-            raise UnknownOrder("no order has this id")
+            raise UnknownOrder(f"no order has the id {order_id}")
         if order.state is not OrderState.PAID:
             raise ImpossibleNow(f"the order is {order.state}; only an order that awaits payment can be paid")
         return order

@@ -24,7 +24,7 @@ class InboxReason:
 
 
 def inbox_reasons(rows: Iterable[Mapping[str, Any]]) -> list[InboxReason]:
-    """Returns the reasons in rows of `totals.summed`: parked messages first, then the most frequent reasons."""
+    """Groups rows of `totals.summed` by reason. Returns the reasons of parked messages first, then the most frequent ones."""
     groups: dict[tuple[Cause, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["cause"] in _OF_THE_INBOX:

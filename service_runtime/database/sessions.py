@@ -68,7 +68,7 @@ _TURN_TIMEOUT_S: Final = 5.0
 Then SQLite waits up to 10 s for other processes.
 """
 _TRIAL_WAIT_MS: Final = 1_000
-"""The time-out in milliseconds for each lock of a readiness check, which must answer soon."""
+"""The time-out in milliseconds for each lock that a readiness check waits for, because it must respond quickly."""
 _JUST_NOW_S: Final = 1.0
 
 

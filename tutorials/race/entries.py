@@ -1,4 +1,4 @@
-"""Finds approaches by name, among those of the comparison and those of a file that a user adds."""
+"""Finds approaches and faults by name. A user's file can add approaches to the comparison."""
 
 import importlib.util
 import inspect

@@ -67,7 +67,9 @@ def _broker_storing(session: Session, message_id: MessageId) -> BrokerRequests:
     for broker in session.brokers:
         if is_stored_at(message_id, broker.address):
             return broker
-    raise Refused(f"discarded message not found: no broker has the address {message_id.host}:{message_id.port}")
+    raise Refused(
+        f"no running broker has the address {message_id.host}:{message_id.port}, at which the message is stored: check the id"
+    )
 
 
 async def _broker_with(session: Session, word: str, *, is_offset: bool) -> BrokerRequests:

@@ -21,9 +21,10 @@ from rocketmq_broker.filter.errors import EvaluationFailed
 
 Value = str | int | float | bool | None
 Comparison = Callable[[Value, Value], int]
-"""A function that returns a negative number, 0 or a positive number if the first value is less, equal or greater.
+"""A function that compares two values.
 
-Raises EvaluationFailed.
+It returns a negative number if the first value is less than the second, 0 if they are equal, and a positive number if it is
+greater. Raises EvaluationFailed if the values cannot be compared.
 """
 
 

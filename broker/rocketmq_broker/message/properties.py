@@ -55,9 +55,10 @@ MAX_PROPERTIES_LENGTH: Final = 32767
 MAX_SENT_PROPERTIES_LENGTH: Final = MAX_PROPERTIES_LENGTH - 2048
 """The maximum length of the encoded properties that a producer may send, in bytes.
 
-The rest is for properties that brokers and consumers add later, at most 1,500 bytes: the destination of a half or delayed
-message, its checks, the origin of a redelivery, and the attempt of a pop. RocketMQ does not reserve space for them. In
-RocketMQ, a message with properties of the maximum length therefore cannot be sent back, and is redelivered endlessly.
+The other 2,048 bytes of MAX_PROPERTIES_LENGTH are reserved for properties that brokers and consumers add later. These need at
+most 1,500 bytes. They record the destination of a half or delayed message, its checks, the origin of a redelivered message, and
+the attempt of a pop. RocketMQ does not reserve space for them. There, a message with properties of the maximum length cannot be
+sent back, and is redelivered endlessly.
 """
 
 _NAME_VALUE = "\x01"

@@ -388,7 +388,10 @@ class RocketMQ(Queries):
         return Inspection(self._active_interceptor.broker, self._running.identity.name)
 
     async def _serve_outside_clients(self) -> None:
-        """Waits a moment of real time for outside clients. The caller has already waited for their answers to check-backs."""
+        """Waits `OUTSIDE_S` of real time, so that outside clients can do their work.
+
+        The caller has already waited for their answers to check-backs.
+        """
         if self._network.clients_outside:
             await asyncio.sleep(OUTSIDE_S)
 

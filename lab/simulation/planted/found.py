@@ -85,9 +85,9 @@ FOUND: Final[Mapping[str, FoundBug]] = {
 
 
 def found_in(kept: KeptHunt, names: Iterable[str]) -> dict[str, FoundBug]:
-    """Returns the results of the bugs that a search has found.
+    """Returns the results for the bugs that the search has found.
 
-    Also returns those for which it ran as many simulations as an earlier search.
+    Also returns the results for bugs that it did not find, if it ran at least as many simulations as the earlier search.
     """
     results = {name: _found_bug(name, kept) for name in names if kept.worlds(name)}
     return {name: bug for name, bug in results.items() if bug.seeds is not None or bug.tried >= _tried_before(name)}

@@ -71,7 +71,7 @@ def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     Ledger(old_engine, World()).credit([a_reversal("order-1")])
     before = rows(old_engine)
-    with pytest.raises(ValueError, match="the ledger has 1 reversals"):
+    with pytest.raises(ValueError, match="the ledger's 1 reversals"):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
     assert rows(old_engine) == before
     assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0004", "0004")

@@ -94,7 +94,7 @@ class TopicRoutes:
         refuse_topic(name)
         config = self._topics.get(name)
         if config is not None and config.write_queue_nums <= 0:
-            raise CallRefused(api.FORBIDDEN, f"the topic {name} has no writable queue")
+            raise CallRefused(api.FORBIDDEN, f"topic {name} has no queue to write to: set writeQueueNums")
 
     def accepted_types(self, name: str) -> tuple[MessageType, ...]:
         """Returns the message types that the topic accepts: all types unless the attribute message.type restricts them."""

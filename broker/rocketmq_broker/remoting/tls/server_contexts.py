@@ -84,7 +84,7 @@ class ServerContexts:
             self._current = _read(self._settings)
         except TlsUnusable as error:
             # Possibly only one file of a pair has been replaced yet. The other one will change the stamp again.
-            logger.warning("the changed certificate cannot be loaded, keeping the previous one: %s", error)
+            logger.warning("cannot load the changed certificate; the previous one stays in use: %s", error)
         else:
             logger.warning("reloaded certificate %s", self._settings.cert_path)
 

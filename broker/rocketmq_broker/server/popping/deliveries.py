@@ -93,7 +93,7 @@ class Deliveries:
         if hidden is None and not 0 <= handle.offset < self._check_points.popped_up_to(queue):
             raise HandleExpired(f"{message} of topic {queue.topic} was not popped by group {group}")
         if hidden is None and self._clock() >= handle.expires_ms:
-            raise HandleExpired(f"the invisible time of {message} has ended")
+            raise HandleExpired(f"the invisible time of {message} of topic {queue.topic} has ended")
         if hidden is not None and hidden.check_point.entry.pop_time_ms != handle.pop_time_ms:
             raise HandleExpired(f"{message} has a newer handle")
         return queue, handle.offset, hidden

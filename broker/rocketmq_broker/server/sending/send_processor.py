@@ -83,7 +83,7 @@ class SendDestination:
             return Destination(dead_letters.topic_name.encode(), 0, 0)
         if queue_id < 0:
             if config.write_queue_nums <= 0:
-                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the topic has no queue to write to, {config}")
+                raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"topic {topic} has no queue to write to: set writeQueueNums")
             queue_id = self._random.randrange(config.write_queue_nums)
         topic_bits = sysflag.MULTI_TAGS if config.topic_filter_type == _MULTIPLE_TAGS else 0
         return Destination(topic.encode(), queue_id, topic_bits)

@@ -38,8 +38,8 @@ class TopicTable:
     """All topics and their settings.
 
     Retry topics and changes by the name server are saved by `persist_changes`. Other changes are saved immediately. A crash may
-    lose a retry topic, which the group's next heartbeat creates again. A crash never loses another topic with an acknowledged
-    message, even if the disk refused earlier writes. Otherwise the messages of that topic could not be found.
+    lose a retry topic, which the group's next heartbeat creates again. Any other topic that has an acknowledged message survives
+    a crash, even if earlier writes to the disk failed. Without its topic, a message could not be found.
     """
 
     def __init__(

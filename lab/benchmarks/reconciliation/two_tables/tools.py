@@ -67,5 +67,5 @@ def compare(tool: Tool, folder: Path, memory: str, packages: Path) -> ToolRun:
     answer, usage = measured([sys.executable, "-m", _PROGRAMS[tool], str(folder), memory], environment=environment)
     try:
         return ToolRun(tool, usage, msgspec.json.decode(answer, type=Differences))
-    except msgspec.MsgspecError:
-        raise RunFailed(f"{tool.value} printed no result") from None
+    except msgspec.MsgspecError as error:
+        raise RunFailed(f"{tool.value} printed an invalid result ({error}): {answer[:100]!r}") from None

@@ -108,7 +108,7 @@ def test_a_person_decides_a_pending_transaction_by_hand_and_the_reason_is_kept(r
     [
         ({"decision": "COMMIT", "is_sure": "yes"}, "The reason is empty"),
         ({"decision": "COMMIT", "reason": "paid"}, "Confirm the decision: it cannot be undone"),
-        ({"reason": "paid", "is_sure": "yes"}, "Choose COMMIT or ROLLBACK"),
+        ({"reason": "paid", "is_sure": "yes"}, "No decision selected: choose COMMIT or ROLLBACK"),
     ],
 )
 def test_a_decision_without_reason_or_tick_is_refused(

@@ -219,7 +219,7 @@ async def test_a_new_certificate_serves_new_connections_and_a_broken_one_none(
     assert await place.echo(old) == b"hello"
     successor = Authority(tmp_path, "successor")
     shown.key_path.write_bytes(successor.sign("shown").key_path.read_bytes())
-    await until(lambda: "keeping the previous one" in caplog.text)
+    await until(lambda: "the previous one stays in use" in caplog.text)
     assert await place.echo(place.client(ClientTls(trust_cert_path=authority.cert_path))) == b"hello"
     shown.cert_path.write_bytes((tmp_path / "shown.pem").read_bytes())
     await until(lambda: "reloaded certificate" in caplog.text)

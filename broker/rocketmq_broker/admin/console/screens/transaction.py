@@ -116,7 +116,7 @@ async def decide(visit: Visit) -> str:
     """Commits or rolls back a transaction by hand. The broker stores the reason. Raises CannotAsk or Refused."""
     decision, reason = visit.word("decision"), visit.word("reason")
     if decision not in ("COMMIT", "ROLLBACK"):
-        raise Refused("choose COMMIT or ROLLBACK")
+        raise Refused("no decision selected: choose COMMIT or ROLLBACK")
     if not reason:
         raise Refused("the reason is empty: enter a reason, which is stored with the decision")
     if visit.word("is_sure") != "yes":
