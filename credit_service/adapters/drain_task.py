@@ -68,15 +68,14 @@ class TaskSender:
         )
 
     def send_if_due(self) -> bool:
-        """Sends a task if messages are due and no task waits for a worker. Returns True if messages are due.
+        """Sends a task if messages are due and no task waits for a worker. Returns True if it sent one.
 
         One waiting task is enough, because it credits all messages that are due when it begins. Raises the errors of Redis and
         DatabaseFailure.
         """
-        if not self._inbox.is_due():
+        if not self._inbox.is_due() or self._redis.llen(QUEUE):
             return False
-        if not self._redis.llen(QUEUE):
-            self._app.send_task(DRAIN_TASK)
+        self._app.send_task(DRAIN_TASK)
         return True
 
     def close(self) -> None:

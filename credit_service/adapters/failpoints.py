@@ -10,16 +10,17 @@ They are off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In th
     exit-after-credit-commit       a process of the worker exits, as with kill -9, after it has stored the credit
 """
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from sqlmodel import Session
 
 from credit_service.adapters.drain_task import TaskSender
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageListener, RemotingCommand, RequestCode
-from rocketmq_broker.databases.inbox import BaseInbox, Handler, InboxMessage
+from rocketmq_broker.databases.inbox import Handler, InboxMessage
 from rocketmq_broker.message import MessageExt
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
 
@@ -38,6 +39,7 @@ class CreditFailpoints:
     failpoints: ArmedFailpoints
     end_process: Callable[[], None] = exit_at_once
     _written: list[InboxMessage] = field(default_factory=list)
+    _task_is_lost: threading.Event = field(default_factory=threading.Event)
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
         """Does nothing, because only responses are dropped (`rocketmq_broker.client.RpcHook`)."""
@@ -58,11 +60,22 @@ class CreditFailpoints:
 
         return listen
 
-    def sending(self, tasks: TaskSender, inbox: BaseInbox[Any]) -> Callable[[], bool]:
-        """Returns `tasks.send_if_due`, which loses the task of a message at an armed failpoint."""
+    def storing(self, store: Callable[[Sequence[MessageExt]], None]) -> Callable[[Sequence[MessageExt]], None]:
+        """Returns a function that stores messages. At an armed failpoint, the next task is lost."""
+
+        def store_messages(messages: Sequence[MessageExt]) -> None:
+            store(messages)
+            if any(self._is_hit(LOSE_TASK, message) for message in messages):
+                self._task_is_lost.set()
+
+        return store_messages
+
+    def sending(self, tasks: TaskSender) -> Callable[[], bool]:
+        """Returns `tasks.send_if_due`, which loses a task after a message with an armed failpoint was stored."""
 
         def send_if_due() -> bool:
-            if any(self._is_hit(LOSE_TASK, message) for message in inbox.due()):
+            if self._task_is_lost.is_set():
+                self._task_is_lost.clear()
                 return False
             return tasks.send_if_due()
 
@@ -71,10 +84,11 @@ class CreditFailpoints:
     def handler(self, handle: Handler[Session]) -> Handler[Session]:
         """Returns a handler of the inbox that ends the process before the database commit."""
 
-        def handle_or_end(session: Session, messages: Sequence[InboxMessage]) -> None:
-            handle(session, messages)
+        def handle_or_end(session: Session, messages: Sequence[InboxMessage]) -> bool | None:
+            has_changed = handle(session, messages)
             self._end_if_hit(EXIT_BEFORE_CREDIT_COMMIT, messages)
             self._written[:] = messages
+            return has_changed
 
         return handle_or_end
 

@@ -52,11 +52,12 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
         opened.closing.callback(closing.close)
     folder = settings.failpoints_folder
     failpoints = None if folder is None else CreditFailpoints(ArmedFailpoints(folder, world.wall_ms))
-    send_if_due = tasks.send_if_due if failpoints is None else failpoints.sending(tasks, ledger.inbox)
+    send_if_due = tasks.send_if_due if failpoints is None else failpoints.sending(tasks)
+    store = ledger.store if failpoints is None else failpoints.storing(ledger.store)
     bell = BellThread("tasks for the workers", send_if_due, rest_s=_REST_S)
     sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
     refusals = BellThread("refusals to the order service", OutboxDrain(ledger.refusals, sender.send).send_due)
-    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)
+    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=store, ring=bell.ring)
     results = DatabasePositions(ledger.positions, "the credit database", "credit", _AFTER_A_SETBACK, metrics)
     consumer = order_consumer(
         listener if failpoints is None else failpoints.listener(listener),

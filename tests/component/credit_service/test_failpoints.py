@@ -99,9 +99,11 @@ def test_the_task_of_a_message_is_lost_once(sqlite_ledger: Ledger, tmp_path: Pat
             return True
 
     tasks = Tasks()
-    send_if_due = arm(tmp_path, "lose-task").sending(cast(TaskSender, tasks), sqlite_ledger.inbox)
+    failpoints = arm(tmp_path, "lose-task")
+    send_if_due = failpoints.sending(cast(TaskSender, tasks))
     assert send_if_due()
-    sqlite_ledger.store(orders(2))
+    failpoints.storing(sqlite_ledger.store)(orders(2))
+    assert len(sqlite_ledger.inbox.due()) == 2
     assert not send_if_due()
     assert send_if_due()
     assert tasks.sent == 2
