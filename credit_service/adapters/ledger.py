@@ -37,7 +37,6 @@ CONSUMER: Final = "credit_service"
 REFUSALS: Final = "credit_service.refusals"
 """The consumer of the outbox, which has messages to the order service."""
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
-_KEYS_AT_ONCE: Final = 500
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
@@ -113,7 +112,8 @@ class Ledger:
         closed = _stored_credits(session, [key for key in by_key if key[1] is EntryKind.REVERSAL])
         inserted = self._insert_missing(session, {key: credit for key, credit in by_key.items() if key not in closed})
         self._add_to_balances(session, [by_key[key] for key in inserted])
-        return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
+        stored = closed | _stored_credits(session, by_key.keys() - inserted - closed.keys())
+        return _outcomes(credits, by_key, inserted, stored)
 
     def annul(self, session: Session, credit: Credit) -> None:
         """Closes an order that cannot be credited, with a credit and a reversal of zero, in the caller's database transaction.
@@ -192,12 +192,6 @@ def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
 
     Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
     """
-    wanted = sorted(keys)
-    parts = [wanted[begin : begin + _KEYS_AT_ONCE] for begin in range(0, len(wanted), _KEYS_AT_ONCE)]
-    return all(_has_results(session, part) for part in parts)
-
-
-def _has_results(session: Session, keys: Sequence[ResultKey]) -> bool:
     mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
     waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
     entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in waiting}

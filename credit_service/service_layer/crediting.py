@@ -13,7 +13,7 @@ from order_messages.order_created import OrderCreated
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, ParkMessage
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.observing.context import REQUEST_ID, carried_properties, logging_about_message, span_about
+from service_runtime.observing.context import carried_properties, logging_about_message, span_about
 
 S = TypeVar("S", contravariant=True)
 """A session of the credit database."""
@@ -70,7 +70,7 @@ class Crediting(Generic[S]):
             if outcome is CreditOutcome.CONFLICTING:
                 raise ParkMessage(f"the {credit.kind} of order {credit.order_id} contradicts the ledger")
             if outcome is CreditOutcome.REFUSED:
-                self._report(session, message, "it was refused before")
+                self._report(session, message, credit, "it was refused before")
         return CreditOutcome.CREDITED in outcomes
 
     def refuse(self, session: S, message: InboxMessage, reason: str) -> None:
@@ -83,16 +83,13 @@ class Crediting(Generic[S]):
         if credit.kind is not EntryKind.CREDIT:
             raise ParkMessage("a reversal cannot be refused")
         self.ledger.annul(session, credit)
-        self._report(session, message, "it failed too often")
+        self._report(session, message, credit, "it failed too often")
         with logging_about_message(message):
             logger.error("order %s is refused, and will be cancelled: %s", credit.order_id, reason)
 
-    def _report(self, session: S, message: InboxMessage, reason: str) -> None:
-        order_id = entry_of(message).order_id
-        body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
-        request_id = message.properties.get(REQUEST_ID)
-        carried = carried_properties() | ({REQUEST_ID: request_id} if request_id else {})
-        self.ledger.report(
-            session,
-            Message.of(credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried),
-        )
+    def _report(self, session: S, message: InboxMessage, credit: Credit, reason: str) -> None:
+        body = CreditRefused(version=credit_refused.VERSION, order_id=credit.order_id, reason=reason).encode()
+        with logging_about_message(message):
+            carried = carried_properties()
+        topic, tag = credit_refused.TOPIC, credit_refused.TAG
+        self.ledger.report(session, Message.of(topic, body, tags=tag, keys=[credit.order_id], user_properties=carried))

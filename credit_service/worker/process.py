@@ -28,8 +28,6 @@ from service_runtime.starting.start import CannotStart, run_program
 
 PROGRAM: Final = "credit_service.worker"
 
-logger = logging.getLogger(PROGRAM)
-
 
 def main() -> int:
     """Runs the worker until a signal. Returns the exit status of `run_program`."""

@@ -34,7 +34,6 @@ SHORTAGES: Final = "inventory_service.shortages"
 """The consumer of the outbox, which has messages to the order service."""
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 _LINES: Final = InventoryDatabase.metadata.tables["shipment_lines"]
-_KEYS_AT_ONCE: Final = 500
 _APPLIED: Final = "applied"
 
 
@@ -183,12 +182,6 @@ def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
 
     Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
     """
-    wanted = sorted(keys)
-    parts = [wanted[begin : begin + _KEYS_AT_ONCE] for begin in range(0, len(wanted), _KEYS_AT_ONCE)]
-    return all(_has_results(session, part) for part in parts)
-
-
-def _has_results(session: Session, keys: Sequence[ResultKey]) -> bool:
     mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
     waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
     processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in waiting}

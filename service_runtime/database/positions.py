@@ -10,8 +10,8 @@ were complete when the tables were created; none for an empty database.
 """
 
 import threading
-from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Generic, NamedTuple, Self, TypeVar
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Final, Generic, NamedTuple, Self, TypeVar
 
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, and_, delete, select
 from sqlmodel import Session
@@ -20,6 +20,7 @@ from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions
 
 K = TypeVar("K", bound=Hashable)
+_RESULTS_AT_ONCE: Final = 500
 
 
 class QueueName(NamedTuple):
@@ -67,7 +68,7 @@ class Positions(Generic[K]):
         *,
         has_all: Callable[[Session, Collection[K]], bool],
     ) -> None:
-        """`has_all` returns True if the database contains these results."""
+        """`has_all` returns True if the database contains these results, of which it gets at most 500 at a time."""
         self._sessions = sessions
         self._table, self._origin = tables
         self._has_all = has_all
@@ -119,7 +120,7 @@ class Positions(Generic[K]):
         with self._sessions.writing() if is_new else self._sessions.reading() as session:
             stored = self._stored(session)
             has_positions = all(stored.get(queue, -1) >= self._saved.get(queue, -1) for queue in offsets)
-            if not has_positions or not self._has_all(session, latest):
+            if not has_positions or not self._has_results(session, list(latest)):
                 self._require_one_database(has_positions=has_positions)
                 return {queue: stored.get(queue) for queue in offsets}
             wanted = {queue: self._wanted(queue, offset, stored) for queue, offset in offsets.items()}
@@ -128,6 +129,10 @@ class Positions(Generic[K]):
         self._saved |= wanted
         self._is_doubted = self._is_doubted and not latest
         return {}
+
+    def _has_results(self, session: Session, results: Sequence[K]) -> bool:
+        parts = (results[begin : begin + _RESULTS_AT_ONCE] for begin in range(0, len(results), _RESULTS_AT_ONCE))
+        return all(self._has_all(session, part) for part in parts)
 
     def _require_one_database(self, *, has_positions: bool) -> None:
         """Raises DatabaseUnavailable if results are missing for the second time. The workers probably use another database."""
