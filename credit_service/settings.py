@@ -1,6 +1,5 @@
 """The settings of the credit service and its worker, from environment variables or flags; `--help` lists them."""
 
-import os
 from pathlib import Path
 from typing import Annotated, Final, Self
 from urllib.parse import urlsplit
@@ -17,14 +16,15 @@ from service_runtime.settings.common import (
     HttpThreads,
     ServingDatabaseSettings,
     names_beginning_with,
+    refuse_removed,
 )
 from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 from service_runtime.settings.secret_settings import secret_of, secret_url
 
 _REMOVED: Final = {
-    "CREDIT_TASK_TIMEOUT_S": ", because no message waits for a task",
-    "CREDIT_CONSUMER_THREADS": ", because no message waits for a task",
-    "CREDIT_MAX_RECONSUME_TIMES": ", and give the worker CREDIT_MAX_TRIES",
+    "CREDIT_TASK_TIMEOUT_S": "because no message waits for a task",
+    "CREDIT_CONSUMER_THREADS": "because no message waits for a task",
+    "CREDIT_MAX_RECONSUME_TIMES": "and give the worker CREDIT_MAX_TRIES",
 }
 """The settings of earlier versions, and what to do instead."""
 
@@ -83,9 +83,7 @@ class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
     @model_validator(mode="after")
     def _refuse_removed_settings(self) -> Self:
         """Refuses settings that no longer have an effect."""
-        for name, to_do in _REMOVED.items():
-            if os.environ.get(name):
-                raise ValueError(f"{name} was removed; unset it{to_do}")
+        refuse_removed(_REMOVED)
         return self
 
     @model_validator(mode="after")

@@ -1,17 +1,23 @@
 """The settings of the inventory service, from environment variables or flags; `--help` lists them."""
 
-import os
 from typing import Final, Self
 
 from pydantic import Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from service_runtime.http.write_guard import WritingSettings
-from service_runtime.settings.common import DatabaseSettings, DatabaseUrl, HttpPort, HttpThreads, names_beginning_with
+from service_runtime.settings.common import (
+    DatabaseSettings,
+    DatabaseUrl,
+    HttpPort,
+    HttpThreads,
+    names_beginning_with,
+    refuse_removed,
+)
 from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 
-_REMOVED: Final = "INVENTORY_CONSUMER_THREADS"
-"""A setting of earlier versions."""
+_REMOVED: Final = {"INVENTORY_CONSUMER_THREADS": "because messages wait in the inbox and not in threads"}
+"""The settings of earlier versions, and what to do instead."""
 
 
 class InventoryDatabaseSettings(DatabaseSettings):
@@ -51,6 +57,5 @@ class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSetti
     @model_validator(mode="after")
     def _refuse_removed_settings(self) -> Self:
         """Refuses settings that no longer have an effect."""
-        if os.environ.get(_REMOVED):
-            raise ValueError(f"{_REMOVED} was removed; unset it, because messages wait in the inbox and not in threads")
+        refuse_removed(_REMOVED)
         return self

@@ -2,6 +2,8 @@
 
 import inspect
 import ipaddress
+import os
+from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, AliasGenerator, Field, SecretStr, model_validator
@@ -22,6 +24,16 @@ def _host_names(text: str) -> str:
 
 HostNames = Annotated[str, AfterValidator(_host_names)]
 """A setting with comma-separated host names."""
+
+
+def refuse_removed(removed: Mapping[str, str]) -> None:
+    """Raises ValueError if a setting of an earlier version is set, because ignoring it could surprise.
+
+    `removed` maps the names of such settings to what to do, for the text.
+    """
+    for name, to_do in removed.items():
+        if os.environ.get(name):
+            raise ValueError(f"{name} was removed; unset it, {to_do}")
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:

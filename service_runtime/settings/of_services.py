@@ -1,6 +1,5 @@
 """The settings of services that serve and consume, and of their migrations."""
 
-import os
 from types import new_class
 from typing import Annotated, Any, Self, TypeVar
 
@@ -8,7 +7,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from rocketmq_broker.client import IllegalConfiguration, name_server_addresses
-from service_runtime.settings.common import DatabaseSettings, HttpSettings, ServingDatabaseSettings
+from service_runtime.settings.common import DatabaseSettings, HttpSettings, ServingDatabaseSettings, refuse_removed
 
 D = TypeVar("D", bound=DatabaseSettings)
 
@@ -32,8 +31,7 @@ class ServiceSettings(ServingDatabaseSettings, HttpSettings):
     def _refuse_what_was_removed(self) -> Self:
         """Refuses GRPC_ENDPOINTS. A service that ignored it would connect to another broker without a word."""
         name = str(type(self).model_fields["database_url"].validation_alias).replace("DATABASE_URL", "GRPC_ENDPOINTS")
-        if os.environ.get(name):
-            raise ValueError(f"{name} was removed; unset it, and name the name servers in NAMESRV_ADDR")
+        refuse_removed({name: "and name the name servers in NAMESRV_ADDR"})
         return self
 
 
