@@ -171,7 +171,7 @@ def _send_one_task_for_all(patches: Patches) -> None:
 
 
 def _refuse_without_a_report(patches: Patches) -> None:
-    def _report(self: Any, session: Any, message: InboxMessage, reason: str) -> None:
+    def _report(self: Any, session: Any, message: InboxMessage, credit: Credit, reason: str) -> None:
         return None
 
     patches.replace(f"{_CREDITING}._report", _report)
