@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from order_service.service_layer.failpoints import parse_failpoints
+from order_service.adapters.failpoints import parse_failpoints
 from service_runtime.http.requests import THREADS_KEPT_FREE
 from service_runtime.http.write_guard import WritingSettings
 from service_runtime.settings.common import DatabaseSettings, DatabaseUrl, HttpPort, HttpThreads, names_beginning_with

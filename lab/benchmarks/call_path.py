@@ -216,7 +216,7 @@ def call_path_of_an_order(home: Path) -> CallPath:
             namesrv_addr=f"127.0.0.1:{name_server}",
             send_timeout_ms=3000,
             loop=EventLoopThread(),
-            witness=store.witness,
+            witness=store.history.witness,
         )
         broker.start()
         try:

@@ -15,6 +15,7 @@ from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
 from order_service.domain.history import Witness
+from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions, is_taken
@@ -52,10 +53,16 @@ class OrderHistory:
         self._committed = transaction_id
 
     def witness(self) -> str:
-        """Returns the current witness, encoded. Queries the database at most once a second. Raises DatabaseFailure."""
+        """Returns the witness for the next half message, encoded. Queries the database at most once a second.
+
+        Raises DatabaseFailure; HistoryDoubted while the database may be an old copy, because an order stored there could be lost
+        or placed twice.
+        """
         epoch = self._epoch
         if epoch is None or not self._is_fresh():
             self._renew_epoch(epoch)
+        if (reason := self.why_unready()) is not None:
+            raise HistoryDoubted(reason)
         return self._encoded_epoch + self._committed
 
     def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
@@ -87,8 +94,8 @@ class OrderHistory:
         self._asked.add(transaction_id)
         return False
 
-    def doubt(self) -> str | None:
-        """Returns the reason why the database may be an old copy, or None. Does not raise an error."""
+    def why_unready(self) -> str | None:
+        """Returns the reason why this may be the wrong database or an old copy, or None. Does not raise an error."""
         missing = self._missing
         if missing is None:
             return None
@@ -99,9 +106,10 @@ class OrderHistory:
             return f"the order database lacked a witness of database {missing.database_id}, and does not answer now"
 
     def compare(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks the newest witnesses that have this database's id. If one is missing, `doubt` returns a reason. Raises no error.
+        """Checks the newest witnesses that have this database's id. If one is missing, the database accepts no more orders.
 
-        `newest` is not called if the database never stored an order. Witnesses of other databases are checked at check-backs.
+        Raises no error. `newest` is not called if the database never stored an order. Witnesses of other databases are checked at
+        check-backs.
         """
         try:
             with self._sessions.reading() as session:

@@ -10,7 +10,7 @@ state according to `domain.life_cycle`, and decide the transaction in the same d
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy import ColumnElement, Connection, Engine, update
@@ -19,13 +19,12 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
-from order_service.adapters.local_transaction import ORDERS, TRANSACTIONS, Values, insert_order, transaction_values
+from order_service.adapters.local_transaction import ORDERS, TRANSACTIONS, Values, insert_order
 from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
-from order_service.domain.order import Cancellation, Item, Order
-from order_service.domain.timeline import OrderTransaction
+from order_service.domain.order import Cancellation, Item, Order, OrderTransaction
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.databases import DecidedBefore
@@ -45,35 +44,7 @@ class SqlOrderStore:
         """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
-        self._history = OrderHistory(self._sessions, world)
-
-    def witness(self) -> str:
-        """Returns the witness for the next half message (`domain.history`), encoded. Raises DatabaseFailure.
-
-        Raises HistoryDoubted while the database may be an old copy, because an order stored there could be lost or placed twice.
-        """
-        witness = self._history.witness()
-        if (reason := self._history.doubt()) is not None:
-            raise HistoryDoubted(reason)
-        return witness
-
-    def history_doubt(self) -> str | None:
-        """Returns the reason why this may be the wrong database or an old copy, or None. Does not raise an error."""
-        return self._history.doubt()
-
-    def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the states (witnesses) in the newest messages at the broker.
-
-        If it does not, `history_doubt` returns a reason. Does not raise an error.
-        """
-        self._history.compare(newest)
-
-    def adopt_history(self, reason: str) -> int:
-        """Lets this database decide all half messages sent until now, regardless of their witness.
-
-        Returns the time in milliseconds.
-        """
-        return self._history.adopt(reason)
+        self.history = OrderHistory(self._sessions, world)
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Writes order, items and transaction row in one database transaction, which is durable on return.
@@ -86,7 +57,7 @@ class SqlOrderStore:
             is_first = self._sessions.in_one_statement(lambda connection: insert_order(connection, order, transaction))
         if not is_first:
             raise TransactionFailed(Outcome.DECIDED_BEFORE)
-        self._history.note_local_commit(transaction_id)
+        self.history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """Writes the state CANCELLED and the transaction's row in one database transaction, which is durable on return.
@@ -102,8 +73,8 @@ class SqlOrderStore:
             if row is None or not order_of(row).state.is_published:
                 reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
                 raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
-            _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
-        self._history.note_local_commit(transaction_id)
+            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+        self.history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
         """Pays the order, or expires it if it is overdue. Returns the order, or None if it does not exist.
@@ -148,7 +119,7 @@ class SqlOrderStore:
                 select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
             ).one()
             row = _locked(session, order_id or "")
-            if row is not None and self._history.was_asked_before(transaction_id, witness):
+            if row is not None and self.history.was_asked_before(transaction_id, witness):
                 _expire_if_overdue(session, row, now_ms)
             return TransactionState(session.exec(_state_of(transaction_id)).one())
 
@@ -187,14 +158,6 @@ class SqlOrderStore:
             state = session.exec(_state_of(transaction_id)).first()
         return None if state is None else TransactionState(state)
 
-    def find_transaction_id(self, order_id: str) -> str | None:
-        """Returns the id of the transaction that stored the order, or None."""
-        query = select(TransactionRow.transaction_id).where(
-            col(TransactionRow.order_id) == order_id, col(TransactionRow.kind) == TransactionKind.ORDER.value
-        )
-        with self._sessions.reading() as session:
-            return session.exec(query).first()
-
     def find_transactions(self, order_id: str) -> list[OrderTransaction]:
         """Returns the transactions of the order, oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
@@ -226,10 +189,16 @@ class SqlOrderStore:
     def _transaction(
         self, transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
     ) -> Values:
-        return transaction_values(transaction_id, state, order_id, kind, self._now_ms())
+        return {
+            "transaction_id": transaction_id,
+            "order_id": order_id,
+            "state": state.value,
+            "created_at_ms": self._now_ms(),
+            "kind": kind.value,
+        }
 
     def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
-        reason = self._history.reason_to_doubt(session, witness)
+        reason = self.history.reason_to_doubt(session, witness)
         if reason is not None:
             raise HistoryDoubted(reason)
 

@@ -94,7 +94,10 @@ def test_a_cancellation_is_committed_once_and_leaves_the_order_s_own_transaction
         store.store_cancellation(a_cancellation(), "transaction-3")
     states = [store.settle(f"transaction-{number}", "order-1") for number in (1, 2, 3)]
     assert states == [COMMITTED, COMMITTED, ROLLED_BACK]
-    assert store.find_transaction_id("order-1") == "transaction-1"
+    assert {one.kind: one.transaction_id for one in store.find_transactions("order-1")} == {
+        TransactionKind.ORDER: "transaction-1",
+        TransactionKind.CANCELLATION: "transaction-2",
+    }
 
 
 def test_a_late_cancellation_cannot_slip_in_behind_a_check_back(store: SqlOrderStore) -> None:

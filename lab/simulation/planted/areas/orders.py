@@ -77,7 +77,7 @@ def _store_in_two_steps(patches: Patches) -> None:
             session.connection().execute(ITEMS.insert(), item_values(order))
         with self._sessions.writing() as session:
             order_store._insert_transaction(session.connection(), self._transaction(transaction_id, state, order.order_id))
-        self._history.note_local_commit(transaction_id)
+        self.history.note_local_commit(transaction_id)
 
     patches.replace(f"{_STORE}.store_order", store_order)
 
@@ -120,7 +120,7 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
         values = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
         with self._sessions.writing() as session:
             order_store._insert_transaction(session.connection(), values)
-        self._history.note_local_commit(transaction_id)
+        self.history.note_local_commit(transaction_id)
 
     patches.replace("order_service.service_layer.cancelling:OrderCancelling.cancel", cancel)
     patches.replace(f"{_STORE}.store_cancellation", store_cancellation)
@@ -132,7 +132,7 @@ def _only_compare_the_deadline(patches: Patches) -> None:
             self._require_no_doubt(session, witness)
             transaction = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
             row = session.exec(select(OrderRow).where(col(OrderRow.order_id) == (transaction.order_id or ""))).first()
-            is_own = row is not None and self._history.was_asked_before(transaction_id, witness)
+            is_own = row is not None and self.history.was_asked_before(transaction_id, witness)
             is_overdue = row is not None and order_of(row).is_overdue(now_ms)
             return TransactionState.ROLLED_BACK if is_own and is_overdue else TransactionState(transaction.state)
 
