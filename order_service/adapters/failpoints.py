@@ -119,13 +119,12 @@ def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
     return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE
 
 
+@dataclass(frozen=True, slots=True)
 class FailingNetwork:
     """An RPC hook (`rocketmq_broker.client.RpcHook`). It drops a frame by raising an error, as if the connection had failed."""
 
-    def __init__(self, failpoints: Failpoints) -> None:
-        """`failpoints` are the armed failpoints."""
-        self._failpoints = failpoints
-        self._decisions_to_lose: dict[str, str] = {}
+    failpoints: Failpoints
+    _decisions_to_lose: dict[str, str] = field(default_factory=dict)
 
     def lose_decision(self, transaction_id: str, failpoint: str) -> None:
         """Drops the next END_TRANSACTION of the transaction. Thread-safe."""
@@ -149,5 +148,5 @@ class FailingNetwork:
             self._lose_if_hit(LOSE_HALF_MESSAGE_ANSWER, request.body, properties.find(encoded, properties.UNIQUE_KEY))
 
     def _lose_if_hit(self, failpoint: str, content: bytes, transaction_id: str | None = None) -> None:
-        if self._failpoints.is_hit(failpoint, content, transaction_id):
+        if self.failpoints.is_hit(failpoint, content, transaction_id):
             raise FailedOnPurpose(failpoint)

@@ -8,6 +8,7 @@ has committed. An older copy lacks at least one of them. See docs/decisions/0053
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sqlalchemy import CursorResult, func, update
@@ -113,10 +114,8 @@ class OrderHistory:
         """
         try:
             with self._sessions.reading() as session:
-                if session.exec(select(EpochRow.epoch_id).limit(1)).first() is None:
-                    return
-                own = session.exec(select(DatabaseIdentityRow.database_id)).one()
-            witnesses = [witness for witness in newest() if witness.database_id == own]
+                own = session.exec(select(DatabaseIdentityRow.database_id).where(select(EpochRow).exists())).first()
+            witnesses = [] if own is None else [witness for witness in newest() if witness.database_id == own]
             with self._sessions.reading() as session:
                 missing = next((witness for witness in witnesses if self._lacks(session, witness)), None)
         except DatabaseUnavailable as error:
@@ -163,14 +162,13 @@ class OrderHistory:
         now_ms = self._now_ms()
         number = now_ms if known is None else max(now_ms, known.renewed_at_ms + 1)
         with self._sessions.writing() as session:
-            is_there = known is not None and _renew(session, known, number)
-            if known is None or not is_there:
+            if known is not None and _renew(session, known, number):
+                epoch = replace(known, renewed_at_ms=number)
+            else:
                 database_id = session.exec(select(DatabaseIdentityRow.database_id)).one()
                 epoch = Witness(database_id, self._new_uuid().hex, number)
                 session.add(EpochRow(epoch_id=epoch.epoch_id, started_at_ms=now_ms, renewed_at_ms=number))
-            else:
-                epoch = Witness(known.database_id, known.epoch_id, number)
-        if known is not None and not is_there:
+        if known is not None and known.epoch_id != epoch.epoch_id:
             # The database was replaced with another one, or with an older copy.
             self._committed, self._missing = "", known
             logger.error("the order database has been replaced: it lacks what this process wrote at %s", known.renewed_at_ms)

@@ -76,23 +76,8 @@ class SqlOrderStore:
             _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
         self.history.note_local_commit(transaction_id)
 
-    def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """Pays the order, or expires it if it is overdue. Returns the order, or None if it does not exist.
-
-        Raises HistoryDoubted instead of expiring an order if this may be an old copy that lacks the payment.
-        """
-        with self._sessions.writing() as session:
-            row = _locked(session, order_id)
-            if row is None:
-                return None
-            if order_of(row).is_overdue(now_ms):
-                self._require_no_doubt(session, None)
-            if not _expire_if_overdue(session, row, now_ms):
-                _change(session, row, OrderEvent.PAY, now_ms)
-            return orders_of(session, [row])[0]
-
-    def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """Cancels the order if it awaits payment; expires it if overdue. Returns the order, or None if it does not exist.
+    def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
+        """Pays or cancels the order if it awaits payment; expires it if overdue. Returns the order, None if there is none.
 
         Raises HistoryDoubted instead of ending an order if this may be an old copy that lacks the payment.
         """
@@ -100,11 +85,11 @@ class SqlOrderStore:
             row = _locked(session, order_id)
             if row is None:
                 return None
-            is_waiting = OrderState(row.state) is OrderState.AWAITING_PAYMENT
-            if is_waiting:
-                self._require_no_doubt(session, None)
-            if is_waiting and not _expire_if_overdue(session, row, now_ms):
-                _change(session, row, OrderEvent.CANCEL, now_ms, reason)
+            if OrderState(row.state) is OrderState.AWAITING_PAYMENT:
+                if event is not OrderEvent.PAY or order_of(row).is_overdue(now_ms):
+                    self._require_no_doubt(session, None)
+                if not _expire_if_overdue(session, row, now_ms):
+                    _change(session, row, event, now_ms, reason)
             return orders_of(session, [row])[0]
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
@@ -115,13 +100,12 @@ class SqlOrderStore:
         """
         with self._sessions.writing() as session:
             self._require_no_doubt(session, witness)
-            order_id = session.exec(
-                select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
-            ).one()
-            row = _locked(session, order_id or "")
+            transaction = session.exec(_row_of(transaction_id)).one()
+            row = _locked(session, transaction.order_id or "")
             if row is not None and self.history.was_asked_before(transaction_id, witness):
                 _expire_if_overdue(session, row, now_ms)
-            return TransactionState(session.exec(_state_of(transaction_id)).one())
+            session.refresh(transaction)
+            return TransactionState(transaction.state)
 
     def settle(
         self,
@@ -155,8 +139,8 @@ class SqlOrderStore:
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
         """Returns the state of the transaction, or None while it is undecided."""
         with self._sessions.reading() as session:
-            state = session.exec(_state_of(transaction_id)).first()
-        return None if state is None else TransactionState(state)
+            row = session.exec(_row_of(transaction_id)).first()
+            return None if row is None else TransactionState(row.state)
 
     def find_transactions(self, order_id: str) -> list[OrderTransaction]:
         """Returns the transactions of the order, oldest first."""
@@ -258,10 +242,6 @@ def _unless_key_taken() -> Iterator[None]:
 
 def _row_of(transaction_id: str) -> SelectOfScalar[TransactionRow]:
     return select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)
-
-
-def _state_of(transaction_id: str) -> SelectOfScalar[str]:
-    return select(TransactionRow.state).where(col(TransactionRow.transaction_id) == transaction_id)
 
 
 def transaction_of(row: TransactionRow) -> OrderTransaction:

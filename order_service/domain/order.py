@@ -5,7 +5,6 @@ from typing import Final
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
 
-MAX_CUSTOMER_LENGTH: Final = 100
 MAX_ITEMS: Final = 100
 MAX_NAME_LENGTH: Final = 200
 MAX_QUANTITY: Final = 10_000

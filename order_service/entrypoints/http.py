@@ -8,7 +8,7 @@ from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.order import Order
+from order_service.domain.order import Item, Order
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     DESCRIPTION,
@@ -129,7 +129,7 @@ def place_order() -> Response:
     placing: OrderPlacing = current_app.extensions["order_placing"]
     placed = placing.place(
         customer=wanted.customer,
-        items=wanted.domain_items(),
+        items=tuple(Item(item.name, item.quantity, item.price_cents) for item in wanted.items),
         currency=wanted.currency,
         idempotency_key=headers.idempotency_key,
         is_paid_later=wanted.payment == "later",

@@ -10,16 +10,14 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
-from order_messages.states import OrderState, TransactionKind, TransactionState
+from order_messages.states import MAX_CUSTOMER_LENGTH, OrderState, TransactionKind, TransactionState
 from order_service.domain.order import (
-    MAX_CUSTOMER_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
     MAX_ITEMS,
     MAX_NAME_LENGTH,
     MAX_PRICE_CENTS,
     MAX_QUANTITY,
     MAX_REASON_LENGTH,
-    Item,
     Order,
     OrderTransaction,
 )
@@ -57,10 +55,6 @@ class OrderRequest(BaseModel):
     items: list[ItemRequest] = Field(min_length=1, max_length=MAX_ITEMS)
     currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field("EUR", description="ISO 4217 currency code")
     payment: Literal["now", "later"] = Field("now", description="later: the order waits for POST /orders/{order_id}/payment")
-
-    def domain_items(self) -> tuple[Item, ...]:
-        """Returns the items as domain objects."""
-        return tuple(Item(item.name, item.quantity, item.price_cents) for item in self.items)
 
 
 class PaymentRequest(BaseModel):

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import Witness
+from order_service.domain.life_cycle import OrderEvent
 from order_service.domain.order import Cancellation, Order, OrderTransaction
 from service_runtime.database.database_errors import DatabaseFailure
 
@@ -25,11 +26,8 @@ class OrderStore(Protocol):
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """Stores the order's new state and the transaction row in one local commit. Raises TransactionFailed."""
 
-    def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """Pays the order, or expires it if it is overdue. Returns the order, or None if it does not exist."""
-
-    def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """Cancels the order if it awaits payment; expires it if overdue. Returns the order, or None if it does not exist."""
+    def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
+        """Pays or cancels the order if it awaits payment; expires it if overdue. Returns the order, None if there is none."""
 
     def find_order(self, order_id: str) -> Order | None:
         """Returns the order with this id, or None."""

@@ -14,6 +14,7 @@ from order_service.adapters.order_history import MAX_AGE_MS
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.history import Witness
+from order_service.domain.life_cycle import OrderEvent
 from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
@@ -74,7 +75,7 @@ def overdue(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> tuple[Sq
     of_order = witness_of(original)
     original.store_order(a_later_order(), "transaction-1")
     copy = copied()
-    original.pay("order-1", PLACED_AT_MS)
+    original.change_unpaid("order-1", OrderEvent.PAY, PLACED_AT_MS)
     clock.pass_ms(MAX_AGE_MS)
     return copy, of_order
 
@@ -221,11 +222,11 @@ def test_no_request_ends_an_order_in_a_copy_in_which_its_payment_may_be_missing(
     with pytest.raises(HistoryDoubted):
         copy.settle("transaction-3", "order-3", witness=witness_of(original))
     with pytest.raises(HistoryDoubted):
-        copy.pay("order-1", DEADLINE_MS)
+        copy.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS)
     with pytest.raises(HistoryDoubted):
-        copy.cancel_unpaid("order-1", "too dear", PLACED_AT_MS)
+        copy.change_unpaid("order-1", OrderEvent.CANCEL, PLACED_AT_MS, "too dear")
     assert copy.find_transaction("transaction-1") is PENDING
-    assert getattr(copy.pay("order-2", PLACED_AT_MS), "state", None) is OrderState.PAID
+    assert getattr(copy.change_unpaid("order-2", OrderEvent.PAY, PLACED_AT_MS), "state", None) is OrderState.PAID
     assert copy.settle("transaction-2", "order-2") is COMMITTED
 
 

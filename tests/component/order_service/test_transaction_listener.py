@@ -8,6 +8,7 @@ from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
+from order_service.domain.life_cycle import OrderEvent
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from order_service.service_layer.order_store import OrderStore
@@ -101,7 +102,7 @@ def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
         ),
     )
     answers = [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
-    sqlite_store.pay("order-1", DEADLINE_MS - 1)
+    sqlite_store.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS - 1)
     answers += [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
     assert answers == [UNKNOWN, UNKNOWN, COMMIT, COMMIT]
 

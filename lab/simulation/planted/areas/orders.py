@@ -98,7 +98,7 @@ def _leave_the_key_open(patches: Patches) -> None:
 
 def _cancel_before_the_broker_stored(patches: Patches) -> None:
     def cancel(self: Any, order_id: str, reason: str) -> Cancelled:
-        order: Order | None = self.store.cancel_unpaid(order_id, reason, self.now_ms())
+        order: Order | None = self.store.change_unpaid(order_id, OrderEvent.CANCEL, self.now_ms(), reason)
         if order is None:
             raise UnknownOrder("no order has this id")
         if order.state is OrderState.CANCELLED:
