@@ -117,9 +117,9 @@ class Service(Generic[S]):
             for thread in parts.threads:
                 thread.start()
                 opened.callback(thread.stop)
+            server.start()
             opened.callback(server.stop)
             opened.callback(parts.consumer.stop, settings.stop_timeout_s)
-            server.start()
             logging.getLogger(self.program).info(
                 "%s, name server %s, HTTP on %s", parts.places, settings.namesrv_addr, ", ".join(server.addresses)
             )
