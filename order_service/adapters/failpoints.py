@@ -93,7 +93,9 @@ class FailingTransactionListener:
             self.end_process()
         decision = self.listener.execute_local_transaction(message, arg)
         assert isinstance(decision, LocalTransactionState)
-        if _is_stored(decision, arg) and self._is_hit(EXIT_AFTER_LOCAL_COMMIT, message):
+        awaits_payment = isinstance(arg, Attempt) and arg.outcome is Outcome.AWAITING_PAYMENT
+        is_stored = awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE
+        if is_stored and self._is_hit(EXIT_AFTER_LOCAL_COMMIT, message):
             self.end_process()
         self._lose(_LOST_BY.get(decision), message)
         return decision
@@ -111,12 +113,6 @@ class FailingTransactionListener:
 
     def _is_hit(self, failpoint: str, message: Message) -> bool:
         return self.failpoints.is_hit(failpoint, message.body, message.transaction_id)
-
-
-def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
-    """Returns True after a local commit, which is followed by COMMIT, or by the wait for the payment."""
-    awaits_payment = isinstance(arg, Attempt) and arg.outcome is Outcome.AWAITING_PAYMENT
-    return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Item, Order, OrderTransaction
 from order_service.service_layer.attempt import Outcome, TransactionFailed
-from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.databases import DecidedBefore
 from rocketmq_broker.databases.sqlalchemy import settled_state, write_outcome
 from rocketmq_broker.world import World
@@ -87,7 +86,7 @@ class SqlOrderStore:
                 return None
             if OrderState(row.state) is OrderState.AWAITING_PAYMENT:
                 if event is not OrderEvent.PAY or order_of(row).is_overdue(now_ms):
-                    self._require_no_doubt(session, None)
+                    self.history.require_no_doubt(session, None)
                 if not _expire_if_overdue(session, row, now_ms):
                     _change(session, row, event, now_ms, reason)
             return orders_of(session, [row])[0]
@@ -99,7 +98,7 @@ class SqlOrderStore:
         Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; the broker must then check again.
         """
         with self._sessions.writing() as session:
-            self._require_no_doubt(session, witness)
+            self.history.require_no_doubt(session, witness)
             transaction = session.exec(_row_of(transaction_id)).one()
             row = _locked(session, transaction.order_id or "")
             if row is not None and self.history.was_asked_before(transaction_id, witness):
@@ -124,7 +123,7 @@ class SqlOrderStore:
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
             if row is None:
-                self._require_no_doubt(session, witness)
+                self.history.require_no_doubt(session, witness)
                 settled_state(session.connection(), TRANSACTIONS, marker)
                 row = session.exec(_row_of(transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
@@ -180,11 +179,6 @@ class SqlOrderStore:
             "created_at_ms": self._now_ms(),
             "kind": kind.value,
         }
-
-    def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
-        reason = self.history.reason_to_doubt(session, witness)
-        if reason is not None:
-            raise HistoryDoubted(reason)
 
     def _find_one(self, *conditions: ColumnElement[bool]) -> Order | None:
         with self._sessions.reading() as session:

@@ -9,7 +9,6 @@ from flask import Blueprint, Flask, Response, abort, current_app, request
 from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
-from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     DESCRIPTION,
     CancellationRequest,
@@ -27,12 +26,15 @@ from order_service.entrypoints.schemas import (
 )
 from order_service.service_layer.attempt import TransactionalSender
 from order_service.service_layer.cancelling import OrderCancelling
-from order_service.service_layer.paying import OrderPaying
-from order_service.service_layer.placing import OrderPlacing
+from order_service.service_layer.order_store import HistoryDoubted
+from order_service.service_layer.paying import ImpossibleNow, OrderPaying, UnknownOrder
+from order_service.service_layer.placing import KeyReused, OrderPlacing
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
+from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status, status_of
+from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import RequestLane, json_response
 from service_runtime.http.write_guard import WriteGuard
@@ -42,6 +44,19 @@ _LOOPBACK: Final = KnownHosts()
 _UNRESTRICTED: Final = WriteGuard()
 
 orders_api = Blueprint("orders", __name__)
+
+PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
+    KeyReused: Problem(422, "Idempotency key reused"),
+    UnknownOrder: Problem(404, "Not Found"),
+    ImpossibleNow: Problem(409, "Not possible in this state"),
+    HistoryDoubted: Problem(
+        503,
+        "Database in doubt",
+        "this may be the wrong order database or an old copy; nothing was ordered or changed; see /healthz for what to do",
+    ),
+    DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
+}
+"""The problem of each error. `Outcome` has the problems of failed transactions."""
 
 
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):

@@ -15,7 +15,7 @@ from lab.simulation.services.settings import ShopSettings
 from order_messages.states import TransactionState
 from order_service.adapters.order_broker import OrderBroker, compensation_consumer
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.entrypoints.problems import PROBLEM_OF
+from order_service.entrypoints.http import PROBLEM_OF
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.paying import OrderPaying

@@ -61,7 +61,7 @@ def _roll_back_without_a_marker(patches: Patches) -> None:
         with self._sessions.reading() as session:
             query = select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)
             if session.exec(query).first() is None:
-                self._require_no_doubt(session, witness)
+                self.history.require_no_doubt(session, witness)
                 return TransactionState.ROLLED_BACK
         state: TransactionState = settle_durably(self, transaction_id, order_id, kind, witness)
         return state
@@ -129,7 +129,7 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
 def _only_compare_the_deadline(patches: Patches) -> None:
     def expire_if_overdue(self: Any, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         with self._sessions.reading() as session:
-            self._require_no_doubt(session, witness)
+            self.history.require_no_doubt(session, witness)
             transaction = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
             row = session.exec(select(OrderRow).where(col(OrderRow.order_id) == (transaction.order_id or ""))).first()
             is_own = row is not None and self.history.was_asked_before(transaction_id, witness)
@@ -144,10 +144,10 @@ def _only_compare_the_deadline(patches: Patches) -> None:
 
 
 def _believe_any_copy(patches: Patches) -> None:
-    def reason_to_doubt(self: Any, session: Session, witness: Witness | None) -> str | None:
-        return None
+    def require_no_doubt(self: Any, session: Session, witness: Witness | None) -> None:
+        pass
 
-    patches.replace("order_service.adapters.order_history:OrderHistory.reason_to_doubt", reason_to_doubt)
+    patches.replace("order_service.adapters.order_history:OrderHistory.require_no_doubt", require_no_doubt)
 
 
 def _roll_back_after_a_lost_answer(patches: Patches) -> None:
