@@ -2,14 +2,13 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.sharedctypes import RawValue
 from typing import Any, Final
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import Celery, signals
 from redis import Redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE
 from rocketmq_broker.databases.inbox import BaseInbox
@@ -19,7 +18,6 @@ MAX_BATCHES: Final = 20
 """The maximum number of database transactions of a task, so that it ends before its time limit."""
 CAREFUL_S: Final = 60.0
 """The time in seconds after the end of a process during which all processes of the worker try each message alone."""
-_REDIS_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -53,19 +51,13 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Cal
             careful_until_s.value = now_s() + CAREFUL_S
 
 
+@dataclass(frozen=True)
 class TaskSender:
     """Sends a task to the workers while messages are due. Thread-safe."""
 
-    def __init__(self, app: Celery, redis_url: str, inbox: BaseInbox[Any]) -> None:
-        """The constructor does not connect."""
-        self._app = app
-        self._inbox = inbox
-        self._redis = Redis.from_url(
-            redis_url,
-            socket_timeout=_REDIS_TIMEOUT_S,
-            socket_connect_timeout=_REDIS_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0),
-        )
+    app: Celery
+    redis: Redis
+    inbox: BaseInbox[Any]
 
     def send_if_due(self) -> bool:
         """Sends a task if messages are due and no task waits for a worker. Returns True if it sent one.
@@ -73,12 +65,7 @@ class TaskSender:
         One waiting task is enough, because it credits all messages that are due when it begins. Raises the errors of Redis and
         DatabaseFailure.
         """
-        if not self._inbox.is_due() or self._redis.llen(QUEUE):
+        if not self.inbox.is_due() or self.redis.llen(QUEUE):
             return False
-        self._app.send_task(DRAIN_TASK)
+        self.app.send_task(DRAIN_TASK)
         return True
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._redis.close()
-        self._app.close()

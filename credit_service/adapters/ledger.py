@@ -21,7 +21,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import HasEntries, entry_of
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.missing_rows import insert_missing
-from rocketmq_broker.databases.sqlalchemy import INBOX, Inbox
+from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
 from service_runtime.database.positions import Positions
@@ -33,7 +33,7 @@ ResultKey = tuple[str, str, EntryKind]
 """The key of a stored message: the key of its row in the inbox, and the key of its entry in the ledger."""
 OpensSession = Callable[[], AbstractContextManager[Session]]
 CONSUMER: Final = "credit_service"
-"""The consumer of the inbox, named like the consumer group."""
+"""The consumer group, and the consumer of the inbox."""
 REFUSALS: Final = "credit_service.refusals"
 """The consumer of the outbox, which has messages to the order service."""
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
@@ -45,28 +45,12 @@ class CreditNotStored(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
-    """An entry in the ledger, as read from the database."""
-
-    order_id: str
-    kind: EntryKind
-    points: int
-    """The points of the entry, negative for a reversal."""
-    amount_cents: int
-    created_at_ms: int
-    customer: str
-    message_id: str
-    """The id of the message from which the entry was written."""
-    transaction_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class CustomerCredit:
     """A customer's balance and latest entries, newest first."""
 
     customer: str
     points: int
-    entries: tuple[LedgerEntry, ...]
+    entries: tuple[CreditRow, ...]
 
 
 class Ledger:
@@ -80,7 +64,7 @@ class Ledger:
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
         """The statement that adds points to balances. It is built once, because building it takes longer than executing it."""
-        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=_has_all_results)
+        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=self._has_all_results)
         """The positions of the consumer group in this database."""
         self.inbox = self.inbox_through(lambda sessions: sessions())
         """The messages that wait to be credited."""
@@ -146,6 +130,18 @@ class Ledger:
         rows = [{"customer": customer, "points": points[customer]} for customer in sorted(points)]
         session.connection().execute(self._add_points, rows)
 
+    def _has_all_results(self, session: Session, keys: Collection[ResultKey]) -> bool:
+        """Returns True if each message is in the inbox or in the ledger.
+
+        Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
+        """
+        kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
+        entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in kept}
+        if not entries:
+            return True
+        key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
+        return session.exec(select(func.count()).select_from(CreditRow).where(key.in_(entries))).one() == len(entries)
+
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
         """Returns a consistent balance and its latest entries; None if there is no balance. Raises DatabaseUnavailable."""
         latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
@@ -153,14 +149,13 @@ class Ledger:
             balance = session.get(BalanceRow, customer)
             if balance is None:
                 return None
-            rows = session.exec(latest.limit(max_entries)).all()
-            return CustomerCredit(customer, balance.points, tuple(_entry(row) for row in rows))
+            return CustomerCredit(customer, balance.points, tuple(session.exec(latest.limit(max_entries))))
 
-    def find_order(self, order_id: str) -> tuple[LedgerEntry, ...]:
+    def find_order(self, order_id: str) -> tuple[CreditRow, ...]:
         """Returns the order's entries, oldest first. An order may have a credit and a reversal."""
         entries = select(CreditRow).where(col(CreditRow.order_id) == order_id).order_by(col(CreditRow.id))
         with self._sessions.reading() as session:
-            return tuple(_entry(row) for row in session.exec(entries))
+            return tuple(session.exec(entries))
 
     def last_written(self) -> int:
         """Returns the id of the last entry."""
@@ -185,20 +180,6 @@ def _stored_credits(session: Session, keys: Iterable[EntryKey]) -> dict[EntryKey
     key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
     found = [_credit(row) for row in session.exec(select(CreditRow).where(key.in_(wanted)))]
     return {credit.key: credit for credit in found}
-
-
-def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
-    """Returns True if each message is in the inbox or in the ledger.
-
-    Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
-    """
-    mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
-    waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
-    entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in waiting}
-    if not entries:
-        return True
-    found = select(func.count()).select_from(CreditRow).where(tuple_(col(CreditRow.order_id), col(CreditRow.kind)).in_(entries))
-    return session.exec(found).one() == len(entries)
 
 
 def _outcomes(
@@ -245,17 +226,4 @@ def _credit(row: CreditRow) -> Credit:
         message_id=row.message_id,
         transaction_id=row.transaction_id,
         kind=EntryKind(row.kind),
-    )
-
-
-def _entry(row: CreditRow) -> LedgerEntry:
-    return LedgerEntry(
-        order_id=row.order_id,
-        kind=EntryKind(row.kind),
-        points=row.points,
-        amount_cents=row.amount_cents,
-        created_at_ms=row.created_at_ms,
-        customer=row.customer,
-        message_id=row.message_id,
-        transaction_id=row.transaction_id,
     )

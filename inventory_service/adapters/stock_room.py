@@ -19,7 +19,7 @@ from inventory_service.adapters.tables import POSITIONS, InventoryDatabase, Ship
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentState, first_missing, totals
 from inventory_service.service_layer.shipping import instruction_of
 from rocketmq_broker.databases.missing_rows import insert_missing
-from rocketmq_broker.databases.sqlalchemy import INBOX, Inbox
+from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
 from service_runtime.database.positions import Positions
@@ -29,7 +29,7 @@ ResultKey = tuple[str, str, bool]
 """The key of a stored message: the key of its row in the inbox, the order id, and True if it calls the order off."""
 Applied = Callable[[Instruction, Shipment], None]
 CONSUMER: Final = "inventory_service"
-"""The consumer of the inbox, named like the consumer group."""
+"""The consumer group, and the consumer of the inbox."""
 SHORTAGES: Final = "inventory_service.shortages"
 """The consumer of the outbox, which has messages to the order service."""
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
@@ -55,7 +55,7 @@ class SqlStockRoom:
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self._applied = applied
-        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=_has_all_results)
+        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=self._has_all_results)
         """The positions of the consumer group in this database."""
         self.inbox = Inbox(self._writing, CONSUMER, world, reading=self._sessions.reading)
         """The messages that wait to be processed."""
@@ -65,7 +65,8 @@ class SqlStockRoom:
     def store(self, messages: Sequence[MessageExt]) -> None:
         """Stores messages in the inbox, durable on return."""
         self.inbox.put(messages)
-        self.positions.acknowledging([_result_key(self.inbox.key_of(message), instruction_of(message)) for message in messages])
+        instructions = [(self.inbox.key_of(message), instruction_of(message)) for message in messages]
+        self.positions.acknowledging([(key, one.order_id, one.lines is None) for key, one in instructions])
 
     def apply(self, session: Session, instructions: Sequence[Instruction]) -> list[Shipment]:
         """Ships orders and calls orders off in the caller's database transaction. Returns their shipments in the same sequence.
@@ -122,6 +123,18 @@ class SqlStockRoom:
         for instruction, shipment in session.info.get(_APPLIED, ()):
             self._applied(instruction, shipment)
 
+    def _has_all_results(self, session: Session, keys: Collection[ResultKey]) -> bool:
+        """Returns True if each message is in the inbox or was processed.
+
+        Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
+        """
+        kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
+        processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in kept}
+        ids = {order_id for order_id, _ in processed}
+        query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_(ids))
+        found = dict(session.exec(query).all()) if processed else {}
+        return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
+
     def _insert_missing(self, session: Session, first: Mapping[str, Instruction]) -> set[str]:
         """Inserts a row for each order that has none. Returns their ids. `first` has the first instruction of each order."""
         now_ms = self._now_ms()
@@ -171,25 +184,6 @@ class _LockedRows:
         for article, quantity in self.taken.get(row.order_id, {}).items():
             if article in self.stock:
                 self.stock[article].available += quantity
-
-
-def _result_key(message_key: str, instruction: Instruction) -> ResultKey:
-    return message_key, instruction.order_id, instruction.lines is None
-
-
-def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
-    """Returns True if each message is in the inbox or was processed.
-
-    Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
-    """
-    mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
-    waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
-    processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in waiting}
-    query = select(ShipmentRow.order_id, ShipmentRow.state).where(
-        col(ShipmentRow.order_id).in_({order for order, _ in processed})
-    )
-    found = dict(session.exec(query).all()) if processed else {}
-    return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
 
 
 def _locked_shipments(session: Session, order_ids: Collection[str]) -> dict[str, ShipmentRow]:

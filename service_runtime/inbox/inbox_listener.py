@@ -1,20 +1,60 @@
-"""The message listener of a service with an inbox. It acknowledges messages once the inbox has them."""
+"""The consumer of a service with an inbox. Its listener acknowledges messages once the inbox has them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.client import (
+    ConsumeContext,
+    ConsumeFromWhere,
+    ConsumeStatus,
+    MessageListener,
+    PushConsumer,
+    ResultPositions,
+    RpcHook,
+)
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.trying_again import try_until_done
+from service_runtime.messaging.client_loop import ClientLoop
+from service_runtime.messaging.consumer_thread import ConsumerThread
 from service_runtime.observing.context import logging_about_message, span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that moves a message to the dead-letter topic without retries."""
+_THREADS: Final = 4
+"""The number of batches that are stored at the same time. Each is one statement."""
+_MAX_BATCH: Final = 256
 
 logger = logging.getLogger(__name__)
+
+
+def inbox_consumer(
+    group: str,
+    tags: Mapping[str, str],
+    listener: MessageListener,
+    *,
+    namesrv_addr: str,
+    loop: ClientLoop,
+    rpc_hook: RpcHook | None = None,
+    results: ResultPositions | None = None,
+) -> ConsumerThread:
+    """Returns a consumer of the messages with these tags, by topic, that starts at the first message of each queue.
+
+    `rpc_hook` is called for each pull. `results` are the group's positions in the service's database.
+    """
+    consumer = PushConsumer(
+        group,
+        namesrv_addr=namesrv_addr,
+        rpc_hook=rpc_hook,
+        results=results,
+        consume_thread_max=_THREADS,
+        consume_message_batch_max_size=_MAX_BATCH,
+        pull_batch_size=_MAX_BATCH,
+        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+    )
+    return ConsumerThread(consumer, loop, listener, tags)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

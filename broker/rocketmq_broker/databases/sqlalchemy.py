@@ -255,6 +255,11 @@ class Inbox(BaseInbox[_S], Generic[_S]):
         """Stores messages in the caller's database transaction. They are durable, and may be processed, when it commits."""
         self._insert(session, self.rows(messages))
 
+    def kept_in(self, session: _S, keys: Collection[str]) -> set[str]:
+        """Returns those of the keys whose message is in the inbox: it waits, is parked, or is dismissed."""
+        mine = INBOX.c.consumer == self.consumer, INBOX.c.message_key.in_(keys)
+        return set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
+
     @contextmanager
     def _transaction(self) -> Iterator[_S]:
         with self._sessions() as session, _one_commit(session):

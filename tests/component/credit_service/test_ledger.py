@@ -234,7 +234,7 @@ def test_a_refused_order_can_be_neither_credited_nor_reversed_and_the_balance_is
     ada = ledger.find_customer("ada", max_entries=10)
     assert ada is not None
     assert ada.points == sum(entry.points for entry in ada.entries) == 5
-    assert [(entry.kind.value, entry.amount_cents) for entry in ledger.find_order("2")] == [("credit", 0), ("reversal", 0)]
+    assert [(entry.kind, entry.amount_cents) for entry in ledger.find_order("2")] == [("credit", 0), ("reversal", 0)]
 
 
 @pytest.mark.parametrize("written", [a_credit("1"), a_reversal("1")])

@@ -11,7 +11,6 @@ from werkzeug.test import TestResponse
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.repairs import NothingToRepair, Repaired, RepairRefused, Repairs
 from credit_service.entrypoints.http import create_app
-from credit_service.entrypoints.repairs import RepairDesk
 from rocketmq_broker.world import World
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
@@ -87,8 +86,8 @@ class Nobody:
 
 def a_client(engine: Engine, key: str) -> FlaskClient:
     health: Any = Nobody()
-    desk = RepairDesk(Repairs(engine, World()), key)
-    return create_app(Ledger(engine, World()), health, World(), repair_desk=desk).test_client()
+    repairs = Repairs(engine, World())
+    return create_app(Ledger(engine, World()), health, World(), repairs=repairs, repair_key=key).test_client()
 
 
 @pytest.fixture

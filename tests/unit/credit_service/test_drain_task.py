@@ -8,7 +8,6 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import Celery, signals
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from credit_service.adapters import drain_task
 from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
 from credit_service.adapters.drain_task import CAREFUL_S, TaskSender, register_drain_task
 from service_runtime.database.database_errors import DatabaseUnavailable
@@ -24,7 +23,6 @@ class World:
         self.waiting = 0
         self.is_redis_up = True
         self.sent: list[tuple[str, dict[str, Any]]] = []
-        self.is_closed = False
 
     def is_due(self) -> bool:
         return self.due
@@ -38,9 +36,6 @@ class World:
         self.sent.append((name, kwargs or {}))
         self.waiting += 1
 
-    def close(self) -> None:
-        self.is_closed = True
-
 
 @pytest.fixture
 def world() -> World:
@@ -48,14 +43,8 @@ def world() -> World:
 
 
 @pytest.fixture
-def tasks(world: World, monkeypatch: pytest.MonkeyPatch) -> TaskSender:
-    class FromUrl:
-        @staticmethod
-        def from_url(_url: str, **_: object) -> World:
-            return world
-
-    monkeypatch.setattr(drain_task, "Redis", FromUrl)
-    return TaskSender(world, URL, world)  # type: ignore[arg-type]
+def tasks(world: World) -> TaskSender:
+    return TaskSender(world, world, world)  # type: ignore[arg-type]
 
 
 def test_at_most_one_task_waits_for_as_long_as_no_worker_takes_it(tasks: TaskSender, world: World) -> None:
@@ -77,8 +66,6 @@ def test_an_outage_of_redis_is_an_error_of_the_call_and_sends_nothing(tasks: Tas
     with pytest.raises(RedisConnectionError):
         tasks.send_if_due()
     assert world.sent == []
-    tasks.close()
-    assert world.is_closed
 
 
 @pytest.fixture

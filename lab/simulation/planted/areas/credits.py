@@ -160,7 +160,7 @@ def _send_one_task_for_all(patches: Patches) -> None:
     send = patches.original(target)
 
     def send_if_due(self: Any) -> bool:
-        if not self._inbox.is_due():
+        if not self.inbox.is_due():
             vars(self)["has_sent"] = False
         elif not vars(self).get("has_sent"):
             send(self)
