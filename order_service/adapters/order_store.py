@@ -103,7 +103,7 @@ class SqlOrderStore:
             row = _locked(session, transaction.order_id or "")
             if row is not None and self.history.was_asked_before(transaction_id, witness):
                 _expire_if_overdue(session, row, now_ms)
-            session.refresh(transaction)
+            session.refresh(transaction)  # a payment may have decided it while this session waited for the lock
             return TransactionState(transaction.state)
 
     def settle(

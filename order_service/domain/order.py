@@ -1,15 +1,10 @@
-"""Orders, their limits, and the rule for refusing an order. Amounts are integers, in cents of the currency."""
+"""Orders, and the rule for refusing an order. Amounts are integers, in cents of the currency."""
 
 from dataclasses import dataclass
 from typing import Final
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
 
-MAX_ITEMS: Final = 100
-MAX_NAME_LENGTH: Final = 200
-MAX_QUANTITY: Final = 10_000
-MAX_PRICE_CENTS: Final = 100_000_000
-MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
 MAX_REASON_LENGTH: Final = 200
 
 

@@ -97,5 +97,5 @@ SERVICE: Final = Service(
     settings_class=OrderSettings,
     migration_settings_class=MigrationSettings,
     build=build,
-    commands={"adopt-history": Command(AdoptionSettings, adopt_history, status_if_stopped=130)},
+    commands={"adopt-history": Command(AdoptionSettings, adopt_history)},
 )
