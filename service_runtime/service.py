@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from flask import Flask
@@ -85,13 +86,8 @@ class Service(Generic[S]):
 
     def main(self) -> int:
         """Runs the command of the command line, and serves by default. Returns the exit status of `run_service`."""
-        return run_service(
-            self.program, self.settings_class, self.serve, self.migration_settings_class, self.migrate, self.commands
-        )
-
-    def migrate(self, settings: DatabaseSettings) -> None:
-        """Migrates the database. Raises DatabaseUnusable."""
-        migrate_and_leave(settings, self.migrations)
+        migrate = Command(self.migration_settings_class, partial(migrate_and_leave, migrations=self.migrations))
+        return run_service(self.program, self.settings_class, self.serve, {"migrate": migrate, **self.commands})
 
     def serve(self, settings: S) -> None:
         """Consumes and serves until SIGTERM or SIGINT. Raises CannotStart or DatabaseUnusable."""

@@ -45,19 +45,16 @@ def create_application(
     for blueprint in (liveness_api, *blueprints):
         app.register_blueprint(blueprint)
     register_problems(app, problem_of)
-    routes = {**description.routes, **_checks(description), "GET /livez": Described({200: LivenessResponse})}
+    checks = {
+        "GET /readyz": Described({200: description.ready}),
+        "GET /healthz": Described({200: description.health, 503: description.health}),
+        "GET /livez": Described({200: LivenessResponse}),
+    }
     problems = (*problem_of.values(), *description.problems)
-    register_documents(app, replace(description, routes=routes, problems=problems))
+    register_documents(app, replace(description, routes={**description.routes, **checks}, problems=problems))
     name_requests(app, new_uuid)
     # The guard comes first, so that a rejected request takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)
     keep_lanes(app, lanes_of(description.routes, own_lanes, threads))
     return app
-
-
-def _checks(description: ApiDescription) -> dict[str, Described]:
-    health = description.health
-    if health is None:
-        return {}
-    return {"GET /readyz": Described({200: description.ready}), "GET /healthz": Described({200: health, 503: health})}

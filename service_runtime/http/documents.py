@@ -25,9 +25,7 @@ documents_api = Blueprint("documents", __name__, template_folder="pages")
 def register_documents(app: Flask, description: ApiDescription) -> None:
     """Adds the pages. The OpenAPI document is generated at the first request."""
     status_of = {problem.title: problem.status for problem in description.problems if problem.has_type}
-    if "GET /readyz" in description.routes:
-        status_of[NOT_READY] = 503
-    titles = sorted(status_of.items())
+    titles = sorted({**status_of, NOT_READY: 503}.items())
     app.extensions["api_description"] = description
     app.extensions["api_document"] = cache(lambda: openapi_document(app, description))
     app.extensions["api_problems"] = [(anchor_of(title), title, status) for title, status in titles]

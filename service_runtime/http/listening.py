@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import socket
 from contextlib import ExitStack
 from typing import Final
@@ -38,11 +39,12 @@ def _listen_on_all(host: str, port: int) -> list[socket.socket]:
             try:
                 listening.append(closing.enter_context(socket.create_server((address, common_port, *scope), family=family)))
             except OSError as error:
+                # create_server adds the address to the text.
+                missing = OSError(error.errno, os.strerror(error.errno or 0))
                 if error.errno not in _ADDRESS_IS_NOT_HERE:
-                    raise
-                missing = error
+                    raise missing from None
                 logger.warning(
-                    "not listening on %s's address %s, which this machine does not have: %s", host, address, error.strerror
+                    "not listening on %s's address %s, which this machine does not have: %s", host, address, missing.strerror
                 )
         if missing is not None and not listening:
             raise missing

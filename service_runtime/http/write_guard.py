@@ -9,8 +9,7 @@ from flask import Flask, Response, request
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
 
 from service_runtime.http.problems import problem_response
-from service_runtime.settings.common import NamedSettings
-from service_runtime.settings.secret_settings import secret_of
+from service_runtime.settings.common import NamedSettings, secret_of
 
 _SAFE_METHODS: Final = ("GET", "HEAD", "OPTIONS")
 

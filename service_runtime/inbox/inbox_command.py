@@ -60,7 +60,7 @@ def inbox_command(
         finally:
             engine.dispose()
 
-    return Command(settings_class, work, status_if_stopped=130)
+    return Command(settings_class, work)
 
 
 def answer_of(inbox: BaseInbox[Any], action: str, keys: list[str]) -> str:
