@@ -443,7 +443,7 @@ class _Failing(Generic[S]):
             self._record(attempt.taken[0], attempt.error)
             in_vain += 1
             if in_vain >= MAX_FAILURES_IN_VAIN and not has_passed:
-                logger.warning("the last %d messages failed and none was processed: %s", in_vain, reason_of(attempt.error))
+                logger.warning("all of the last %d messages failed: %s", in_vain, reason_of(attempt.error))
                 inbox._pass.in_vain_until_ms = inbox._world.wall_ms() + _IN_VAIN_MS
                 return False
         return True

@@ -97,7 +97,7 @@ def frame_length(data: bytes) -> int:
     length = int.from_bytes(data[:4], signed=True)
     if not 4 <= length <= MAX_FRAME_LENGTH:
         raise Failed(
-            "a frame that begins with LENGTH: 4 bytes, big-endian, which count the bytes after them",
+            "a frame that begins with LENGTH: 4 bytes, big-endian, the number of bytes that follow",
             f"{data[:4].hex(' ')}, a LENGTH of {length}",
             hint="Did your broker write LENGTH in little-endian order, or print text to the socket without a LENGTH?",
         )
