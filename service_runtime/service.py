@@ -62,7 +62,7 @@ class ServiceParts:
 
     app: Flask
     consumer: ConsumerThread
-    sender: Part | None
+    sender: Part
     """The producer. It starts first and stops last, because application and consumer need it."""
     threads: Sequence[Part] = ()
     """Threads that start before the consumer and stop after it."""
@@ -106,10 +106,13 @@ class Service(Generic[S]):
             if settings.traces_enabled:
                 trace_requests(parts.app)
             server = HttpServer.of(parts.app, settings, world)
-            _join(parts)
+            for group, member in (("producer", parts.sender), ("consumer", parts.consumer)):
+                try:
+                    member.start()
+                except ClientError as error:
+                    raise CannotStart(f"cannot join the {group} group: {error}") from error
             # The last callback runs first: running requests and messages need the sender.
-            if parts.sender is not None:
-                opened.callback(parts.sender.stop)
+            opened.callback(parts.sender.stop)
             for thread in parts.threads:
                 thread.start()
                 opened.callback(thread.stop)
@@ -121,15 +124,3 @@ class Service(Generic[S]):
             )
             print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
             stopping.wait()
-
-
-def _join(parts: ServiceParts) -> None:
-    try:
-        if parts.sender is not None:
-            parts.sender.start()
-    except ClientError as error:
-        raise CannotStart(f"cannot join the producer group: {error}") from error
-    try:
-        parts.consumer.start()
-    except ClientError as error:
-        raise CannotStart(f"cannot join the consumer group: {error}") from error

@@ -217,7 +217,7 @@ def get_health() -> Response:
     """Reports the health for people and monitoring: 200 while orders can be placed, otherwise 503."""
     missing = _missing()
     health = _health(missing, [] if missing else _attention(current_app.extensions["broker"]))
-    return json_response(health, http_status(health))
+    return json_response(health, http_status(health.status))
 
 
 def _store() -> SqlOrderStore:

@@ -123,7 +123,9 @@ class Positions(Generic[K]):
             if not has_positions or not self._has_results(session, list(latest)):
                 self._require_one_database(has_positions=has_positions)
                 return {queue: stored.get(queue) for queue in offsets}
-            wanted = {queue: self._wanted(queue, offset, stored) for queue, offset in offsets.items()}
+            # A position only increases, unless its queue starts again.
+            low = {queue: 0 if queue in self._beginning_again else stored.get(queue, 0) for queue in offsets}
+            wanted = {queue: max(offset, low[queue]) for queue, offset in offsets.items()}
             self._write(session, {queue: offset for queue, offset in wanted.items() if stored.get(queue) != offset})
         self._beginning_again -= wanted.keys()
         self._saved |= wanted
@@ -141,10 +143,6 @@ class Positions(Generic[K]):
             raise DatabaseUnavailable(
                 "the database lacks results that were just acknowledged; check that the workers use the same database"
             )
-
-    def _wanted(self, queue: QueueName, offset: int, stored: Mapping[QueueName, int]) -> int:
-        """Returns the position to save. It only increases, unless the queue starts again."""
-        return offset if queue in self._beginning_again else max(offset, stored.get(queue, offset))
 
     def _stored(self, session: Session) -> dict[QueueName, int]:
         rows = session.connection().execute(select(self._table))

@@ -103,7 +103,13 @@ class Sessions:
                 return execute(connection)
         try:
             with self._one_statement_engine.connect() as connection:
-                result = _by_one_statement(connection, execute)
+                try:
+                    result = execute(connection)
+                except SQLAlchemyError as error:
+                    if is_refusal(error) or _is_surely_undone(error):
+                        raise
+                    connection.invalidate()
+                    raise OutcomeUnknown(in_one_line(error)) from error
         except SQLAlchemyError as error:
             raise _nothing_written(error) from error
         self._written_s = self._now_s()
@@ -178,16 +184,6 @@ def in_one_line(error: BaseException) -> str:
 
 def _nothing_written(error: SQLAlchemyError) -> DatabaseUnavailable:
     return (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error))
-
-
-def _by_one_statement(connection: Connection, execute: Callable[[Connection], T]) -> T:
-    try:
-        return execute(connection)
-    except SQLAlchemyError as error:
-        if is_refusal(error) or _is_surely_undone(error):
-            raise
-        connection.invalidate()
-        raise OutcomeUnknown(in_one_line(error)) from error
 
 
 def _is_surely_undone(error: SQLAlchemyError) -> bool:

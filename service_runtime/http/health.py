@@ -34,14 +34,6 @@ class ReadyResponse(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-class WithStatus(Protocol):
-    """The interface of a health report with a status."""
-
-    @property
-    def status(self) -> Status:
-        """The overall status of the service."""
-
-
 class NeedsAttention(Protocol):
     """The interface of a component that may need a person's attention."""
 
@@ -67,6 +59,6 @@ def status_of(is_whole: bool, attention: Sequence[str]) -> Status:
     return "attention" if attention else "ok"
 
 
-def http_status(report: WithStatus) -> int:
-    """Returns 503 for a degraded report, otherwise 200."""
-    return 503 if report.status == "degraded" else 200
+def http_status(status: Status) -> int:
+    """Returns 503 for a degraded service, otherwise 200."""
+    return 503 if status == "degraded" else 200

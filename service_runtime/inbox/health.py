@@ -101,7 +101,7 @@ def get_readyz() -> Response:
 def get_healthz() -> Response:
     """Reports what the service needs, its inbox and its dead letters: 200, or 503 if degraded."""
     report = _health().report()
-    return json_response(report, http_status(report))
+    return json_response(report, http_status(report.status))
 
 
 def _health() -> ServiceHealth:
