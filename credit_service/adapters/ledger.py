@@ -81,11 +81,6 @@ class Ledger:
         self.inbox.put(messages)
         self.positions.acknowledging([(self.inbox.key_of(message), *entry_of(message).key) for message in messages])
 
-    def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes entries in their own database transaction, durable on return. Raises DatabaseFailure and CreditNotStored."""
-        with self._sessions.writing() as session:
-            return self.write(session, credits)
-
     def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes the missing entries, and adds their points to the balances, in the caller's database transaction.
 

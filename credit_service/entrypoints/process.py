@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.credit_metrics import CreditCollector
-from credit_service.adapters.drain_task import TaskSender
+from credit_service.adapters.drain_task import TaskSender, create_celery
 from credit_service.adapters.failpoints import CreditFailpoints
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.adapters.repairs import Repairs
@@ -23,9 +22,8 @@ from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
-from service_runtime.inbox.outbox import OutboxDrain
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.observing.trace_setup import trace_tasks
 from service_runtime.service import OpenedService, Service, ServiceParts
 
@@ -52,12 +50,11 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     folder = settings.failpoints_folder
     failpoints = None if folder is None else CreditFailpoints(ArmedFailpoints(folder, world.wall_ms))
     send_if_due = tasks.send_if_due if failpoints is None else failpoints.sending(tasks)
-    store = ledger.store if failpoints is None else failpoints.storing(ledger.store)
     bell = BellThread("tasks for the workers", send_if_due, rest_s=_REST_S)
     sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
     refusals = BellThread("refusals to the order service", OutboxDrain(ledger.refusals, sender.send).send_due)
-    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=store, ring=bell.ring)
-    results = DatabasePositions(ledger.positions, "the credit database", "credit", _AFTER_A_SETBACK, metrics)
+    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)
+    results = DatabasePositions(ledger.positions, "credit", _AFTER_A_SETBACK, metrics)
     consumer = inbox_consumer(
         CONSUMER,
         TAGS,

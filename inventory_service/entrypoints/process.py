@@ -2,10 +2,10 @@
 
 from typing import Final
 
+from prometheus_client import CollectorRegistry, Counter
 from sqlmodel import Session
 
-from inventory_service.adapters.inventory_metrics import message_counter
-from inventory_service.adapters.stock_room import CONSUMER, SqlStockRoom
+from inventory_service.adapters.stock_room import CONSUMER, Applied, SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentState
 from inventory_service.entrypoints.http import create_app
@@ -20,9 +20,8 @@ from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.health import ServiceHealth
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
-from service_runtime.inbox.outbox import OutboxDrain
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.service import OpenedService, Service, ServiceParts
 
 PROGRAM: Final = "inventory_service"
@@ -48,7 +47,7 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     shortages = BellThread("shortages to the order service", OutboxDrain(stock_room.shortages, sender.send).send_due)
     bell = BellThread("shipping", lambda: ship_due(stock_room, settings.max_tries))
     listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=stock_room.store, ring=bell.ring)
-    results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", _AFTER_A_SETBACK, metrics)
+    results = DatabasePositions(stock_room.positions, "inventory", _AFTER_A_SETBACK, metrics)
     consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
     backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))
     if metrics is not None:
@@ -61,6 +60,18 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     app = create_app(stock_room, health, world, hosts=hosts, threads=threads, guard=settings.write_guard)
     places = f"inventory in {opened.database}"
     return ServiceParts(app=app, consumer=consumer, sender=sender, threads=(shortages, bell), places=places)
+
+
+def message_counter(registry: CollectorRegistry | None) -> Applied:
+    """Returns the function that counts a message, and registers its counter in `registry` if there is one."""
+    messages = Counter(
+        "inventory_messages", "Messages, by the state of the shipment after them.", ["message", "state"], registry=registry
+    )
+
+    def count(instruction: Instruction, shipment: Shipment) -> None:
+        messages.labels("cancelled" if instruction.lines is None else "created", shipment.state.value).inc()
+
+    return count
 
 
 def ship_due(stock_room: SqlStockRoom, max_tries: int) -> bool:

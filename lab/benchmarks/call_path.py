@@ -27,8 +27,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from credit_service.adapters import tables as credit_tables
-from credit_service.adapters.celery_app import DRAIN_TASK, create_celery
-from credit_service.adapters.drain_task import TaskSender, register_drain_task
+from credit_service.adapters.drain_task import DRAIN_TASK, TaskSender, create_celery, register_drain_task
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.workers import redis_client
 from credit_service.service_layer.crediting import entry_of

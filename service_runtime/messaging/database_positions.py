@@ -17,21 +17,14 @@ logger = logging.getLogger(__name__)
 class DatabasePositions(Generic[K]):
     """Implements `rocketmq_broker.client.ResultPositions` with the service's database."""
 
-    def __init__(
-        self, positions: Positions[K], database: str, service: str, to_do: str, metrics: CollectorRegistry | None = None
-    ) -> None:
-        """`database` is the database's name in messages, such as "the credit database". `service` is the metric's prefix.
-
-        `to_do` is the advice for operators after a reset of the database, without a full stop.
-        """
+    def __init__(self, positions: Positions[K], service: str, to_do: str, metrics: CollectorRegistry | None = None) -> None:
+        """`service` is the first word of the service's name, and `to_do` the advice after a reset, without a full stop."""
         self.positions = positions
-        self._database = database
+        self._database = f"the {service} database"
         self._to_do = to_do
         self._setbacks: dict[MessageQueue, Setback] = {}
-        self._lacked = None
-        if metrics is not None:
-            text = "Messages that were redelivered because the database was reset to an older state."
-            self._lacked = Counter(f"{service}_messages_lacked", text, registry=metrics)
+        text = "Messages that were redelivered because the database was reset to an older state."
+        self._lacked = Counter(f"{service}_messages_lacked", text, registry=metrics)
 
     def read(self, queue: MessageQueue) -> int | None:
         """Returns the queue's position, or None if it has none. Raises DatabaseUnavailable."""
@@ -67,8 +60,7 @@ class DatabasePositions(Generic[K]):
                 self._database, setback.consumed - setback.position, setback.queue, setback.position, setback.expired,
             )  # fmt: skip
             self._setbacks[setback.queue] = setback
-            if self._lacked is not None:
-                self._lacked.inc(setback.consumed - setback.position)
+            self._lacked.inc(setback.consumed - setback.position)
 
     def attention(self) -> list[str]:
         """Returns a line for operators, until the service restarts. Returns an empty list if the database was not reset."""

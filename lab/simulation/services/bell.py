@@ -11,6 +11,7 @@ from redis import RedisError
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.inbox.bell_thread import LOOKS_EVERY_S
+from service_runtime.inbox.outbox import NotSent
 
 
 class SimulatedBell:
@@ -39,7 +40,7 @@ class SimulatedBell:
             self._rung.clear()
             has_more = False
             if self._has_work():
-                with suppress(DatabaseFailure, RedisError):
+                with suppress(DatabaseFailure, NotSent, RedisError):
                     has_more = await self._process.start_thread(self._answer)
             await asyncio.sleep(self._rest_s)
             if not has_more:

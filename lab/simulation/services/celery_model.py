@@ -22,8 +22,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisTimeout
 from sqlmodel import Session
 
-from credit_service.adapters.celery_app import TASK_TIME_LIMIT_S
-from credit_service.adapters.drain_task import CAREFUL_S, TaskSender
+from credit_service.adapters.drain_task import CAREFUL_S, TASK_TIME_LIMIT_S, TaskSender
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.settings import WorkerSettings

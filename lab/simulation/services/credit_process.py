@@ -15,9 +15,8 @@ from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
-from service_runtime.inbox.outbox import OutboxDrain
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
 
 _REST_S: Final = 0.05
 
@@ -39,7 +38,7 @@ class CreditProcess:
         )
         self._refusals = SimulatedBell(process, outbox.send_due, has_work=partial(database.has_waiting, ledger.refusals.consumer))
         listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=self._tasks.ring)
-        positions = DatabasePositions(ledger.positions, "the credit database", "credit", "run the reconciliation")
+        positions = DatabasePositions(ledger.positions, "credit", "run the reconciliation")
         results = positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)
         self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)

@@ -14,9 +14,8 @@ from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
-from service_runtime.inbox.outbox import OutboxDrain
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
 
 
 class InventoryProcess:
@@ -35,7 +34,7 @@ class InventoryProcess:
             process, lambda: ship_due(room, settings.max_tries), has_work=partial(waiting, room.inbox.consumer)
         )
         listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=room.store, ring=self._shipping.ring)
-        positions = DatabasePositions(room.positions, "the inventory database", "inventory", "enter the stock again")
+        positions = DatabasePositions(room.positions, "inventory", "enter the stock again")
         results = positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)
         self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)

@@ -18,7 +18,7 @@ from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
 from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
-from tests.component.credit_service.conftest import a_credit, a_reversal, an_order, orders
+from tests.component.credit_service.conftest import a_credit, a_reversal, an_order, credit, orders
 from tests.component.credit_service.test_crediting import drain, refuse
 from tests.passing_time import Clock
 
@@ -93,7 +93,7 @@ def lose_the_database(engine: Engine, folder: Path) -> None:
 
 
 def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
+    credit(sqlite_ledger, [a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
     answer = client.get("/customers/ada/credit").json
     assert (answer["customer"], answer["points"]) == ("ada", 5)
     assert answer["rule"] == "one credit point for each full unit of currency"
@@ -101,14 +101,14 @@ def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlit
 
 
 def test_only_the_last_entries_are_shown(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit(str(number)) for number in range(5)])
+    credit(sqlite_ledger, [a_credit(str(number)) for number in range(5)])
     answer = client.get("/customers/ada/credit?limit=2").json
     assert len(answer["entries"]) == 2
     assert answer["points"] == 5 * 25
 
 
 def test_one_order_s_credit_is_the_sum_of_its_entries(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2"), a_reversal("1", amount_cents=250)])
+    credit(sqlite_ledger, [a_credit("1", amount_cents=250), a_credit("2"), a_reversal("1", amount_cents=250)])
     answer = client.get("/orders/1/credit").json
     assert (answer["order_id"], answer["customer"], answer["points"]) == ("1", "ada", 0)
     assert [(entry["kind"], entry["points"]) for entry in answer["entries"]] == [("credit", 2), ("reversal", -2)]
@@ -123,7 +123,7 @@ def test_an_order_whose_message_has_not_come_has_no_credit(client: FlaskClient, 
 
 
 def test_a_customer_with_a_slash_in_the_name_is_found(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit(customer="a/b c")])
+    credit(sqlite_ledger, [a_credit(customer="a/b c")])
     assert client.get("/customers/a%2Fb%20c/credit").json["customer"] == "a/b c"
 
 
@@ -292,7 +292,7 @@ def test_a_service_is_ready_while_an_order_could_be_credited(client: FlaskClient
 def test_credits_are_read_although_nothing_but_the_database_is_there(
     client: FlaskClient, sqlite_ledger: Ledger, everything: Everything
 ) -> None:
-    sqlite_ledger.credit([a_credit("1")])
+    credit(sqlite_ledger, [a_credit("1")])
     everything.is_broker_up = everything.is_redis_up = False
     assert client.get("/customers/ada/credit").status_code == 200
 

@@ -10,10 +10,10 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from inventory_service.adapters.inventory_metrics import message_counter
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import InventoryDatabase
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentLine, ShipmentState
+from inventory_service.entrypoints.process import message_counter
 from inventory_service.service_layer.shipping import Shipping
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World

@@ -14,8 +14,7 @@ import psutil
 import pytest
 from redis import Redis, RedisError
 
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
-from credit_service.adapters.drain_task import TaskSender
+from credit_service.adapters.drain_task import DRAIN_TASK, QUEUE, TaskSender, create_celery
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.workers import Workers, redis_client

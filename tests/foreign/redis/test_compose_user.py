@@ -9,7 +9,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
+from credit_service.adapters.drain_task import DRAIN_TASK, QUEUE, create_celery
 from credit_service.adapters.workers import Workers, connection_name, redis_client
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Processes, prints

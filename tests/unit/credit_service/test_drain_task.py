@@ -8,8 +8,7 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import Celery, signals
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
-from credit_service.adapters.drain_task import CAREFUL_S, TaskSender, register_drain_task
+from credit_service.adapters.drain_task import CAREFUL_S, DRAIN_TASK, QUEUE, TaskSender, create_celery, register_drain_task
 from service_runtime.database.database_errors import DatabaseUnavailable
 
 URL = "redis://127.0.0.1:1/0"

@@ -17,12 +17,12 @@ def a_setback(queue: MessageQueue, position: int, consumed: int, **more: Any) ->
 
 
 def test_nothing_needs_attention_while_the_database_has_what_it_had() -> None:
-    assert DatabasePositions(NO_POSITIONS, "the credit database", "credit", "Look into it").attention() == []
+    assert DatabasePositions(NO_POSITIONS, "credit", "Look into it").attention() == []
 
 
 def test_what_went_back_is_named_until_a_restart_with_what_comes_again_and_what_has_expired() -> None:
     registry = CollectorRegistry()
-    positions = DatabasePositions(NO_POSITIONS, "the credit database", "credit", "Look into it", registry)
+    positions = DatabasePositions(NO_POSITIONS, "credit", "Look into it", registry)
     positions.went_back([a_setback(QUEUES[0], 3, 10), a_setback(QUEUES[1], 0, 5, expired=2)])
     (line,) = positions.attention()
     assert line.startswith(
@@ -34,6 +34,6 @@ def test_what_went_back_is_named_until_a_restart_with_what_comes_again_and_what_
 
 
 def test_a_database_without_any_result_is_named_as_one() -> None:
-    positions = DatabasePositions(NO_POSITIONS, "the credit database", "credit", "Look into it")
+    positions = DatabasePositions(NO_POSITIONS, "credit", "Look into it")
     positions.went_back([a_setback(QUEUES[0], 0, 4, is_new_database=True)])
     assert positions.attention()[0].startswith("the credit database has no results at all, and it lacked 4 messages of 1 queues")

@@ -18,7 +18,7 @@ from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, InboxStatus, _Attempt
 from rocketmq_broker.databases.sqlalchemy import INBOX
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.messaging.sender_thread import NotSent
+from service_runtime.inbox.outbox import NotSent
 
 _LEDGER: Final = "credit_service.adapters.ledger:Ledger"
 _CREDITING: Final = "credit_service.service_layer.crediting:Crediting"
