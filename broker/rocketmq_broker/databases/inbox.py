@@ -484,7 +484,7 @@ class _Failing(Generic[S]):
             lambda transaction: self.inbox._take_one(transaction, message.key),
         )
         if attempt.error is not None:
-            logger.error("message %s cannot be given up: %s", message.key, reason_of(attempt.error))
+            logger.error("give_up failed for message %s: %s", message.key, reason_of(attempt.error))
         return attempt.error is None
 
 
