@@ -105,7 +105,7 @@ class Service(Generic[S]):
                 serve_metrics(parts.app, metrics, world.steady_s)
             if settings.traces_enabled:
                 trace_requests(parts.app)
-            server = HttpServer.of(parts.app, settings, world)
+            server = HttpServer(parts.app, settings, world)
             for group, member in (("producer", parts.sender), ("consumer", parts.consumer)):
                 try:
                     member.start()

@@ -1,7 +1,7 @@
 """The common parts of the health checks: /livez, the status words, and the HTTP status."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from flask import Blueprint, Response
 from pydantic import BaseModel
@@ -32,13 +32,6 @@ class ReadyResponse(BaseModel):
     """The response of /readyz when work is possible."""
 
     status: Literal["ok"] = "ok"
-
-
-class NeedsAttention(Protocol):
-    """The interface of a component that may need a person's attention."""
-
-    def attention(self) -> list[str]:
-        """Returns a line with advice for each point that needs attention."""
 
 
 @liveness_api.get("/livez")

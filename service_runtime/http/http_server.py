@@ -3,7 +3,7 @@
 import logging
 import resource
 import threading
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from flask import Flask
 from waitress import wasyncore  # type: ignore[import-untyped]
@@ -30,20 +30,17 @@ logger = logging.getLogger(__name__)
 class HttpServer:
     """Runs Waitress in a thread. The constructor binds the port, and `start` serves requests."""
 
-    def __init__(self, app: Flask, world: World, *, host: str, port: int, threads: int, stop_timeout_s: float = 10.0) -> None:
-        """Listens on all addresses of `host`. Raises CannotStart if that fails.
-
-        `stop_timeout_s` is the time for running requests to end when the server stops.
-        """
-        sockets = listen_on(host, port)
-        self._stop_timeout_s = stop_timeout_s
+    def __init__(self, app: Flask, settings: HttpSettings, world: World) -> None:
+        """Listens on all addresses of the host in the settings. Raises CannotStart if that fails."""
+        sockets = listen_on(settings.http_host, settings.http_port)
+        self._stop_timeout_s = settings.stop_timeout_s
         self._now_s, self._sleep = world.steady_s, world.sleep
         self._open: dict[int, Any] = {}
         self._server = create_server(
             app,
             map=self._open,
             sockets=sockets,
-            threads=threads,
+            threads=settings.http_threads,
             connection_limit=_connection_limit(),
             channel_timeout=_IDLE_S,
             cleanup_interval=_LOOK_FOR_IDLE_EVERY_S,
@@ -55,22 +52,10 @@ class HttpServer:
         )
         self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
         shown_port = sockets[0].getsockname()[1]
-        self.url = f"http://{_in_url(host)}:{shown_port}"
+        self.url = f"http://{_in_url(settings.http_host)}:{shown_port}"
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
         """The addresses on which the server listens, each as host:port."""
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
-
-    @classmethod
-    def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
-        """Returns a service's server with its settings. Raises CannotStart."""
-        return cls(
-            app,
-            world,
-            host=settings.http_host,
-            port=settings.http_port,
-            threads=settings.http_threads,
-            stop_timeout_s=settings.stop_timeout_s,
-        )
 
     def start(self) -> None:
         """Starts serving."""

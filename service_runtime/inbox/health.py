@@ -3,16 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from flask import Blueprint, Response, current_app
 from pydantic import BaseModel, Field
 
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.http.health import NeedsAttention, ReadyResponse, Status, Word, http_status, status_of
+from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import json_response
 from service_runtime.inbox.backlog import InboxBacklog, InboxHealth
+from service_runtime.messaging.database_positions import DatabasePositions
 
 health_api = Blueprint("health", __name__)
 
@@ -51,7 +52,7 @@ class ServiceHealth:
     consumer: Consumer
     backlog: InboxBacklog
     outbox: Need
-    results: NeedsAttention
+    results: DatabasePositions[Any]
     """The source of warnings that the database was reset to an older state."""
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S

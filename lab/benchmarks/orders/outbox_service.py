@@ -38,7 +38,7 @@ def serve(settings: OrderSettings) -> None:
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
         )
-        server = HttpServer.of(app, settings, current_world())
+        server = HttpServer(app, settings, current_world())
         relay.start()
         opened.callback(relay.stop)
         opened.callback(server.stop)

@@ -14,6 +14,7 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 from rocketmq_broker.world import World
 from service_runtime.http.http_server import HttpServer
+from service_runtime.settings.common import HttpSettings
 from tests.waiting import wait_until
 
 FILES = 3_000
@@ -30,7 +31,7 @@ def server() -> Iterator[HttpServer]:
     app = Flask(__name__)
     app.add_url_rule("/", "fine", lambda: "fine")
     app.add_url_rule("/", "length", lambda: str(len(request.get_data())), methods=["POST"])
-    started = HttpServer(app, World(), host="127.0.0.1", port=0, threads=4, stop_timeout_s=0.1)
+    started = HttpServer(app, HttpSettings(http_port=0, http_threads=8, stop_timeout_s=0.1), World())
     started.start()
     yield started
     started.stop()
