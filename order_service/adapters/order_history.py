@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from sqlalchemy import ColumnElement, CursorResult, func, update
+from sqlalchemy import CursorResult, func, update
 from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
@@ -192,11 +192,8 @@ class OrderHistory:
         )
 
     def _lacks(self, session: Session, witness: Witness) -> bool:
-        contained = select(EpochRow.epoch_id).where(*_is_as_new_as(witness))
-        if witness.transaction_id:
-            has_transaction = col(TransactionRow.transaction_id) == witness.transaction_id
-            contained = contained.where(select(TransactionRow).where(has_transaction).exists())
-        if session.exec(contained).first() is not None:
+        number = session.exec(select(EpochRow.renewed_at_ms).where(col(EpochRow.epoch_id) == witness.epoch_id)).first()
+        if number is not None and number >= witness.renewed_at_ms and _has(session, witness.transaction_id):
             return False
         adopted_at_ms = session.exec(select(func.max(AdoptionRow.adopted_at_ms))).one()
         return adopted_at_ms is None or witness.renewed_at_ms > adopted_at_ms
@@ -204,9 +201,13 @@ class OrderHistory:
 
 def _renew(session: Session, known: Witness, number: int) -> bool:
     """Writes the number if the database's epoch is not older than `known`. Returns True if it was written."""
-    done = session.execute(update(EpochRow).where(*_is_as_new_as(known)).values(renewed_at_ms=number))
+    is_it = col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms
+    done = session.execute(update(EpochRow).where(*is_it).values(renewed_at_ms=number))
     return isinstance(done, CursorResult) and done.rowcount > 0
 
 
-def _is_as_new_as(witness: Witness) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
-    return col(EpochRow.epoch_id) == witness.epoch_id, col(EpochRow.renewed_at_ms) >= witness.renewed_at_ms
+def _has(session: Session, transaction_id: str) -> bool:
+    if not transaction_id:
+        return True
+    query = select(TransactionRow.transaction_id).where(col(TransactionRow.transaction_id) == transaction_id)
+    return session.exec(query).first() is not None
