@@ -93,9 +93,9 @@ class InboxBacklog(Collector):
         if state is None:
             return
         for name, text, value in (
-            ("waiting", "Messages that wait to be processed.", state.waiting),
-            ("failed", "Waiting messages that have failed.", state.failed),
-            ("parked", "Messages that failed too often, and wait for a person.", state.parked),
-            ("oldest_seconds", "Age of the oldest waiting message.", self.age_s(state.oldest_received_at_ms)),
+            ("inbox_waiting", "Messages that wait to be processed.", state.waiting),
+            ("inbox_failed", "Waiting messages that have failed.", state.failed),
+            ("inbox_parked", "Messages that failed too often, and wait for a person.", state.parked),
+            ("inbox_oldest_seconds", "Age of the oldest waiting message.", self.age_s(state.oldest_received_at_ms)),
         ):
-            yield GaugeMetricFamily(f"{prefix}_inbox_{name}", text, value=value)
+            yield GaugeMetricFamily(f"{prefix}_{name}", text, value=value)
