@@ -49,18 +49,6 @@ def _parsed(text: str) -> URL:
     kind = url.drivername.partition("+")[0]
     if kind not in _POSTGRESQL_NAMES:
         raise UnusableUrl(f"unsupported database {kind!r}; {_FORMS}")
-    return _postgresql(url.set(drivername=POSTGRESQL))
-
-
-def masked(text: str) -> str:
-    """Returns the URL for logs, without password and parameters. Returns a placeholder for an invalid URL."""
-    try:
-        return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
-    except UnusableUrl:
-        return "<an invalid URL>"
-
-
-def _postgresql(url: URL) -> URL:
     if "@" in (url.host or ""):
         raise UnusableUrl("the database URL contains more than one @; write %40 for @ in the user or the password")
     if not 0 < (url.port or 5432) < 65_536:
@@ -72,4 +60,12 @@ def _postgresql(url: URL) -> URL:
         raise UnusableUrl(
             "a database URL with pgbouncer=true must not contain options, which PgBouncer refuses; use ALTER ROLE … SET"
         )
-    return url
+    return url.set(drivername=POSTGRESQL)
+
+
+def masked(text: str) -> str:
+    """Returns the URL for logs, without password and parameters. Returns a placeholder for an invalid URL."""
+    try:
+        return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
+    except UnusableUrl:
+        return "<an invalid URL>"

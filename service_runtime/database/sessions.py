@@ -64,8 +64,9 @@ class Sessions:
         self._engine = engine
         self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
-        self._has_bounded_sessions = not engine.get_execution_options().get(POOLS_TRANSACTIONS, False)
-        self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if is_postgresql else None
+        # A statement of its own has no time-outs where each transaction sets them.
+        has_time_outs = is_postgresql and not engine.get_execution_options().get(POOLS_TRANSACTIONS, False)
+        self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if has_time_outs else None
         self._acquire = acquire
         self._turn = None if is_postgresql else threading.Lock()
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
@@ -98,7 +99,7 @@ class Sessions:
 
         Raises the errors of `writing`, and OutcomeUnknown if the connection is lost during PostgreSQL's single statement.
         """
-        if self._one_statement_engine is None or not self._has_bounded_sessions:
+        if self._one_statement_engine is None:
             with self._transaction() as connection:
                 return execute(connection)
         try:
