@@ -86,7 +86,7 @@ class InboxListener:
         try:
             self.store(messages)
         except DatabaseFailure as error:
-            logger.warning("%d messages are kept and tried again, none is lost: %s", len(messages), error)
+            logger.warning("could not store %d messages in the inbox; retrying, no message is lost: %s", len(messages), error)
             return False
         return True
 

@@ -173,7 +173,7 @@ class _Pass:
     in_vain_until_ms: int = 0
     """Until this time drains do nothing, because several messages failed and none was processed."""
     scanned_at_ms: int = 0
-    """The time of the last search for new messages of any age."""
+    """The time of the last search for new messages that ignored `floor_ms`."""
 
 
 class BaseInbox(ABC, Generic[S]):

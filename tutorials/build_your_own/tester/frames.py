@@ -111,7 +111,7 @@ def decode_frame(data: bytes) -> Frame:
         raise Failed("SERIALIZETYPE 0 (JSON), as in the request", f"{data[4]}: {_beginning(data)}")
     if 8 + header_length > len(data):
         raise Failed(
-            f"a HEADERLENGTH of at most {len(data) - 8}: LENGTH says that {len(data) - 4} bytes follow it",
+            f"a HEADERLENGTH of at most {len(data) - 8}, because LENGTH is {len(data) - 4}",
             f"{header_length}: {_beginning(data)}",
         )
     text = data[8 : 8 + header_length]
