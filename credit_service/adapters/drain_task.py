@@ -119,13 +119,11 @@ class TaskSender:
     redis: Redis
     inbox: BaseInbox[Any]
 
-    def send_if_due(self) -> bool:
-        """Sends a task if messages are due and no task waits for a worker. Returns True if it sent one.
+    def send_if_due(self) -> None:
+        """Sends a task if messages are due and no task waits for a worker.
 
         One waiting task is enough, because it credits all messages that are due when it begins. Raises the errors of Redis and
         DatabaseFailure.
         """
-        if not self.inbox.is_due() or self.redis.llen(QUEUE):
-            return False
-        self.app.send_task(DRAIN_TASK)
-        return True
+        if self.inbox.is_due() and not self.redis.llen(QUEUE):
+            self.app.send_task(DRAIN_TASK)

@@ -62,14 +62,14 @@ class CreditFailpoints:
 
         return listen
 
-    def sending(self, tasks: TaskSender) -> Callable[[], bool]:
+    def sending(self, tasks: TaskSender) -> Callable[[], None]:
         """Returns `tasks.send_if_due`, which loses the first task after the listener got a message with an armed failpoint."""
 
-        def send_if_due() -> bool:
+        def send_if_due() -> None:
             if self._task_is_lost.is_set() and tasks.inbox.is_due():
                 self._task_is_lost.clear()
-                return False
-            return tasks.send_if_due()
+            else:
+                tasks.send_if_due()
 
         return send_if_due
 

@@ -21,7 +21,7 @@ from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
-from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.observing.trace_setup import trace_tasks
@@ -30,8 +30,6 @@ from service_runtime.service import OpenedService, Service, ServiceParts
 PROGRAM: Final = "credit_service"
 _REDIS_TIMEOUT_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 3000
-_REST_S: Final = 0.05
-"""The minimum time in seconds between two tasks: an order waits at most so long, and tasks grow with the load."""
 _AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
 _UNSENT: Final = "They are sent to the order service when the broker takes them."
 
@@ -50,10 +48,10 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     folder = settings.failpoints_folder
     failpoints = None if folder is None else CreditFailpoints(ArmedFailpoints(folder, world.wall_ms))
     send_if_due = tasks.send_if_due if failpoints is None else failpoints.sending(tasks)
-    bell = BellThread("tasks for the workers", send_if_due, rest_s=_REST_S)
+    bell = BellThread("tasks for the workers", send_if_due)
     sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
     refusals = BellThread("refusals to the order service", OutboxDrain(ledger.refusals, sender.send).send_due)
-    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)
+    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=BatchedStore(ledger.store, world), ring=bell.ring)
     results = DatabasePositions(ledger.positions, "credit", _AFTER_A_SETBACK, metrics)
     consumer = inbox_consumer(
         CONSUMER,

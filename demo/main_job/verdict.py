@@ -19,7 +19,7 @@ RECONCILE_SECONDS = 1800
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Console) -> bool:
-    """Returns True if the database contains each order that the service reported as placed. Otherwise prints how many are missing."""
+    """Returns True if the database contains each order reported as placed. Otherwise prints the number of missing orders."""
     placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
     missing = placed - books.orders().keys()
     if missing:

@@ -19,7 +19,7 @@ from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.health import ServiceHealth
 from service_runtime.inbox.inbox_command import inbox_command
-from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.service import OpenedService, Service, ServiceParts
@@ -46,7 +46,9 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
     shortages = BellThread("shortages to the order service", OutboxDrain(stock_room.shortages, sender.send).send_due)
     bell = BellThread("shipping", lambda: ship_due(stock_room, settings.max_tries))
-    listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=stock_room.store, ring=bell.ring)
+    listener = InboxListener(
+        read=instruction_of, unreadable=UnreadableBody, store=BatchedStore(stock_room.store, world), ring=bell.ring
+    )
     results = DatabasePositions(stock_room.positions, "inventory", _AFTER_A_SETBACK, metrics)
     consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
     backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))

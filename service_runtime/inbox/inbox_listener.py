@@ -1,7 +1,10 @@
 """The consumer of a service with an inbox. Its listener acknowledges messages once the inbox has them."""
 
 import logging
+import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +18,9 @@ from rocketmq_broker.client import (
     RpcHook,
 )
 from rocketmq_broker.message import MessageExt
-from service_runtime.database.database_errors import DatabaseFailure
+from rocketmq_broker.world import World
+from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable
+from service_runtime.database.sessions import is_taken
 from service_runtime.failing.trying_again import try_until_done
 from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
@@ -23,9 +28,13 @@ from service_runtime.observing.context import logging_about_message, span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that moves a message to the dead-letter topic without retries."""
-_THREADS: Final = 4
-"""The number of batches that are stored at the same time. Each is one statement."""
+_THREADS: Final = 8
+"""The number of threads whose messages `BatchedStore` stores together."""
 _MAX_BATCH: Final = 256
+_TURN_TIMEOUT_S: Final = 60.0
+_PAUSE_PER_MESSAGE_S: Final = 0.008
+_MIN_PAUSE_S: Final = 0.04
+_MAX_PAUSE_S: Final = 0.1
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +64,54 @@ def inbox_consumer(
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )
     return ConsumerThread(consumer, loop, listener, tags)
+
+
+class BatchedStore:
+    """Stores the messages of several threads in one database transaction (group commit). Thread-safe.
+
+    A transaction costs about as much for twenty messages as for one, and so does the work that it causes. So messages gather
+    during a pause after each transaction. The pause grows with the number of messages, from 40 to 100 ms. A message that arrives
+    after the pause is stored at once.
+    """
+
+    def __init__(self, store: Callable[[Sequence[MessageExt]], None], world: World) -> None:
+        """`store` stores messages, durable on return."""
+        self._store, self._world = store, world
+        self._turn = threading.Lock()
+        self._waiting: deque[tuple[Sequence[MessageExt], Future[None]]] = deque()
+        self._pause_ends_s = 0.0
+
+    def __call__(self, messages: Sequence[MessageExt]) -> None:
+        """Stores messages, durable on return. Raises the error of `store`, and DatabaseUnavailable if earlier calls hang."""
+        stored: Future[None] = Future()
+        self._waiting.append((messages, stored))
+        if not is_taken(self._turn, _TURN_TIMEOUT_S, self._world.acquire):
+            raise DatabaseUnavailable(f"earlier messages were not stored within {_TURN_TIMEOUT_S:g} s")
+        try:
+            while not stored.done():
+                self._store_waiting()
+        finally:
+            self._turn.release()
+        stored.result()
+
+    def _store_waiting(self) -> None:
+        self._world.sleep(max(0.0, self._pause_ends_s - self._world.steady_s()))
+        together: list[MessageExt] = []
+        calls: list[Future[None]] = []
+        while self._waiting and len(together) < _MAX_BATCH:
+            messages, stored = self._waiting.popleft()
+            together += messages
+            calls.append(stored)
+        try:
+            self._store(together)
+        except Exception as error:
+            for stored in calls:
+                stored.set_exception(error)
+        else:
+            for stored in calls:
+                stored.set_result(None)
+        pause_s = min(_MAX_PAUSE_S, max(_MIN_PAUSE_S, len(together) * _PAUSE_PER_MESSAGE_S))
+        self._pause_ends_s = self._world.steady_s() + pause_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

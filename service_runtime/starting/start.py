@@ -59,8 +59,8 @@ def run_program(
 ) -> int:
     """Reads the settings and calls `work` with them. Returns the exit status.
 
-    The status is 0 on success, 1 on failure, 2 for an invalid setting, and `status_if_stopped` for a signal that arrives before `work`
-    has set its handlers. The reason is printed as one line on stderr.
+    The status is 0 on success, 1 on failure, 2 for an invalid setting, and `status_if_stopped` for a signal that arrives before
+    `work` has set its handlers. The reason is printed as one line on stderr.
     """
     try:
         interrupt_on_signals()

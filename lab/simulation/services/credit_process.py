@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
 from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.service_layer.crediting import TAGS, entry_of
@@ -14,11 +13,9 @@ from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
-
-_REST_S: Final = 0.05
 
 
 class CreditProcess:
@@ -33,11 +30,11 @@ class CreditProcess:
         ledger = Ledger(database.engine_for(process), process.world)
         self._sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=settings.send_timeout_ms, loop=loop)
         tasks, outbox = task_sender(redis, process, ledger.inbox), OutboxDrain(ledger.refusals, self._sender.send)
-        self._tasks = SimulatedBell(
-            process, tasks.send_if_due, has_work=partial(database.has_waiting, ledger.inbox.consumer), rest_s=_REST_S
-        )
+        self._tasks = SimulatedBell(process, tasks.send_if_due, has_work=partial(database.has_waiting, ledger.inbox.consumer))
         self._refusals = SimulatedBell(process, outbox.send_due, has_work=partial(database.has_waiting, ledger.refusals.consumer))
-        listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=self._tasks.ring)
+        listener = InboxListener(
+            read=entry_of, unreadable=UnreadableBody, store=BatchedStore(ledger.store, process.world), ring=self._tasks.ring
+        )
         positions = DatabasePositions(ledger.positions, "credit", "run the reconciliation")
         results = positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)

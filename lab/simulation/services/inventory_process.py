@@ -13,7 +13,7 @@ from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from service_runtime.inbox.inbox_listener import InboxListener, inbox_consumer
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.messaging.database_positions import DatabasePositions
 
@@ -33,7 +33,12 @@ class InventoryProcess:
         self._shipping = SimulatedBell(
             process, lambda: ship_due(room, settings.max_tries), has_work=partial(waiting, room.inbox.consumer)
         )
-        listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=room.store, ring=self._shipping.ring)
+        listener = InboxListener(
+            read=instruction_of,
+            unreadable=UnreadableBody,
+            store=BatchedStore(room.store, process.world),
+            ring=self._shipping.ring,
+        )
         positions = DatabasePositions(room.positions, "inventory", "enter the stock again")
         results = positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)

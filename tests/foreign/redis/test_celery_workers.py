@@ -56,7 +56,7 @@ class CreditSide:
         self.redis_client = Redis(port=port)
         self.workers = Workers(redis_client(f"redis://127.0.0.1:{port}/0", 5))
         self.tasks = TaskSender(create_celery(self.redis_url), redis_client(self.redis_url, 2), self.ledger.inbox)
-        self.bell = BellThread("tasks", self.tasks.send_if_due, rest_s=0.05)
+        self.bell = BellThread("tasks", self.tasks.send_if_due)
         self.stored = 0
 
     def store(self, count: int = 10) -> None:

@@ -47,16 +47,17 @@ def tasks(world: World) -> TaskSender:
 
 
 def test_at_most_one_task_waits_for_as_long_as_no_worker_takes_it(tasks: TaskSender, world: World) -> None:
-    assert [tasks.send_if_due() for _ in range(1000)] == [True] + [False] * 999
+    for _ in range(1000):
+        tasks.send_if_due()
     assert world.sent == [(DRAIN_TASK, {})]
     world.waiting = 0
-    assert tasks.send_if_due()
+    tasks.send_if_due()
     assert len(world.sent) == 2
 
 
 def test_no_task_is_sent_and_redis_is_not_asked_while_nothing_is_due(tasks: TaskSender, world: World) -> None:
     world.due = world.is_redis_up = False
-    assert not tasks.send_if_due()
+    tasks.send_if_due()
     assert world.sent == []
 
 

@@ -27,7 +27,7 @@ class OrderlyQueue:
         self._waiting.extend(messages)
 
     def take(self, count: int) -> list[MessageExt]:
-        """Removes and returns the next batch, and marks the queue as busy. Returns nothing if it is busy already or has no messages."""
+        """Removes the next batch, and marks the queue as busy. Returns an empty batch if it is busy or has no messages."""
         if self.is_busy or not self._waiting:
             return []
         self.is_busy = True
