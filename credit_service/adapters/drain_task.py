@@ -99,7 +99,7 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Cal
             drain(now_s() < careful_until_s.value)
         except DatabaseFailure as error:
             if str(error) != last_failure:
-                logger.warning("messages wait in the inbox, none is lost: %s", error)
+                logger.warning("cannot credit messages; they stay in the inbox: %s", error)
             last_failure = str(error)
             raise
         last_failure = ""

@@ -189,7 +189,9 @@ def _outcomes(
             continue
         in_the_ledger = first if credit.key in inserted else stored.get(credit.key)
         if in_the_ledger is None:
-            raise CreditNotStored(f"the {credit.kind} of order {credit.order_id} was neither inserted nor found")
+            raise CreditNotStored(
+                f"cannot store the {credit.kind} of order {credit.order_id}: the row was neither inserted nor found"
+            )
         outcomes.append(_outcome_beside(credit, in_the_ledger))
     return outcomes
 

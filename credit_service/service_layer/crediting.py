@@ -83,11 +83,11 @@ class Crediting(Generic[S]):
         """
         credit = entry_of(message)
         if credit.kind is not EntryKind.CREDIT:
-            raise ParkMessage("a reversal cannot be refused")
+            raise ParkMessage("a reversal cannot be refused, only a credit")
         self.ledger.annul(session, credit)
         self._report(session, message, credit, "it failed too often")
         with logging_about_message(message):
-            logger.error("order %s is refused, and will be cancelled: %s", credit.order_id, reason)
+            logger.error("order %s was refused and will be cancelled: %s", credit.order_id, reason)
 
     def _report(self, session: S, message: InboxMessage, credit: Credit, reason: str) -> None:
         body = CreditRefused(version=credit_refused.VERSION, order_id=credit.order_id, reason=reason).encode()

@@ -190,7 +190,7 @@ def _locked_shipments(session: Session, order_ids: Collection[str]) -> dict[str,
     query = select(ShipmentRow).where(col(ShipmentRow.order_id).in_(sorted(order_ids))).order_by(col(ShipmentRow.order_id))
     rows = {row.order_id: row for row in session.exec(query.with_for_update())}
     if missing := order_ids - rows.keys():
-        raise ShipmentNotStored(f"the shipment of order {min(missing)} was neither inserted nor found")
+        raise ShipmentNotStored(f"cannot store the shipment of order {min(missing)}: the row was neither inserted nor found")
     return rows
 
 

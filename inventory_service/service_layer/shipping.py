@@ -59,7 +59,7 @@ class Shipping(Generic[S]):
         for message, instruction, shipment in zip(messages, instructions, shipments, strict=True):
             if shipment.state is ShipmentState.SHORT and instruction.lines is not None:
                 with logging_about_message(message), span_about([message], "report a shortage"):
-                    logger.info("order %s cannot be shipped: too little %r in stock", shipment.order_id, shipment.missing)
+                    logger.info("order %s cannot be shipped: not enough %r in stock", shipment.order_id, shipment.missing)
                     self.stock_room.report(session, _shortage(shipment))
         return any(shipment.is_new for shipment in shipments)
 

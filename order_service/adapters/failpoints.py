@@ -59,7 +59,7 @@ class EveryNth:
         """Counts the message if `name` is this failpoint. Returns True for every `n`th one."""
         is_hit = name == self.failpoint and next(self._passed) % self.n == 0
         if is_hit:
-            logger.warning("failpoint %s is hit", name)
+            logger.warning("failpoint %s was hit", name)
         return is_hit
 
 

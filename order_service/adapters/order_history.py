@@ -125,8 +125,8 @@ class OrderHistory:
         if missing is not None:
             self._missing = missing
             logger.error(
-                "the order database is an old copy: it lacks the row of %s, which a message at the broker names; "
-                "no order is accepted until you restore the current database or run adopt-history",
+                "the order database is an old copy: it has no row of %s, but the broker has a message of that time; "
+                "orders are refused until you restore the current database or run adopt-history",
                 missing.renewed_at_ms,
             )
 
@@ -148,7 +148,7 @@ class OrderHistory:
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
-                raise DatabaseUnavailable("the order database does not accept the first row of this process")
+                raise DatabaseUnavailable("cannot store the first row of this process in the order database")
             return
         try:
             epoch = self._epoch
@@ -172,7 +172,10 @@ class OrderHistory:
         if known is not None and known.epoch_id != epoch.epoch_id:
             # The database was replaced with another one, or with an older copy.
             self._committed, self._missing = "", known
-            logger.error("the order database has been replaced: it lacks what this process wrote at %s", known.renewed_at_ms)
+            logger.error(
+                "the order database has been replaced: it does not contain the row that this process wrote at %s",
+                known.renewed_at_ms,
+            )
         self._renewed_when_ms = now_ms
         return epoch
 

@@ -129,8 +129,8 @@ class SqlOrderStore:
             state, stored_order = TransactionState(row.state), row.order_id
         if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
             logger.error(
-                "transaction %s belongs to order %s; order %s, whose message has the same transaction id, is rolled back",
-                transaction_id, stored_order, order_id,
+                "order %s is rolled back: its transaction id %s already belongs to order %s",
+                order_id, transaction_id, stored_order,
             )  # fmt: skip
             return TransactionState.ROLLED_BACK
         return state

@@ -115,10 +115,10 @@ def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
         store()
     except TransactionFailed as failed:
         if failed.outcome is Outcome.DECIDED_BEFORE:
-            logger.warning("transaction %s is rolled back: a check-back came before its local transaction", transaction_id)
+            logger.warning("transaction %s is rolled back: a check-back arrived before its local transaction", transaction_id)
         return failed.outcome
     except DatabaseUnavailable as error:
-        logger.error("transaction %s is rolled back: the database did not accept it: %s", transaction_id, error)
+        logger.error("transaction %s is rolled back: the database refused it: %s", transaction_id, error)
         return Outcome.UNAVAILABLE
     except OutcomeUnknown as error:
         logger.error("the local commit of transaction %s failed; a check-back will decide: %s", transaction_id, error)

@@ -55,7 +55,7 @@ def _parsed(text: str) -> URL:
         raise UnusableUrl(f"invalid port {url.port} in the database URL, at most 65535")
     pooling = url.query.get(PGBOUNCER, "false")
     if pooling not in ("true", "false"):
-        raise UnusableUrl("the parameter pgbouncer of the database URL must be true or false, given once")
+        raise UnusableUrl("the parameter pgbouncer of the database URL must be true or false, and must not be repeated")
     if pooling == "true" and "options" in url.query:
         raise UnusableUrl(
             "a database URL with pgbouncer=true must not contain options, which PgBouncer refuses; use ALTER ROLE … SET"

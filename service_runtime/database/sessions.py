@@ -140,7 +140,7 @@ class Sessions:
             return
         if not is_taken(self._turn, timeout_s, self._acquire):
             raise DatabaseUnavailable(
-                f"no write lock of the database within {timeout_s:g} s: other writers of this process hold it"
+                f"no write lock on the database within {timeout_s:g} s: other writers of this process hold it"
             )
         try:
             yield

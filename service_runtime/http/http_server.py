@@ -78,7 +78,7 @@ class HttpServer:
         cut_off = len(self._connections())
         if cut_off:
             logger.warning(
-                "stopped the HTTP server although requests on %d connections had not finished within %g s",
+                "stopped the HTTP server: requests on %d connections did not finish within %g s",
                 cut_off,
                 self._stop_timeout_s,
             )

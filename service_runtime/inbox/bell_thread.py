@@ -49,7 +49,7 @@ class BellThread:
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             if text != self._last_error:
-                logger.warning("%s: trying again each second: %s", self._thread.name, text)
+                logger.warning("%s: retrying every second: %s", self._thread.name, text)
             self._last_error = text
             return False
         if self._last_error:

@@ -34,7 +34,7 @@ class InboxSettings(DatabaseSettings):
     def _require_keys(self) -> Self:
         """Refuses `dismiss` without keys, which would dismiss messages that no one has read."""
         if self.action == "dismiss" and not self.keys:
-            raise ValueError("dismiss needs the keys of the messages; `list` prints them")
+            raise ValueError("dismiss requires the keys of messages; run `list` to print them")
         return self
 
 

@@ -20,5 +20,6 @@ def downgrade() -> None:
     """Drops the table. Fails without changes if messages wait in it, because the broker does not deliver them again."""
     waiting = op.get_bind().scalar(sa.text("SELECT count(*) FROM rocketmq_inbox WHERE status <> 'DISMISSED'"))
     if waiting:
-        raise ValueError(f"cannot downgrade to {down_revision}: the inbox has {waiting} messages; let the workers credit them")
+        what = f"the inbox has {waiting} messages; run the workers until it is empty"
+        raise ValueError(f"cannot downgrade to {down_revision}: {what}")
     drop_inbox(op)

@@ -103,7 +103,7 @@ def postgresql_trigger(action: str) -> list[str]:
 
 def test_a_row_that_is_neither_inserted_nor_found_is_an_error_and_no_redelivery(ledger: Ledger, engine: Engine) -> None:
     swallow_the_amount_666(engine)
-    with pytest.raises(CreditNotStored, match="the credit of order 2 was neither inserted nor found"):
+    with pytest.raises(CreditNotStored, match="cannot store the credit of order 2: the row was neither inserted nor found"):
         credit(ledger, [a_credit("1"), a_credit("2", amount_cents=666), a_credit("3")])
     assert ledger.find_order("1") == ()
 

@@ -100,7 +100,7 @@ def test_an_old_ledger_says_until_when_it_knows_all_messages_and_a_new_one_knows
 def test_the_inbox_is_made_and_dropped_and_its_messages_are_never_dropped(engine: Engine) -> None:
     ledger = Ledger(engine, World())
     ledger.store(orders(3))
-    with pytest.raises(ValueError, match="the inbox has 3 messages; let the workers credit them"):
+    with pytest.raises(ValueError, match="the inbox has 3 messages; run the workers until it is empty"):
         run_migrations(engine, MIGRATIONS, command.downgrade, "0003")
     drain(ledger)
     run_migrations(engine, MIGRATIONS, command.downgrade, "0003")

@@ -119,7 +119,9 @@ def test_a_failure_of_the_database_is_logged_once_for_as_long_as_it_stays_the_sa
     for _ in range(5):
         with suppress(DatabaseUnavailable):
             app.tasks[DRAIN_TASK]()
-    assert caplog.messages == [f"messages wait in the inbox, none is lost: it is {what}" for what in ("locked", "full", "full")]
+    assert caplog.messages == [
+        f"cannot credit messages; they stay in the inbox: it is {what}" for what in ("locked", "full", "full")
+    ]
 
 
 @pytest.fixture(autouse=True)

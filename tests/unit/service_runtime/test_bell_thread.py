@@ -108,8 +108,8 @@ def test_an_error_is_logged_once_and_the_thread_goes_on(
         calls.answer(answer)
     calls.begin()
     assert caplog.messages == [
-        "a thread: trying again each second: ValueError: no",
-        "a thread: trying again each second: ValueError: worse",
+        "a thread: retrying every second: ValueError: no",
+        "a thread: retrying every second: ValueError: worse",
         "a thread: works again",
     ]
 
