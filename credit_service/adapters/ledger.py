@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, func, tuple_
 from sqlmodel import Session, col, select
 
@@ -24,8 +25,8 @@ from rocketmq_broker.databases.missing_rows import insert_missing
 from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
-from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
+from service_runtime.messaging.positions import Positions
 
 EntryKey = tuple[str, EntryKind]
 """The key of an entry: the order id and the kind."""
@@ -36,6 +37,7 @@ CONSUMER: Final = "credit_service"
 """The consumer group, and the consumer of the inbox."""
 REFUSALS: Final = "credit_service.refusals"
 """The consumer of the outbox, which has messages to the order service."""
+_AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
@@ -56,7 +58,7 @@ class CustomerCredit:
 class Ledger:
     """The credit database. Safe to use from several threads and processes."""
 
-    def __init__(self, engine: Engine, world: World) -> None:
+    def __init__(self, engine: Engine, world: World, metrics: CollectorRegistry | None = None) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._world = world
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire, reads_one_moment=True)
@@ -64,7 +66,9 @@ class Ledger:
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
         """The statement that adds points to balances. It is built once, because building it takes longer than executing it."""
-        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=self._has_all_results)
+        self.positions = Positions[ResultKey](
+            self._sessions, POSITIONS, has_all=self._has_all_results, service="credit", to_do=_AFTER_A_SETBACK, metrics=metrics
+        )
         """The positions of the consumer group in this database."""
         self.inbox = self.inbox_through(lambda sessions: sessions())
         """The messages that wait to be credited."""

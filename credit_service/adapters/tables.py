@@ -9,7 +9,7 @@ from sqlmodel import Field, SQLModel
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.sqlalchemy import add_inbox
 from service_runtime.database.columns import ROW_ID
-from service_runtime.database.positions import PositionTables
+from service_runtime.messaging.positions import PositionTables
 from service_runtime.text import rfc3339
 
 MIGRATIONS: Final = "credit_service:migrations"

@@ -23,14 +23,12 @@ from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
-from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.observing.trace_setup import trace_tasks
 from service_runtime.service import OpenedService, Service, ServiceParts
 
 PROGRAM: Final = "credit_service"
 _REDIS_TIMEOUT_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 3000
-_AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
 _UNSENT: Final = "They are sent to the order service when the broker takes them."
 
 
@@ -40,7 +38,7 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     redis_url, address = settings.redis_url.get_secret_value(), settings.namesrv_addr
     if settings.traces_enabled:
         trace_tasks()
-    ledger = Ledger(opened.engine, world)
+    ledger = Ledger(opened.engine, world, metrics)
     redis, celery = redis_client(redis_url, _REDIS_TIMEOUT_S), create_celery(redis_url)
     for closing in (redis, celery):
         opened.closing.callback(closing.close)
@@ -52,7 +50,6 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
     refusals = BellThread("refusals to the order service", OutboxDrain(ledger.refusals, sender.send).send_due)
     listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=BatchedStore(ledger.store, world), ring=bell.ring)
-    results = DatabasePositions(ledger.positions, "credit", _AFTER_A_SETBACK, metrics)
     consumer = inbox_consumer(
         CONSUMER,
         TAGS,
@@ -60,12 +57,12 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
         namesrv_addr=address,
         loop=EventLoopThread(),
         rpc_hook=failpoints,
-        results=results,
+        results=ledger.positions,
     )
     backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (ledger.inbox, ledger.refusals))
     health = CreditHealth(
         service="credit", database=ledger, consumer=consumer, backlog=backlog,
-        outbox=Need("refusals", unsent, _UNSENT), results=results, workers=workers, now_s=world.steady_s,
+        outbox=Need("refusals", unsent, _UNSENT), results=ledger.positions, workers=workers, now_s=world.steady_s,
     )  # fmt: skip
     app = create_app(
         ledger,

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
@@ -22,8 +23,8 @@ from rocketmq_broker.databases.missing_rows import insert_missing
 from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
-from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
+from service_runtime.messaging.positions import Positions
 
 ResultKey = tuple[str, str, bool]
 """The key of a stored message: the key of its row in the inbox, the order id, and True if it calls the order off."""
@@ -32,6 +33,7 @@ CONSUMER: Final = "inventory_service"
 """The consumer group, and the consumer of the inbox."""
 SHORTAGES: Final = "inventory_service.shortages"
 """The consumer of the outbox, which has messages to the order service."""
+_AFTER_A_SETBACK: Final = "Stock that was entered since is lost: enter it again"
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 _LINES: Final = InventoryDatabase.metadata.tables["shipment_lines"]
 _APPLIED: Final = "applied"
@@ -47,7 +49,13 @@ class SqlStockRoom:
     Methods that take no session raise DatabaseFailure.
     """
 
-    def __init__(self, engine: Engine, world: World, applied: Applied = lambda instruction, shipment: None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        world: World,
+        applied: Applied = lambda instruction, shipment: None,
+        metrics: CollectorRegistry | None = None,
+    ) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`.
 
         `applied` is called with each instruction and its shipment after the database commit.
@@ -55,7 +63,9 @@ class SqlStockRoom:
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self._applied = applied
-        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=self._has_all_results)
+        self.positions = Positions[ResultKey](
+            self._sessions, POSITIONS, has_all=self._has_all_results, service="inventory", to_do=_AFTER_A_SETBACK, metrics=metrics
+        )
         """The positions of the consumer group in this database."""
         self.inbox = Inbox(self._writing, CONSUMER, world, reading=self._sessions.reading)
         """The messages that wait to be processed."""

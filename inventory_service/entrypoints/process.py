@@ -21,13 +21,11 @@ from service_runtime.inbox.health import ServiceHealth
 from service_runtime.inbox.inbox_command import inbox_command
 from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
-from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.service import OpenedService, Service, ServiceParts
 
 PROGRAM: Final = "inventory_service"
 _BATCH_SIZE: Final = 64
 """The maximum number of orders in a database transaction, which locks their articles."""
-_AFTER_A_SETBACK: Final = "Stock that was entered since is lost: enter it again"
 _UNSENT: Final = "The log says why they cannot be sent. Until then the order service cancels no such order."
 
 
@@ -42,14 +40,14 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
         if shipment.state is ShipmentState.SHORT:
             shortages.ring()
 
-    stock_room = SqlStockRoom(opened.engine, world, applied)
+    stock_room = SqlStockRoom(opened.engine, world, applied, metrics)
     sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
     shortages = BellThread("shortages to the order service", OutboxDrain(stock_room.shortages, sender.send).send_due)
     bell = BellThread("shipping", lambda: ship_due(stock_room, settings.max_tries))
     listener = InboxListener(
         read=instruction_of, unreadable=UnreadableBody, store=BatchedStore(stock_room.store, world), ring=bell.ring
     )
-    results = DatabasePositions(stock_room.positions, "inventory", _AFTER_A_SETBACK, metrics)
+    results = stock_room.positions
     consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
     backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))
     if metrics is not None:

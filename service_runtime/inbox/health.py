@@ -13,7 +13,7 @@ from service_runtime.http.health import ReadyResponse, Status, Word, http_status
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import json_response
 from service_runtime.inbox.backlog import InboxBacklog, InboxHealth
-from service_runtime.messaging.database_positions import DatabasePositions
+from service_runtime.messaging.positions import Positions
 
 health_api = Blueprint("health", __name__)
 
@@ -52,7 +52,7 @@ class ServiceHealth:
     consumer: Consumer
     backlog: InboxBacklog
     outbox: Need
-    results: DatabasePositions[Any]
+    results: Positions[Any]
     """The source of warnings that the database was reset to an older state."""
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S

@@ -15,7 +15,6 @@ from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
-from service_runtime.messaging.database_positions import DatabasePositions
 
 
 class CreditProcess:
@@ -35,8 +34,7 @@ class CreditProcess:
         listener = InboxListener(
             read=entry_of, unreadable=UnreadableBody, store=BatchedStore(ledger.store, process.world), ring=self._tasks.ring
         )
-        positions = DatabasePositions(ledger.positions, "credit", "run the reconciliation")
-        results = positions if settings.saves_positions else None
+        results = ledger.positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)
         self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
 

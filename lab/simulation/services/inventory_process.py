@@ -15,7 +15,6 @@ from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
 from service_runtime.inbox.outbox import OutboxDrain, SenderThread
-from service_runtime.messaging.database_positions import DatabasePositions
 
 
 class InventoryProcess:
@@ -39,8 +38,7 @@ class InventoryProcess:
             store=BatchedStore(room.store, process.world),
             ring=self._shipping.ring,
         )
-        positions = DatabasePositions(room.positions, "inventory", "enter the stock again")
-        results = positions if settings.saves_positions else None
+        results = room.positions if settings.saves_positions else None
         loop = SimulatedClientLoop(process)
         self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
 
