@@ -144,7 +144,7 @@ def test_a_request_that_never_ends_is_cut_off_when_the_stop_time_out_is_over(
         assert requests.running.acquire(timeout=60)
         server.stop()
         requests.let_go()
-    assert "requests on 1 connections had not finished within 0.1 s" in caplog.text
+    assert "requests on 1 connections did not finish within 0.1 s" in caplog.text
 
 
 def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
