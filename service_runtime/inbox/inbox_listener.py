@@ -33,7 +33,7 @@ _THREADS: Final = 8
 _MAX_BATCH: Final = 256
 _TURN_TIMEOUT_S: Final = 60.0
 _PAUSE_PER_MESSAGE_S: Final = 0.008
-_MIN_PAUSE_S: Final = 0.04
+_MIN_PAUSE_S: Final = 0.02
 _MAX_PAUSE_S: Final = 0.1
 
 logger = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class BatchedStore:
     """Stores the messages of several threads in one database transaction (group commit). Thread-safe.
 
     A transaction costs about as much for twenty messages as for one, and so does the work that it causes. So messages gather
-    during a pause after each transaction. The pause grows with the number of messages, from 40 to 100 ms. A message that arrives
+    during a pause after each transaction. The pause grows with the number of messages, from 20 to 100 ms. A message that arrives
     after the pause is stored at once.
     """
 
