@@ -118,7 +118,7 @@ def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
             logger.warning("transaction %s is rolled back: a check-back arrived before its local transaction", transaction_id)
         return failed.outcome
     except DatabaseUnavailable as error:
-        logger.error("transaction %s is rolled back: the database refused it: %s", transaction_id, error)
+        logger.error("transaction %s is rolled back: it could not be stored: %s", transaction_id, error)
         return Outcome.UNAVAILABLE
     except OutcomeUnknown as error:
         logger.error("the local commit of transaction %s failed; a check-back will decide: %s", transaction_id, error)
