@@ -3,7 +3,7 @@
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
@@ -32,9 +32,13 @@ _THREADS: Final = 8
 """The number of threads whose messages `BatchedStore` stores together."""
 _MAX_BATCH: Final = 256
 _TURN_TIMEOUT_S: Final = 60.0
+_MAX_FAILURES_ALONE: Final = 2
 _PAUSE_PER_MESSAGE_S: Final = 0.008
 _MIN_PAUSE_S: Final = 0.02
 _MAX_PAUSE_S: Final = 0.1
+
+_Call = tuple[Sequence[MessageExt], Future[None]]
+"""The messages of a thread, and whether they are stored."""
 
 logger = logging.getLogger(__name__)
 
@@ -71,47 +75,77 @@ class BatchedStore:
 
     A transaction costs about as much for twenty messages as for one, and so does the work that it causes. So messages gather
     during a pause after each transaction. The pause grows with the number of messages, from 20 to 100 ms. A message that arrives
-    after the pause is stored at once.
+    after the pause is stored at once. If a transaction fails, the messages of each thread are stored alone, so that messages
+    that cannot be stored affect no other thread.
     """
 
     def __init__(self, store: Callable[[Sequence[MessageExt]], None], world: World) -> None:
-        """`store` stores messages, durable on return."""
+        """`store` stores messages, durable on return. It may be called twice with the same messages."""
         self._store, self._world = store, world
         self._turn = threading.Lock()
-        self._waiting: deque[tuple[Sequence[MessageExt], Future[None]]] = deque()
+        self._waiting: deque[_Call] = deque()
         self._pause_ends_s = 0.0
 
     def __call__(self, messages: Sequence[MessageExt]) -> None:
-        """Stores messages, durable on return. Raises the error of `store`, and DatabaseUnavailable if earlier calls hang."""
+        """Stores messages, durable on return. Raises the error of `store`, and DatabaseUnavailable if it hangs."""
         stored: Future[None] = Future()
         self._waiting.append((messages, stored))
-        if not is_taken(self._turn, _TURN_TIMEOUT_S, self._world.acquire):
-            raise DatabaseUnavailable(f"earlier messages were not stored within {_TURN_TIMEOUT_S:g} s")
-        try:
-            while not stored.done():
-                self._store_waiting()
-        finally:
-            self._turn.release()
+        if is_taken(self._turn, _TURN_TIMEOUT_S, self._world.acquire):
+            try:
+                while not stored.done():
+                    self._store_waiting()
+            finally:
+                self._turn.release()
+        elif stored.cancel():
+            # Another thread's call hangs, perhaps on its connection alone.
+            self._store(messages)
+            return
+        elif not stored.done():
+            raise DatabaseUnavailable(f"the messages were not stored within {_TURN_TIMEOUT_S:g} s")
         stored.result()
 
     def _store_waiting(self) -> None:
-        self._world.sleep(max(0.0, self._pause_ends_s - self._world.steady_s()))
-        together: list[MessageExt] = []
-        calls: list[Future[None]] = []
-        while self._waiting and len(together) < _MAX_BATCH:
-            messages, stored = self._waiting.popleft()
-            together += messages
-            calls.append(stored)
+        if _size(self._waiting.copy()) < _MAX_BATCH:
+            self._world.sleep(max(0.0, self._pause_ends_s - self._world.steady_s()))
+        calls: list[_Call] = []
         try:
-            self._store(together)
-        except Exception as error:
-            for stored in calls:
-                stored.set_exception(error)
-        else:
-            for stored in calls:
-                stored.set_result(None)
-        pause_s = min(_MAX_PAUSE_S, max(_MIN_PAUSE_S, len(together) * _PAUSE_PER_MESSAGE_S))
+            while self._waiting and _size(calls) < _MAX_BATCH:
+                call = self._waiting.popleft()
+                if call[1].set_running_or_notify_cancel():
+                    calls.append(call)
+            self._store_calls(calls)
+        finally:
+            for _, stored in calls:
+                if not stored.done():  # An error that is no Exception ends this thread. The others must not wait forever.
+                    stored.set_exception(DatabaseUnavailable("the thread that stored the messages was interrupted"))
+        pause_s = min(_MAX_PAUSE_S, max(_MIN_PAUSE_S, _size(calls) * _PAUSE_PER_MESSAGE_S))
         self._pause_ends_s = self._world.steady_s() + pause_s
+
+    def _store_calls(self, calls: Sequence[_Call]) -> None:
+        """Stores the messages of all calls. After two failures of single calls, and no success, the others get the same error."""
+        together = self._error_of([message for messages, _ in calls for message in messages])
+        failures, has_passed = 0, False
+        for messages, stored in calls:
+            error = together
+            if together is not None and len(calls) > 1 and (has_passed or failures < _MAX_FAILURES_ALONE):
+                error = self._error_of(messages)
+                failures += error is not None
+                has_passed = has_passed or error is None
+            if error is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(error)
+
+    def _error_of(self, messages: Sequence[MessageExt]) -> Exception | None:
+        try:
+            self._store(messages)
+        except Exception as error:
+            return error
+        return None
+
+
+def _size(calls: Iterable[_Call]) -> int:
+    return sum(len(messages) for messages, _ in calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -136,7 +136,7 @@ class Waits:
 class SlowStore:
     """Stores messages. The first call waits until the test lets it end; the second one raises the error."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
     has_begun: threading.Event = field(default_factory=threading.Event)
     may_end: threading.Event = field(default_factory=threading.Event)
     stored: list[list[str]] = field(default_factory=list)
@@ -191,7 +191,40 @@ def test_the_pause_after_a_transaction_grows_with_its_messages() -> None:
     assert waits.pauses_ms[-1] == 0
 
 
-def test_a_thread_whose_turn_does_not_come_reports_an_unavailable_database() -> None:
-    commit = BatchedStore(Inbox().store, replace(World(), acquire=lambda _try_it, _timeout_s: False))
-    with pytest.raises(DatabaseUnavailable, match="earlier messages were not stored within 60 s"):
+def test_a_message_that_cannot_be_stored_affects_no_other_thread() -> None:
+    class Picky(SlowStore):
+        def __call__(self, messages: Sequence[MessageExt]) -> None:
+            self.error = DatabaseUnavailable("no") if any(message.message_id == "id-2" for message in messages) else None
+            super().__call__(messages)
+
+    store = Picky()
+    first, second, third = stored_by_three_threads(store)
+    first.result()
+    third.result()
+    with pytest.raises(DatabaseUnavailable, match="no"):
+        second.result()
+    assert store.stored == [["id-1"], ["id-3"]]
+
+
+def test_a_thread_that_is_interrupted_while_it_stores_for_others_lets_them_go_on() -> None:
+    futures = stored_by_three_threads(SlowStore(KeyboardInterrupt()))
+    assert sorted(type(future.exception()).__name__ for future in futures[1:]) == ["DatabaseUnavailable", "KeyboardInterrupt"]
+
+
+def test_a_thread_stores_alone_when_another_call_hangs() -> None:
+    inbox = Inbox()
+    commit = BatchedStore(inbox.store, replace(World(), acquire=lambda _try_it, _timeout_s: False))
+    commit([a_message(1)])
+    assert inbox.stored == [["id-1"]]
+
+
+def test_a_thread_whose_messages_are_stored_by_a_hanging_call_reports_an_unavailable_database() -> None:
+    def is_taken_by_another(_try_it: Callable[[], bool], _timeout_s: float) -> bool:
+        commit._waiting.popleft()[1].set_running_or_notify_cancel()
+        return False
+
+    inbox = Inbox()
+    commit = BatchedStore(inbox.store, replace(World(), acquire=is_taken_by_another))
+    with pytest.raises(DatabaseUnavailable, match="the messages were not stored within 60 s"):
         commit([a_message(1)])
+    assert inbox.stored == []
