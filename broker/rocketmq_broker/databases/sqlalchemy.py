@@ -308,11 +308,12 @@ class Inbox(BaseInbox[_S], Generic[_S]):
 
     def _remove(self, transaction: _S, which: _Removal, **parameters: Any) -> Sequence[InboxMessage]:
         """Removes and returns rows. SQLite locks the database with the first write, so it must not read before."""
-        connection, mine = transaction.connection(), INBOX.c.consumer == self.consumer
-        if connection.dialect.name == "sqlite":
-            rows = list(connection.execute(which.at_once, {"inbox": self.consumer, **parameters}))
-        elif rows := list(connection.execute(which.found, {"inbox": self.consumer, **parameters})):
-            connection.execute(delete(INBOX).where(mine, INBOX.c.message_key.in_([row.message_key for row in rows])))
+        connection = transaction.connection()
+        is_sqlite = connection.dialect.name == "sqlite"
+        statement = which.at_once if is_sqlite else which.found
+        rows = list(connection.execute(statement, {"inbox": self.consumer, **parameters}))
+        if rows and not is_sqlite:
+            self._delete(transaction, [row.message_key for row in rows])
         return sorted(map(message_from, rows), key=lambda message: message.received_at_ms)
 
     def _find(self, transaction: _S, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
