@@ -93,6 +93,7 @@ def break_in_every_way(books: BrokenBooks) -> None:
         changed(books, f"said-{number}")
 
 
+@pytest.mark.timeout(900)
 def test_both_engines_agree_on_every_book_that_is_strange_or_broken(spark: SparkSession, tmp_path: Path) -> None:
     outcome = agreed(spark, strange_books.written(tmp_path, break_in_every_way), tmp_path)
     found = {row["order_id"] for row in outcome.rows}
