@@ -19,7 +19,7 @@ OTHERWISE = {
     "broker/rocketmq_broker/__main__.py": "it stops well, with exit status 0",
     "broker/rocketmq_broker/admin/__main__.py": "it has its own exit status, and a console that stops well",
     "broker/rocketmq_broker/nameserver/__main__.py": "it stops well, with exit status 0",
-    "broker/rocketmq_broker/store/flush_helper.py": "a process that the broker starts",
+    "broker/rocketmq_broker/platform/flush_helper.py": "a process that the broker starts",
     "demo/__main__.py": "it says itself that all processes are stopped",
     "demo/up/__main__.py": "it says itself that all processes are stopped",
     "demo/reaper.py": "a process that the demo starts",

@@ -10,9 +10,9 @@ from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rocketmq_broker.cluster.orphans import end_with
 from rocketmq_broker.cluster.restarts import BAD_SETTINGS, MAX_RESTARTS, Restarts, ending_text
 from rocketmq_broker.message.text.printable import printable
+from rocketmq_broker.platform.processes import end_with
 from rocketmq_broker.world import World
 
 _STOPS_WITHIN_S: Final = 10.0

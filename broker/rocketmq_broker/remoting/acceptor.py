@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
-import resource
 import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from rocketmq_broker.platform.limits import max_open_files
 from rocketmq_broker.remoting.complaints import Complaints
 
 logger = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Acceptor:
         if self._complaints.is_due(host, "resources", self._loop.time()):
             logger.error(
                 "no more connections can be accepted at %s:%d: %s; the limit is %d (ulimit -n); retrying every %g s",
-                host, port, reason, resource.getrlimit(resource.RLIMIT_NOFILE)[0], _REST_S,
+                host, port, reason, max_open_files(), _REST_S,
             )  # fmt: skip
 
     def _go_on(self, sock: socket.socket) -> None:
@@ -105,5 +105,5 @@ class Acceptor:
 
 
 def _max_descriptors() -> int:
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return limit - min(RESERVED, limit // 4) if limit != resource.RLIM_INFINITY else 1 << 31
+    limit = max_open_files()
+    return limit - min(RESERVED, limit // 4)

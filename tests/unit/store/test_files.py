@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker.store import files
 from rocketmq_broker.store.files import OpenFiles, OsFileSystem
 
 FILES = OsFileSystem()
@@ -21,8 +22,8 @@ def file(tmp_path: Path) -> Iterator[int]:
 
 
 def test_what_the_disk_takes_in_parts_is_written_whole(file: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, position: write(file, bytes(data)[:4], position))
+    write = files.write_at
+    monkeypatch.setattr(files, "write_at", lambda file, data, position: write(file, bytes(data)[:4], position))
     FILES.write(file, b"abcdefghij", 3)
     assert FILES.read(file, 100, 0) == b"\0\0\0abcdefghij"
 
