@@ -1,7 +1,7 @@
 """Locks on files and folders, which end with the process that holds them, however it ends.
 
 Linux and macOS: advisory locks, a POSIX lock on the first byte, as Java does, and a flock against a second one in this process.
-Windows: a mandatory lock on the first byte, as Java does, and for a folder an open handle that no other one may have.
+Windows: a lock on the first byte, as Java does. It has no locks on folders; an open lock file cannot be removed there.
 """
 
 from __future__ import annotations
@@ -20,28 +20,15 @@ with contextlib.suppress(ModuleNotFoundError):  # Windows has no such module
 
 
 if sys.platform == "win32":
-    import msvcrt
-
     from rocketmq_broker.platform import windows
 
     def lock(file: int) -> bool:
-        """Locks an open file or folder until `file` is closed. Returns False if it is locked already."""
-        if stat.S_ISDIR(os.fstat(file).st_mode):
-            return windows.lock_folder(file)
-        os.lseek(file, 0, os.SEEK_SET)
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except PermissionError:
-            return False
-        return True
+        """Locks an open file until `file` is closed. Returns False if it is locked already. A folder counts as locked."""
+        return stat.S_ISDIR(os.fstat(file).st_mode) or windows.lock_first_byte(file)
 
     def holder(file: int) -> str | None:
-        """Returns what has locked the file, or None if it is not locked. Takes no lock. Windows does not say which process."""
-        try:
-            windows.read_at(file, 1, 0)
-        except PermissionError:
-            return "another process"
-        return None
+        """Returns what has locked the file's first byte, or None if nothing has. Windows does not say which process."""
+        return "another process" if windows.is_first_byte_locked(file) else None
 
     def open_directory(path: Path) -> int:
         """Opens a folder for `lock`."""

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Final
 
 _ERROR_HANDLE_EOF: Final = 38
-_ERROR_SHARING_VIOLATION: Final = 32
-_DELETE: Final = 0x0001_0000
+_ERROR_LOCK_VIOLATION: Final = 33
+_ERROR_IO_PENDING: Final = 997
+_LOCKFILE_FAIL_IMMEDIATELY: Final = 1
+_LOCKFILE_EXCLUSIVE_LOCK: Final = 2
 _FILE_READ_ATTRIBUTES: Final = 0x80
-_FILE_SHARE_READ_AND_WRITE: Final = 3
 _FILE_SHARE_ALL: Final = 7
 _OPEN_EXISTING: Final = 3
 _FILE_FLAG_BACKUP_SEMANTICS: Final = 0x0200_0000
@@ -65,7 +66,8 @@ for _name, _result, _arguments in (
     ("CreateFileW", wintypes.HANDLE, (
         *(wintypes.LPCWSTR, wintypes.DWORD, wintypes.DWORD, ctypes.c_void_p, wintypes.DWORD, wintypes.DWORD, wintypes.HANDLE),
     )),
-    ("ReOpenFile", wintypes.HANDLE, (wintypes.HANDLE, wintypes.DWORD, wintypes.DWORD, wintypes.DWORD)),
+    ("LockFileEx", wintypes.BOOL, (wintypes.HANDLE, *(wintypes.DWORD,) * 4, ctypes.c_void_p)),
+    ("UnlockFile", wintypes.BOOL, (wintypes.HANDLE, *(wintypes.DWORD,) * 4)),
     ("GlobalMemoryStatusEx", wintypes.BOOL, (ctypes.c_void_p,)),
 ):  # fmt: skip
     getattr(_KERNEL, _name).restype = _result
@@ -106,32 +108,37 @@ def set_length(file: int, length: int) -> None:
         raise _failure()
 
 
+def lock_first_byte(file: int) -> bool:
+    """Locks the first byte until `file` is closed. Returns False if another handle has locked it."""
+    return _lock(file, _LOCKFILE_EXCLUSIVE_LOCK)
+
+
+def is_first_byte_locked(file: int) -> bool:
+    """Returns whether another handle has locked the first byte. Takes a shared lock for a moment to find out."""
+    if not _lock(file, 0):
+        return True
+    if not _KERNEL.UnlockFile(msvcrt.get_osfhandle(file), 0, 0, 1, 0):
+        raise _failure()
+    return False
+
+
+def _lock(file: int, flags: int) -> bool:
+    where = _at(0)
+    if _KERNEL.LockFileEx(msvcrt.get_osfhandle(file), flags | _LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, ctypes.byref(where)):
+        return True
+    if ctypes.get_last_error() not in (_ERROR_LOCK_VIOLATION, _ERROR_IO_PENDING):
+        raise _failure()
+    return False
+
+
 def open_folder(path: Path) -> int:
-    """Opens a folder, which `os.open` cannot."""
+    """Opens a folder, which `os.open` cannot. Others may read, write, rename and delete it meanwhile."""
     handle = _KERNEL.CreateFileW(
         str(path), _FILE_READ_ATTRIBUTES, _FILE_SHARE_ALL, None, _OPEN_EXISTING, _FILE_FLAG_BACKUP_SEMANTICS, None
     )
     if handle == _INVALID_HANDLE:
         raise _failure()
     return msvcrt.open_osfhandle(handle, os.O_RDONLY)
-
-
-def lock_folder(file: int) -> bool:
-    """Opens the folder again, for deletion, which no other handle may do meanwhile. Returns False if another one does already.
-
-    The files in the folder can be created, renamed and deleted as before. `file` then is the new handle.
-    """
-    handle = _KERNEL.ReOpenFile(
-        msvcrt.get_osfhandle(file), _DELETE | _FILE_READ_ATTRIBUTES, _FILE_SHARE_READ_AND_WRITE, _FILE_FLAG_BACKUP_SEMANTICS
-    )
-    if handle == _INVALID_HANDLE:
-        if ctypes.get_last_error() == _ERROR_SHARING_VIOLATION:
-            return False
-        raise _failure()
-    locked = msvcrt.open_osfhandle(handle, os.O_RDONLY)
-    os.dup2(locked, file, inheritable=False)
-    os.close(locked)
-    return True
 
 
 def physical_memory_bytes() -> int:

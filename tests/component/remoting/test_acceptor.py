@@ -43,6 +43,19 @@ async def listening(sock: socket.socket) -> AsyncIterator[Listening]:
         taking.stop()
 
 
+@pytest.fixture(params=["readers", "no readers"], autouse=True)
+async def _loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop reports readable sockets, or does not, like the ProactorEventLoop of Windows."""
+
+    def refuse(*arguments: object) -> None:
+        raise NotImplementedError
+
+    if request.param == "no readers":
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "add_reader", refuse)
+        monkeypatch.setattr(loop, "remove_reader", refuse)
+
+
 @pytest.fixture
 def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceptor, "_REST_S", 0.01)
