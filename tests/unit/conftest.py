@@ -33,6 +33,7 @@ IMPURE: Final = {
 
 OWN_FOLDERS: Final = (tempfile.gettempdir(), "/dev/", str(ROOT / ".hypothesis"), str(ROOT / ".pytest_cache"))
 """Below these a test may write; bytecode is written anywhere."""
+BYTECODE: Final = "__pycache__" if sys.pycache_prefix is None else sys.pycache_prefix
 
 
 class _Deeds:
@@ -76,7 +77,7 @@ def _is_written_elsewhere(path: object, mode: str | None, _flags: int) -> bool:
     if mode is None or not isinstance(path, str | bytes) or not set(mode) & set("wax+"):
         return False
     name = path.decode(errors="replace") if isinstance(path, bytes) else path
-    return not name.startswith(OWN_FOLDERS) and "__pycache__" not in name
+    return not name.startswith(OWN_FOLDERS) and BYTECODE not in name
 
 
 _deeds = _Deeds()

@@ -7,6 +7,7 @@ listener instead pauses for a second, and logs an error at most once a minute.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 import socket
@@ -73,7 +74,8 @@ class Acceptor:
     def _unwatch(self, sock: socket.socket) -> None:
         if (accepting := self._accepting.pop(sock, None)) is not None:
             accepting.cancel()
-        else:
+            return
+        with contextlib.suppress(NotImplementedError):  # a listener that was not started has no task, either
             self._loop.remove_reader(sock)
 
     async def _accept_one_by_one(self, sock: socket.socket) -> None:

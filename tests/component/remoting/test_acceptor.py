@@ -89,6 +89,13 @@ async def test_a_listener_out_of_descriptors_says_so_once_and_goes_on_by_itself(
     assert "Too many open files; the limit is" in record.getMessage()
 
 
+async def test_a_listener_that_was_not_started_is_stopped() -> None:
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    Acceptor([sock], asyncio.Protocol, 16).stop()
+    assert sock.fileno() == -1
+
+
 async def test_a_listener_that_was_stopped_while_it_rests_stays_stopped(short_rest: None) -> None:
     sock = Exhausted()
     sock.bind(("127.0.0.1", 0))
