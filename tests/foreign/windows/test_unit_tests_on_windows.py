@@ -12,7 +12,7 @@ from demo.processes import PROJECT_ROOT
 from tests.foreign.windows.conftest import PROGRAMS, Windows
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
-UNIT: Final = ("message", "protocol", "store", "transaction", "filter", "nameserver", "acl", "testing", "client")
+UNIT: Final = ("message", "protocol", "store", "transaction", "filter", "acl")
 PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow")
 LOOPS: Final = """
 import asyncio
