@@ -17,9 +17,10 @@ from service_runtime.settings.common import (
     ServingDatabaseSettings,
     names_beginning_with,
     refuse_removed,
+    secret_of,
+    secret_url,
 )
 from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
-from service_runtime.settings.secret_settings import secret_of, secret_url
 
 _REMOVED: Final = {
     "CREDIT_TASK_TIMEOUT_S": "because no message waits for a task",

@@ -93,7 +93,7 @@ def database(name: str, url: str) -> Engine:
     try:
         parsed = parse_database_url(url)
     except UnusableUrl as error:
-        raise DemoError(f"invalid URL of the {name}: {error}") from None
+        raise DemoError(f"invalid URL for the {name}: {error}") from None
     # A PgBouncer in transaction pooling mode does not support prepared statements.
     unprepared = {"prepare_threshold": None} if parsed.drivername == POSTGRESQL else {}
     return sqlalchemy.create_engine(parsed, hide_parameters=True, connect_args=unprepared)

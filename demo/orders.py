@@ -108,7 +108,7 @@ class OrderClient:
             return self._ask_until_answered(request)
         except _NoAnswerYet as error:
             url = self._client.base_url
-            raise NoAnswer(f"the order service at {url} gave no answer for {self._patience_s:g} s: {error}") from None
+            raise NoAnswer(f"the order service at {url} did not answer for {self._patience_s:g} s: {error}") from None
 
     def _ask_until_answered(self, request: MadeOrder) -> OrderAnswer:
         for attempt in stamina.retry_context(
@@ -139,7 +139,7 @@ class OrderClient:
                 raise _NoAnswerYet(response.text)
             case httpx.codes.UNAUTHORIZED:
                 raise UnexpectedAnswer("the order service requires its API key; set ORDER_API_KEY_FILE to the file with it")
-        raise UnexpectedAnswer(f"POST /orders answered {response.status_code}: {response.text[:300]}")
+        raise UnexpectedAnswer(f"POST /orders returned {response.status_code}: {response.text[:300]}")
 
 
 def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[MadeOrder]:

@@ -40,7 +40,7 @@ def free_ports(count: int) -> list[int]:
         ports = _given.setdefault(os.getpid(), _own_ports())
         found = list(islice(filter(_is_free, ports), count))
         if len(found) < count:
-            raise OSError(f"fewer than {count} free ports between {min(ports)} and {max(ports)}")
+            raise OSError(f"not enough free ports between {min(ports)} and {max(ports)}: {len(found)}, at least {count}")
         ports[:] = [port for port in ports if port not in found] + found
     return found
 

@@ -140,7 +140,7 @@ class Process:
         try:
             return self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
-            raise ProcessFailed(f"{self.name} still runs after {timeout_s:g} s:\n{_tail(self.output())}") from None
+            raise ProcessFailed(f"{self.name} is still running after {timeout_s:g} s:\n{_tail(self.output())}") from None
 
     def kill(self) -> None:
         """Kills the process with SIGKILL, like a crash, but not its children."""

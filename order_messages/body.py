@@ -13,6 +13,7 @@ class UnreadableBody(Exception):
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
+ShortText = Annotated[Text, StringConstraints(max_length=200)]
 OrderId = Annotated[Text, StringConstraints(max_length=MAX_ORDER_ID_LENGTH)]
 Customer = Annotated[Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
 TotalCents = Annotated[int, Field(ge=0, le=MAX_TOTAL_CENTS)]
@@ -25,6 +26,7 @@ class MessageBody(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
     order_id: OrderId
+    version: int = Field(1, ge=1)
 
     def encode(self) -> bytes:
         """Encodes the body as JSON in UTF-8."""

@@ -3,11 +3,9 @@
 version 1   order_id, reason
 """
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, StringConstraints
-
-from order_messages.body import MessageBody, Text
+from order_messages.body import MessageBody, ShortText
 
 TOPIC: Final = "credit_refusals"
 TAG: Final = "refused"
@@ -17,5 +15,4 @@ VERSION: Final = 1
 class CreditRefused(MessageBody):
     """Reports that the credit service has closed an order without a credit. The order can never be credited later."""
 
-    version: int = Field(1, ge=1)
-    reason: Annotated[Text, StringConstraints(max_length=200)]
+    reason: ShortText

@@ -3,11 +3,9 @@
 version 1   order_id, customer, total_cents, currency, cancelled_at_ms, reason
 """
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, StringConstraints
-
-from order_messages.body import Currency, Customer, MessageBody, Text, TotalCents
+from order_messages.body import Currency, Customer, MessageBody, ShortText, TotalCents
 
 TOPIC: Final = "order_cancellations"
 TAG: Final = "cancelled"
@@ -17,10 +15,9 @@ VERSION: Final = 1
 class OrderCancelled(MessageBody):
     """Reports that the order service has cancelled an order, which is final."""
 
-    version: int = Field(1, ge=1)
     customer: Customer
     total_cents: TotalCents
     """The order's total, from which its credit was calculated."""
     currency: Currency
     cancelled_at_ms: int
-    reason: Annotated[Text, StringConstraints(max_length=200)]
+    reason: ShortText

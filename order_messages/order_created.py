@@ -4,11 +4,11 @@ version 1   order_id, customer, total_cents, currency, created_at_ms
 version 2   adds items, which the inventory service ships
 """
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 
-from order_messages.body import Currency, Customer, MessageBody, Text, TotalCents
+from order_messages.body import Currency, Customer, MessageBody, ShortText, TotalCents
 
 TOPIC: Final = "orders"
 TAG: Final = "created"
@@ -20,14 +20,13 @@ class OrderedItem(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
-    name: Annotated[Text, StringConstraints(max_length=200)]
+    name: ShortText
     quantity: int = Field(ge=1, le=10**9)
 
 
 class OrderCreated(MessageBody):
     """Reports that the order service has stored an order."""
 
-    version: int = Field(1, ge=1)
     customer: Customer
     total_cents: TotalCents
     currency: Currency

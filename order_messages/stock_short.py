@@ -3,11 +3,9 @@
 version 1   order_id, missing
 """
 
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, StringConstraints
-
-from order_messages.body import MessageBody, Text
+from order_messages.body import MessageBody, ShortText
 
 TOPIC: Final = "order_shortages"
 TAG: Final = "short"
@@ -17,6 +15,5 @@ VERSION: Final = 1
 class StockShort(MessageBody):
     """Reports that the inventory service will never ship an order."""
 
-    version: int = Field(1, ge=1)
-    missing: Annotated[Text, StringConstraints(max_length=200)]
+    missing: ShortText
     """The name of the first item with too little in stock."""

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from order_service.service_layer.failpoints import parse_failpoints
+from order_service.adapters.failpoints import parse_failpoints
 from service_runtime.http.requests import THREADS_KEPT_FREE
 from service_runtime.http.write_guard import WritingSettings
 from service_runtime.settings.common import DatabaseSettings, DatabaseUrl, HttpPort, HttpThreads, names_beginning_with
@@ -100,7 +100,7 @@ class OrderSettings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
     def _leave_threads_for_others(self) -> Self:
         if self.placed_at_once > self._max_placed_at_once:
             raise ValueError(
-                f"ORDER_PLACING_MAX is {self.placing_max}, but with ORDER_HTTP_THREADS={self.http_threads} the maximum is "
-                f"{self._max_placed_at_once}: other requests need threads too"
+                f"ORDER_PLACING_MAX must be at most {self._max_placed_at_once} with ORDER_HTTP_THREADS={self.http_threads}, "
+                f"not {self.placing_max}: other requests need threads too"
             )
         return self

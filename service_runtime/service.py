@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from flask import Flask
@@ -61,7 +62,7 @@ class ServiceParts:
 
     app: Flask
     consumer: ConsumerThread
-    sender: Part | None
+    sender: Part
     """The producer. It starts first and stops last, because application and consumer need it."""
     threads: Sequence[Part] = ()
     """Threads that start before the consumer and stop after it."""
@@ -85,13 +86,8 @@ class Service(Generic[S]):
 
     def main(self) -> int:
         """Runs the command of the command line, and serves by default. Returns the exit status of `run_service`."""
-        return run_service(
-            self.program, self.settings_class, self.serve, self.migration_settings_class, self.migrate, self.commands
-        )
-
-    def migrate(self, settings: DatabaseSettings) -> None:
-        """Migrates the database. Raises DatabaseUnusable."""
-        migrate_and_leave(settings, self.migrations)
+        migrate = Command(self.migration_settings_class, partial(migrate_and_leave, migrations=self.migrations))
+        return run_service(self.program, self.settings_class, self.serve, {"migrate": migrate, **self.commands})
 
     def serve(self, settings: S) -> None:
         """Consumes and serves until SIGTERM or SIGINT. Raises CannotStart or DatabaseUnusable."""
@@ -109,31 +105,22 @@ class Service(Generic[S]):
                 serve_metrics(parts.app, metrics, world.steady_s)
             if settings.traces_enabled:
                 trace_requests(parts.app)
-            server = HttpServer.of(parts.app, settings, world)
-            _join(parts)
+            server = HttpServer(parts.app, settings, world)
+            for group, member in (("producer", parts.sender), ("consumer", parts.consumer)):
+                try:
+                    member.start()
+                except ClientError as error:
+                    raise CannotStart(f"cannot join the {group} group: {error}") from error
             # The last callback runs first: running requests and messages need the sender.
-            if parts.sender is not None:
-                opened.callback(parts.sender.stop)
+            opened.callback(parts.sender.stop)
             for thread in parts.threads:
                 thread.start()
                 opened.callback(thread.stop)
+            server.start()
             opened.callback(server.stop)
             opened.callback(parts.consumer.stop, settings.stop_timeout_s)
-            server.start()
             logging.getLogger(self.program).info(
                 "%s, name server %s, HTTP on %s", parts.places, settings.namesrv_addr, ", ".join(server.addresses)
             )
             print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
             stopping.wait()
-
-
-def _join(parts: ServiceParts) -> None:
-    try:
-        if parts.sender is not None:
-            parts.sender.start()
-    except ClientError as error:
-        raise CannotStart(f"cannot join the producer group: {error}") from error
-    try:
-        parts.consumer.start()
-    except ClientError as error:
-        raise CannotStart(f"cannot join the consumer group: {error}") from error

@@ -1,27 +1,85 @@
-"""The Celery task that credits the messages in the inbox, and the bell that sends it."""
+"""The Celery application of the credit service, the task that credits the messages in the inbox, and the sender of that task.
+
+Redis may lose all tasks, because the inbox has each message.
+"""
 
 import logging
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.sharedctypes import RawValue
 from typing import Any, Final
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import Celery, signals
+from kombu import Exchange, Queue
 from redis import Redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE
 from rocketmq_broker.databases.inbox import BaseInbox
 from service_runtime.database.database_errors import DatabaseFailure
 
+DRAIN_TASK: Final = "credit_service.drain"
+"""The name of the task that credits the messages in the inbox."""
+QUEUE: Final = "credit_inbox"
+
+_VARIABLES_OF_CELERY: Final = (
+    "CELERY_BROKER_URL", "CELERY_BROKER_READ_URL", "CELERY_BROKER_WRITE_URL", "CELERY_RESULT_BACKEND",
+)  # fmt: skip
+
+TASK_TIME_LIMIT_S: Final = 30
+"""The time in seconds after which a task's process is killed. A task normally ends earlier; see MAX_BATCHES."""
+_CONNECT_TIMEOUT_S: Final = 2
+_SOCKET_TIMEOUT_S: Final = 5
 MAX_BATCHES: Final = 20
 """The maximum number of database transactions of a task, so that it ends before its time limit."""
 CAREFUL_S: Final = 60.0
 """The time in seconds after the end of a process during which all processes of the worker try each message alone."""
-_REDIS_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
+
+
+def create_celery(redis_url: str, client_name: str | None = None) -> Celery:
+    """Returns the Celery application that sends or executes tasks. Does not connect.
+
+    `client_name` is the name of its connections in Redis. It removes Celery's environment variables from the process, because
+    they would override `redis_url`.
+    """
+    for name in _VARIABLES_OF_CELERY:
+        os.environ.pop(name, None)
+    app = Celery("credit_service", broker=redis_url, set_as_current=False)
+    app.conf.update(
+        # A task is acknowledged when a worker takes it. If it is lost then, the service sends another one within a second.
+        task_queues=[Queue(QUEUE, Exchange(QUEUE), routing_key=QUEUE, no_ack=True)],
+        task_default_queue=QUEUE,
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_time_limit=TASK_TIME_LIMIT_S,
+        # A running task completes, including its database commit, although Redis is gone.
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        # A worker takes a task only if one of its processes is free.
+        worker_disable_prefetch=True,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_send_task_events=False,
+        # Remote control is off: its queue polls Redis each second, and a hanging Redis would block the loop.
+        worker_enable_remote_control=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        # Redis answers with an error when it becomes a replica. Without this option the worker would stop.
+        broker_channel_error_retry=True,
+        broker_connection_timeout=_CONNECT_TIMEOUT_S,
+        # Otherwise Celery takes fewer tasks after a lost connection, until all running ones have ended.
+        worker_enable_prefetch_count_reduction=False,
+        broker_transport_options={
+            "client_name": client_name,
+            "socket_connect_timeout": _CONNECT_TIMEOUT_S,
+            "socket_timeout": _SOCKET_TIMEOUT_S,
+        },
+        # The service decides when to send another task.
+        task_publish_retry=False,
+    )
+    return app
 
 
 def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Callable[[], float]) -> None:
@@ -41,7 +99,7 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Cal
             drain(now_s() < careful_until_s.value)
         except DatabaseFailure as error:
             if str(error) != last_failure:
-                logger.warning("messages wait in the inbox, none is lost: %s", error)
+                logger.warning("cannot credit messages; they stay in the inbox: %s", error)
             last_failure = str(error)
             raise
         last_failure = ""
@@ -53,32 +111,19 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Cal
             careful_until_s.value = now_s() + CAREFUL_S
 
 
+@dataclass(frozen=True)
 class TaskSender:
     """Sends a task to the workers while messages are due. Thread-safe."""
 
-    def __init__(self, app: Celery, redis_url: str, inbox: BaseInbox[Any]) -> None:
-        """The constructor does not connect."""
-        self._app = app
-        self._inbox = inbox
-        self._redis = Redis.from_url(
-            redis_url,
-            socket_timeout=_REDIS_TIMEOUT_S,
-            socket_connect_timeout=_REDIS_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0),
-        )
+    app: Celery
+    redis: Redis
+    inbox: BaseInbox[Any]
 
-    def send_if_due(self) -> bool:
-        """Sends a task if messages are due and no task waits for a worker. Returns True if it sent one.
+    def send_if_due(self) -> None:
+        """Sends a task if messages are due and no task waits for a worker.
 
         One waiting task is enough, because it credits all messages that are due when it begins. Raises the errors of Redis and
         DatabaseFailure.
         """
-        if not self._inbox.is_due() or self._redis.llen(QUEUE):
-            return False
-        self._app.send_task(DRAIN_TASK)
-        return True
-
-    def close(self) -> None:
-        """Closes the connections."""
-        self._redis.close()
-        self._app.close()
+        if self.inbox.is_due() and not self.redis.llen(QUEUE):
+            self.app.send_task(DRAIN_TASK)

@@ -50,34 +50,26 @@ class CreditFailpoints:
             raise FailedOnPurpose(LOSE_DELIVERY)
 
     def listener(self, listener: MessageListener) -> MessageListener:
-        """Returns a listener that ends the process before or after `listener`."""
+        """Returns a listener that ends the process before or after `listener`, or makes the next task be lost."""
 
         def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
             self._end_if_hit(EXIT_AT_DELIVERY, messages)
+            if any(self._is_hit(LOSE_TASK, message) for message in messages):
+                self._task_is_lost.set()
             status: ConsumeStatus = listener(messages, context)  # type: ignore[assignment]
             self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)
             return status
 
         return listen
 
-    def storing(self, store: Callable[[Sequence[MessageExt]], None]) -> Callable[[Sequence[MessageExt]], None]:
-        """Returns a function that stores messages. At an armed failpoint, the next task is lost."""
+    def sending(self, tasks: TaskSender) -> Callable[[], None]:
+        """Returns `tasks.send_if_due`, which loses the first task after the listener got a message with an armed failpoint."""
 
-        def store_messages(messages: Sequence[MessageExt]) -> None:
-            store(messages)
-            if any(self._is_hit(LOSE_TASK, message) for message in messages):
-                self._task_is_lost.set()
-
-        return store_messages
-
-    def sending(self, tasks: TaskSender) -> Callable[[], bool]:
-        """Returns `tasks.send_if_due`, which loses a task after a message with an armed failpoint was stored."""
-
-        def send_if_due() -> bool:
-            if self._task_is_lost.is_set():
+        def send_if_due() -> None:
+            if self._task_is_lost.is_set() and tasks.inbox.is_due():
                 self._task_is_lost.clear()
-                return False
-            return tasks.send_if_due()
+            else:
+                tasks.send_if_due()
 
         return send_if_due
 

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, func, tuple_
 from sqlmodel import Session, col, select
 
@@ -21,11 +22,11 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import HasEntries, entry_of
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.missing_rows import insert_missing
-from rocketmq_broker.databases.sqlalchemy import INBOX, Inbox
+from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
-from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
+from service_runtime.messaging.positions import Positions
 
 EntryKey = tuple[str, EntryKind]
 """The key of an entry: the order id and the kind."""
@@ -33,9 +34,10 @@ ResultKey = tuple[str, str, EntryKind]
 """The key of a stored message: the key of its row in the inbox, and the key of its entry in the ledger."""
 OpensSession = Callable[[], AbstractContextManager[Session]]
 CONSUMER: Final = "credit_service"
-"""The consumer of the inbox, named like the consumer group."""
+"""The consumer group, and the consumer of the inbox."""
 REFUSALS: Final = "credit_service.refusals"
 """The consumer of the outbox, which has messages to the order service."""
+_AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
@@ -45,34 +47,18 @@ class CreditNotStored(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
-    """An entry in the ledger, as read from the database."""
-
-    order_id: str
-    kind: EntryKind
-    points: int
-    """The points of the entry, negative for a reversal."""
-    amount_cents: int
-    created_at_ms: int
-    customer: str
-    message_id: str
-    """The id of the message from which the entry was written."""
-    transaction_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class CustomerCredit:
     """A customer's balance and latest entries, newest first."""
 
     customer: str
     points: int
-    entries: tuple[LedgerEntry, ...]
+    entries: tuple[CreditRow, ...]
 
 
 class Ledger:
     """The credit database. Safe to use from several threads and processes."""
 
-    def __init__(self, engine: Engine, world: World) -> None:
+    def __init__(self, engine: Engine, world: World, metrics: CollectorRegistry | None = None) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._world = world
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire, reads_one_moment=True)
@@ -80,7 +66,9 @@ class Ledger:
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
         """The statement that adds points to balances. It is built once, because building it takes longer than executing it."""
-        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=_has_all_results)
+        self.positions = Positions[ResultKey](
+            self._sessions, POSITIONS, has_all=self._has_all_results, service="credit", to_do=_AFTER_A_SETBACK, metrics=metrics
+        )
         """The positions of the consumer group in this database."""
         self.inbox = self.inbox_through(lambda sessions: sessions())
         """The messages that wait to be credited."""
@@ -96,11 +84,6 @@ class Ledger:
         """Stores messages in the inbox, durable on return. Raises DatabaseFailure."""
         self.inbox.put(messages)
         self.positions.acknowledging([(self.inbox.key_of(message), *entry_of(message).key) for message in messages])
-
-    def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes entries in their own database transaction, durable on return. Raises DatabaseFailure and CreditNotStored."""
-        with self._sessions.writing() as session:
-            return self.write(session, credits)
 
     def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes the missing entries, and adds their points to the balances, in the caller's database transaction.
@@ -146,6 +129,18 @@ class Ledger:
         rows = [{"customer": customer, "points": points[customer]} for customer in sorted(points)]
         session.connection().execute(self._add_points, rows)
 
+    def _has_all_results(self, session: Session, keys: Collection[ResultKey]) -> bool:
+        """Returns True if each message is in the inbox or in the ledger.
+
+        Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
+        """
+        kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
+        entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in kept}
+        if not entries:
+            return True
+        key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
+        return session.exec(select(func.count()).select_from(CreditRow).where(key.in_(entries))).one() == len(entries)
+
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
         """Returns a consistent balance and its latest entries; None if there is no balance. Raises DatabaseUnavailable."""
         latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
@@ -153,14 +148,13 @@ class Ledger:
             balance = session.get(BalanceRow, customer)
             if balance is None:
                 return None
-            rows = session.exec(latest.limit(max_entries)).all()
-            return CustomerCredit(customer, balance.points, tuple(_entry(row) for row in rows))
+            return CustomerCredit(customer, balance.points, tuple(session.exec(latest.limit(max_entries))))
 
-    def find_order(self, order_id: str) -> tuple[LedgerEntry, ...]:
+    def find_order(self, order_id: str) -> tuple[CreditRow, ...]:
         """Returns the order's entries, oldest first. An order may have a credit and a reversal."""
         entries = select(CreditRow).where(col(CreditRow.order_id) == order_id).order_by(col(CreditRow.id))
         with self._sessions.reading() as session:
-            return tuple(_entry(row) for row in session.exec(entries))
+            return tuple(session.exec(entries))
 
     def last_written(self) -> int:
         """Returns the id of the last entry."""
@@ -187,20 +181,6 @@ def _stored_credits(session: Session, keys: Iterable[EntryKey]) -> dict[EntryKey
     return {credit.key: credit for credit in found}
 
 
-def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
-    """Returns True if each message is in the inbox or in the ledger.
-
-    Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
-    """
-    mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
-    waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
-    entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in waiting}
-    if not entries:
-        return True
-    found = select(func.count()).select_from(CreditRow).where(tuple_(col(CreditRow.order_id), col(CreditRow.kind)).in_(entries))
-    return session.exec(found).one() == len(entries)
-
-
 def _outcomes(
     credits: Sequence[Credit], by_key: Mapping[EntryKey, Credit], inserted: set[EntryKey], stored: Mapping[EntryKey, Credit]
 ) -> list[CreditOutcome]:
@@ -213,7 +193,9 @@ def _outcomes(
             continue
         in_the_ledger = first if credit.key in inserted else stored.get(credit.key)
         if in_the_ledger is None:
-            raise CreditNotStored(f"the {credit.kind} of order {credit.order_id} was neither inserted nor found")
+            raise CreditNotStored(
+                f"cannot store the {credit.kind} of order {credit.order_id}: the row was neither inserted nor found"
+            )
         outcomes.append(_outcome_beside(credit, in_the_ledger))
     return outcomes
 
@@ -245,17 +227,4 @@ def _credit(row: CreditRow) -> Credit:
         message_id=row.message_id,
         transaction_id=row.transaction_id,
         kind=EntryKind(row.kind),
-    )
-
-
-def _entry(row: CreditRow) -> LedgerEntry:
-    return LedgerEntry(
-        order_id=row.order_id,
-        kind=EntryKind(row.kind),
-        points=row.points,
-        amount_cents=row.amount_cents,
-        created_at_ms=row.created_at_ms,
-        customer=row.customer,
-        message_id=row.message_id,
-        transaction_id=row.transaction_id,
     )

@@ -52,25 +52,27 @@ class Repairs:
 
         Raises NothingToRepair and RepairRefused.
         """
-        customer, before = self._creditor(order_id, amount_cents)
-        reversal = Credit(
-            order_id=order_id,
-            customer=customer,
-            amount_cents=amount_cents,
-            message_id=BY_REPAIR + repair_id,
-            transaction_id=None,
-            kind=EntryKind.REVERSAL,
-        )
-        (outcome,) = self._ledger.credit([reversal])
-        if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
-            raise RepairRefused(
-                f"the ledger has a reversal of order {order_id} for another amount or customer: compare it with the plan"
+        with self._sessions.writing() as session:
+            customer = _creditor(session, order_id, amount_cents)
+            before = _balance(session, customer)
+            reversal = Credit(
+                order_id=order_id,
+                customer=customer,
+                amount_cents=amount_cents,
+                message_id=BY_REPAIR + repair_id,
+                transaction_id=None,
+                kind=EntryKind.REVERSAL,
             )
+            (outcome,) = self._ledger.write(session, [reversal])
+            if outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
+                raise RepairRefused(
+                    f"the ledger has a reversal of order {order_id} for another amount or customer: compare it with the plan"
+                )
+            after = _balance(session, customer) or 0
         is_new = outcome is CreditOutcome.CREDITED
         if is_new:
             logger.warning("repair %s reversed the credit of order %s for %d cents", repair_id, order_id, amount_cents)
-        with self._sessions.reading() as session:
-            return Repaired(customer, before, _balance(session, customer) or 0, is_new)
+        return Repaired(customer, before, after, is_new)
 
     def rebuild_balance(self, repair_id: str, customer: str) -> Repaired:
         """Sets the customer's balance to the sum of the entries, durable on return. Raises NothingToRepair."""
@@ -90,20 +92,20 @@ class Repairs:
             logger.warning("repair %s rebuilt a balance: %s points before, %d after", repair_id, before, points)
         return Repaired(customer, before, points, is_new)
 
-    def _creditor(self, order_id: str, amount_cents: int) -> tuple[str, int | None]:
-        """Returns the customer of the order's credit, and the current balance. Raises NothingToRepair and RepairRefused."""
-        of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
-        with self._sessions.reading() as session:
-            row = session.exec(of_order).first()
-            if row is None:
-                raise NothingToRepair(f"the ledger has no credit of order {order_id}")
-            if row.amount_cents != amount_cents:
-                raise RepairRefused(f"the credit of order {order_id} is for {row.amount_cents} cents, not {amount_cents}")
-            if row.points != points_for(row.amount_cents):
-                raise RepairRefused(
-                    f"the credit of order {order_id} has {row.points} points, not {points_for(row.amount_cents)} for its amount"
-                )
-            return row.customer, _balance(session, row.customer)
+
+def _creditor(session: Session, order_id: str, amount_cents: int) -> str:
+    """Returns the customer of the order's credit. Raises NothingToRepair and RepairRefused."""
+    of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
+    row = session.exec(of_order).first()
+    if row is None:
+        raise NothingToRepair(f"the ledger has no credit of order {order_id}")
+    if row.amount_cents != amount_cents:
+        raise RepairRefused(f"the credit of order {order_id} is for {row.amount_cents} cents, not {amount_cents}")
+    if row.points != points_for(row.amount_cents):
+        raise RepairRefused(
+            f"the credit of order {order_id} has {row.points} points, not {points_for(row.amount_cents)} for its amount"
+        )
+    return row.customer
 
 
 def _balance(session: Session, customer: str) -> int | None:

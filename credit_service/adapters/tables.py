@@ -9,7 +9,8 @@ from sqlmodel import Field, SQLModel
 from order_messages.states import EntryKind
 from rocketmq_broker.databases.sqlalchemy import add_inbox
 from service_runtime.database.columns import ROW_ID
-from service_runtime.database.positions import PositionTables
+from service_runtime.messaging.positions import PositionTables
+from service_runtime.text import rfc3339
 
 MIGRATIONS: Final = "credit_service:migrations"
 """The location of the migrations, for Alembic."""
@@ -34,8 +35,14 @@ class CreditRow(CreditDatabase, table=True):
     amount_cents: int = Field(sa_type=BigInteger)
     """The order's total in cents, never negative."""
     message_id: str = Field(max_length=64)
+    """The id of the message from which the entry was written."""
     transaction_id: str | None = Field(default=None, max_length=64)
     created_at_ms: int = Field(sa_type=BigInteger)
+
+    @property
+    def created_at(self) -> str:
+        """The time of the entry, as in RFC 3339."""
+        return rfc3339(self.created_at_ms)
 
 
 class BalanceRow(CreditDatabase, table=True):

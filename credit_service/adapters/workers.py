@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
-from redis import Redis
+from redis import Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -35,11 +35,8 @@ class LivingWorker:
     """The age of its connection in seconds."""
     idle_s: float
     """The time in seconds since it last asked for a task."""
-
-    @property
-    def takes_tasks(self) -> bool:
-        """True unless it has asked for no task for longer than its processes can be busy."""
-        return self.idle_s < TAKES_NONE_AFTER_S
+    takes_tasks: bool
+    """True unless it has asked for no task for longer than its processes can be busy."""
 
 
 def connection_name(name: str, pid: int, processes: int) -> str:
@@ -47,28 +44,39 @@ def connection_name(name: str, pid: int, processes: int) -> str:
     return f"{_PREFIX}:{quote(name, safe='')}:{pid}:{processes}"
 
 
+def redis_client(redis_url: str, timeout_s: float) -> Redis:
+    """Returns a client that does not connect yet, and does not retry. `timeout_s` is the time-out of each step.
+
+    Raises ValueError for an invalid URL.
+    """
+    return Redis.from_url(redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0))
+
+
+@dataclass(frozen=True, slots=True)
 class Workers:
     """Reads the workers' connections."""
 
-    def __init__(self, redis_url: str, *, timeout_s: float) -> None:
-        """The constructor does not connect. `timeout_s` is the time-out of each step. Raises ValueError for an invalid URL."""
-        self._redis = Redis.from_url(
-            redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
-        )
+    redis: Redis
 
     def living(self) -> list[LivingWorker]:
         """Returns the workers, sorted by name and process id.
 
         Raises RedisError, also if the user of the URL may not run CLIENT LIST.
         """
-        found = [_worker(connection) for connection in self._redis.client_list(_type="normal")]
+        found = [_worker(connection) for connection in self.redis.client_list(_type="normal")]
         return sorted(
             {(one.name, one.pid): one for one in found if one is not None}.values(), key=lambda one: (one.name, one.pid)
         )
 
-    def close(self) -> None:
-        """Closes the connections."""
-        self._redis.close()
+    def why_unready(self) -> str | None:
+        """Returns the reason why no task is taken now, in one line; None if a worker takes tasks."""
+        try:
+            living = self.living()
+        except RedisError as error:
+            return f"Redis does not answer: {error}"
+        if not living:
+            return "no worker is alive"
+        return None if any(worker.takes_tasks for worker in living) else "no worker takes the waiting tasks"
 
 
 def _worker(connection: dict[str, str]) -> LivingWorker | None:
@@ -76,4 +84,5 @@ def _worker(connection: dict[str, str]) -> LivingWorker | None:
     if prefix != _PREFIX or len(rest) != 3 or connection.get("cmd") != _WAITS or not (rest[1] + rest[2]).isdecimal():
         return None
     name, pid, processes = rest
-    return LivingWorker(unquote(name), int(pid), int(processes), float(connection["age"]), float(connection["idle"]))
+    age_s, idle_s = float(connection["age"]), float(connection["idle"])
+    return LivingWorker(unquote(name), int(pid), int(processes), age_s, idle_s, takes_tasks=idle_s < TAKES_NONE_AFTER_S)

@@ -15,9 +15,6 @@ def points_for(total_cents: int) -> int:
     return total_cents // CENTS_IN_A_UNIT
 
 
-_SIGN_OF: Final = {EntryKind.CREDIT: 1, EntryKind.REVERSAL: -1}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
     """The credit of an order, or the reversal of that credit.
@@ -37,7 +34,8 @@ class Credit:
     @property
     def points(self) -> int:
         """The points of the entry, negative for a reversal."""
-        return _SIGN_OF[self.kind] * points_for(self.amount_cents)
+        points = points_for(self.amount_cents)
+        return points if self.kind is EntryKind.CREDIT else -points
 
     @property
     def key(self) -> tuple[str, EntryKind]:

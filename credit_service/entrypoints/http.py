@@ -5,17 +5,19 @@ from typing import Final
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.repairs import NothingToRepair, RepairRefused
-from credit_service.entrypoints.described import DESCRIPTION
-from credit_service.entrypoints.health import HealthSources, health_api
-from credit_service.entrypoints.repairs import RepairDesk, repairs_api
-from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, OrderCreditResponse
+from credit_service.adapters.repairs import NothingToRepair, RepairRefused, Repairs
+from credit_service.entrypoints.health import CreditHealth, CreditHealthResponse
+from credit_service.entrypoints.repairs import RepairedResponse, RepairRequest, repairs_api
+from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, LimitQuery, OrderCreditResponse
+from rocketmq_broker import __version__
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.http.api_document import ApiDescription, Described
 from service_runtime.http.application import create_application
 from service_runtime.http.problem import Problem
 from service_runtime.http.requests import json_response
+from service_runtime.inbox.health import health_api
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024
@@ -28,20 +30,33 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     RepairRefused: Problem(409, "Repair refused"),
     DatabaseFailure: Problem(503, "Database unavailable", "the credit database does not answer"),
 }
+_DESCRIPTION: Final = ApiDescription(
+    "Credit service",
+    __version__,
+    {
+        "GET /customers/<path:customer>/credit": Described({200: CustomerCreditResponse}, query=LimitQuery),
+        "GET /orders/<order_id>/credit": Described({200: OrderCreditResponse}),
+        "PUT /repairs/<repair_id>": Described(
+            {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
+        ),
+    },
+    health=CreditHealthResponse,
+)
 
 
 def create_app(
     ledger: Ledger,
-    health: HealthSources,
+    health: CreditHealth,
     world: World,
     *,
-    repair_desk: RepairDesk | None = None,
+    repairs: Repairs | None = None,
+    repair_key: str = "",
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
 ) -> Flask:
     """Returns the Flask application. `health` reports on all parts of the service.
 
-    It answers requests whose Host header names one of `hosts`, on the server's `threads`. Without `repair_desk` repairs are off.
+    It answers requests whose Host header names one of `hosts`, on the server's `threads`. Without `repair_key` repairs are off.
     """
     app = create_application(
         __name__,
@@ -50,12 +65,13 @@ def create_app(
         threads=threads,
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
-        description=DESCRIPTION,
+        description=_DESCRIPTION,
         new_uuid=world.new_uuid,
     )
     app.extensions["ledger"] = ledger
     app.extensions["health"] = health
-    app.extensions["repair_desk"] = repair_desk
+    app.extensions["repairs"] = repairs
+    app.extensions["repair_key"] = repair_key
     return app
 
 
@@ -66,7 +82,7 @@ def get_credit(customer: str) -> Response:
     found = None if "\x00" in query.customer else _ledger().find_customer(query.customer, max_entries=query.limit)
     if found is None:
         abort(404, "this customer has no credit")
-    return json_response(CustomerCreditResponse.of(found))
+    return json_response(CustomerCreditResponse.model_validate(found, from_attributes=True))
 
 
 @credits_api.get("/orders/<order_id>/credit")

@@ -2,41 +2,34 @@
 
 from typing import Final
 
-from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.credit_metrics import CreditCollector
-from credit_service.adapters.drain_task import TaskSender
+from credit_service.adapters.drain_task import TaskSender, create_celery
 from credit_service.adapters.failpoints import CreditFailpoints
-from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.order_consumer import CONSUMER_GROUP, order_consumer
+from credit_service.adapters.ledger import CONSUMER, Ledger
 from credit_service.adapters.repairs import Repairs
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.adapters.workers import Workers
-from credit_service.entrypoints.health import HealthSources
+from credit_service.adapters.workers import Workers, redis_client
+from credit_service.entrypoints.health import CreditHealth
 from credit_service.entrypoints.http import create_app
-from credit_service.entrypoints.repairs import RepairDesk
-from credit_service.service_layer.crediting import entry_of
+from credit_service.service_layer.crediting import TAGS, entry_of
 from credit_service.settings import CreditDatabaseSettings, CreditSettings, MigrationSettings, masked_redis
 from order_messages.body import UnreadableBody
 from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import current_world
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
+from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
 from service_runtime.inbox.inbox_command import inbox_command
-from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.inbox_metrics import InboxCollector
-from service_runtime.inbox.outbox import OutboxDrain
-from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.observing.trace_setup import trace_tasks
 from service_runtime.service import OpenedService, Service, ServiceParts
 
 PROGRAM: Final = "credit_service"
 _REDIS_TIMEOUT_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 3000
-_REST_S: Final = 0.05
-"""The minimum time in seconds between two tasks: an order waits at most so long, and tasks grow with the load."""
-_AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
+_UNSENT: Final = "They are sent to the order service when the broker takes them."
 
 
 def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
@@ -45,35 +38,43 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     redis_url, address = settings.redis_url.get_secret_value(), settings.namesrv_addr
     if settings.traces_enabled:
         trace_tasks()
-    ledger = Ledger(opened.engine, world)
-    workers = Workers(redis_url, timeout_s=_REDIS_TIMEOUT_S)
-    tasks = TaskSender(create_celery(redis_url), redis_url, ledger.inbox)
-    for closing in (workers, tasks):
+    ledger = Ledger(opened.engine, world, metrics)
+    redis, celery = redis_client(redis_url, _REDIS_TIMEOUT_S), create_celery(redis_url)
+    for closing in (redis, celery):
         opened.closing.callback(closing.close)
+    workers, tasks = Workers(redis), TaskSender(celery, redis, ledger.inbox)
     folder = settings.failpoints_folder
     failpoints = None if folder is None else CreditFailpoints(ArmedFailpoints(folder, world.wall_ms))
     send_if_due = tasks.send_if_due if failpoints is None else failpoints.sending(tasks)
-    store = ledger.store if failpoints is None else failpoints.storing(ledger.store)
-    bell = BellThread("tasks for the workers", send_if_due, rest_s=_REST_S)
-    sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
+    bell = BellThread("tasks for the workers", send_if_due)
+    sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=EventLoopThread())
     refusals = BellThread("refusals to the order service", OutboxDrain(ledger.refusals, sender.send).send_due)
-    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=store, ring=bell.ring)
-    results = DatabasePositions(ledger.positions, "the credit database", "credit", _AFTER_A_SETBACK, metrics)
-    consumer = order_consumer(
+    listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=BatchedStore(ledger.store, world), ring=bell.ring)
+    consumer = inbox_consumer(
+        CONSUMER,
+        TAGS,
         listener if failpoints is None else failpoints.listener(listener),
         namesrv_addr=address,
+        loop=EventLoopThread(),
         rpc_hook=failpoints,
-        results=results,
+        results=ledger.positions,
     )
     backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (ledger.inbox, ledger.refusals))
-    health = HealthSources(
-        database=ledger, broker=consumer, workers=workers, backlog=backlog, refusals=unsent, queues=consumer,
-        dead_letters=consumer, results=results, now_s=world.steady_s,
+    health = CreditHealth(
+        service="credit", database=ledger, consumer=consumer, backlog=backlog,
+        outbox=Need("refusals", unsent, _UNSENT), results=ledger.positions, workers=workers, now_s=world.steady_s,
     )  # fmt: skip
-    desk = RepairDesk(Repairs(opened.engine, world), settings.repair_key.get_secret_value())
-    app = create_app(ledger, health, world, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
+    app = create_app(
+        ledger,
+        health,
+        world,
+        repairs=Repairs(opened.engine, world),
+        repair_key=settings.repair_key.get_secret_value(),
+        hosts=settings.known_hosts,
+        threads=settings.http_threads,
+    )
     if metrics is not None:
-        metrics.register(InboxCollector(backlog, "credit"))
+        metrics.register(backlog)
         metrics.register(CreditCollector(ledger, consumer))
     places = f"credits in {opened.database}, tasks in {masked_redis(redis_url)}"
     return ServiceParts(app=app, consumer=consumer, sender=sender, threads=(bell, refusals), places=places)

@@ -5,10 +5,9 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from credit_service.adapters.ledger import CustomerCredit, LedgerEntry
+from credit_service.adapters.tables import CreditRow
 from credit_service.domain.credit import RULE
 from order_messages.states import EntryKind
-from service_runtime.text import rfc3339
 
 
 class LimitQuery(BaseModel):
@@ -37,20 +36,6 @@ class EntryResponse(BaseModel):
     message_id: str = Field(description="id of the message from which the entry was written")
     transaction_id: str | None
 
-    @classmethod
-    def of(cls, entry: LedgerEntry) -> Self:
-        """Returns the response for an entry."""
-        return cls(
-            order_id=entry.order_id,
-            kind=entry.kind,
-            points=entry.points,
-            amount_cents=entry.amount_cents,
-            created_at=rfc3339(entry.created_at_ms),
-            created_at_ms=entry.created_at_ms,
-            message_id=entry.message_id,
-            transaction_id=entry.transaction_id,
-        )
-
 
 class OrderCreditResponse(BaseModel):
     """The entries of an order, oldest first, and the sum of their points."""
@@ -61,14 +46,14 @@ class OrderCreditResponse(BaseModel):
     entries: list[EntryResponse]
 
     @classmethod
-    def of(cls, entries: Sequence[LedgerEntry]) -> Self:
+    def of(cls, entries: Sequence[CreditRow]) -> Self:
         """Returns the response for an order's entries; there must be at least one."""
         first = entries[0]
         return cls(
             order_id=first.order_id,
             customer=first.customer,
             points=sum(entry.points for entry in entries),
-            entries=[EntryResponse.of(entry) for entry in entries],
+            entries=[EntryResponse.model_validate(entry, from_attributes=True) for entry in entries],
         )
 
 
@@ -79,9 +64,3 @@ class CustomerCreditResponse(BaseModel):
     points: int
     rule: str = RULE
     entries: list[EntryResponse]
-
-    @classmethod
-    def of(cls, credit: CustomerCredit) -> Self:
-        """Returns the response for a customer."""
-        entries = [EntryResponse.of(entry) for entry in credit.entries]
-        return cls(customer=credit.customer, points=credit.points, entries=entries)

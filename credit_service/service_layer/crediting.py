@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from credit_service.domain.credit import Credit, CreditOutcome
-from order_messages import credit_refused, order_cancelled
+from order_messages import credit_refused, order_cancelled, order_created
 from order_messages.credit_refused import CreditRefused
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
@@ -17,6 +17,8 @@ from service_runtime.observing.context import carried_properties, logging_about_
 
 S = TypeVar("S", contravariant=True)
 """A session of the credit database."""
+TAGS: Final = {kind.TOPIC: kind.TAG for kind in (order_created, order_cancelled)}
+"""The tag of the messages of each topic that the service consumes."""
 
 logger = logging.getLogger(__name__)
 
@@ -81,11 +83,11 @@ class Crediting(Generic[S]):
         """
         credit = entry_of(message)
         if credit.kind is not EntryKind.CREDIT:
-            raise ParkMessage("a reversal cannot be refused")
+            raise ParkMessage("a reversal cannot be refused, only a credit")
         self.ledger.annul(session, credit)
         self._report(session, message, credit, "it failed too often")
         with logging_about_message(message):
-            logger.error("order %s is refused, and will be cancelled: %s", credit.order_id, reason)
+            logger.error("order %s was refused and will be cancelled: %s", credit.order_id, reason)
 
     def _report(self, session: S, message: InboxMessage, credit: Credit, reason: str) -> None:
         body = CreditRefused(version=credit_refused.VERSION, order_id=credit.order_id, reason=reason).encode()

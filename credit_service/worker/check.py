@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 from redis import RedisError
 
-from credit_service.adapters.workers import Workers
+from credit_service.adapters.workers import Workers, redis_client
 from credit_service.settings import WorkerSettings
 from service_runtime.starting.start import first_error, say
 
@@ -27,7 +27,7 @@ def main() -> int:
         return say(PROGRAM, first_error(error), 2)
     name = settings.worker_name
     try:
-        living = Workers(settings.redis_url.get_secret_value(), timeout_s=_TIMEOUT_S).living()
+        living = Workers(redis_client(settings.redis_url.get_secret_value(), _TIMEOUT_S)).living()
     except (RedisError, ValueError) as error:
         return say(PROGRAM, f"Redis does not answer: {error}", 1)
     mine = min((worker for worker in living if worker.name == name), key=lambda worker: worker.idle_s, default=None)

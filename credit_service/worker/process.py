@@ -10,8 +10,7 @@ from celery import signals
 from celery.worker import state
 from sqlmodel import Session
 
-from credit_service.adapters.celery_app import QUEUE, create_celery
-from credit_service.adapters.drain_task import MAX_BATCHES, register_drain_task
+from credit_service.adapters.drain_task import MAX_BATCHES, QUEUE, create_celery, register_drain_task
 from credit_service.adapters.failpoints import CreditFailpoints
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS

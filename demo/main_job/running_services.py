@@ -11,8 +11,8 @@ import httpx
 from demo.asking import ask
 from demo.books import ShopBooks
 from demo.errors import DemoError
+from service_runtime.settings.common import secret_of
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
-from service_runtime.settings.secret_settings import secret_of
 
 DEFAULT_ORDER_URL = "http://127.0.0.1:8080"
 

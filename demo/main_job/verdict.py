@@ -19,11 +19,11 @@ RECONCILE_SECONDS = 1800
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Console) -> bool:
-    """Returns True if the database contains each order that was answered as placed."""
+    """Returns True if the database contains each order reported as placed. Otherwise prints the number of missing orders."""
     placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
     missing = placed - books.orders().keys()
     if missing:
-        console.print(f"[red]{len(missing)} orders were answered as placed but are not in the database.[/red]")
+        console.print(f"[red]{len(missing)} orders that the service reported as placed are not in the database.[/red]")
     return not missing
 
 

@@ -172,7 +172,7 @@ class FailpointFolder:
         """Arms the failpoint for the next message that contains `meant_for`. Raises DemoError."""
         find(name)
         if len(meant_for) > MAX_WORD_LENGTH:
-            raise DemoError(f"customer too long: {len(meant_for)} characters, at most {MAX_WORD_LENGTH}")
+            raise DemoError(f"customer name too long: {len(meant_for)} characters, at most {MAX_WORD_LENGTH}")
         fresh = self.path / f".{name}"
         fresh.write_text(meant_for)
         fresh.replace(self.path / name)

@@ -59,7 +59,7 @@ class Runs:
             if (running := self.running) is not None:
                 raise DemoError(f"“{running.scenario.title}” is still running; wait until it has finished")
             if not self._keeper.is_all_ready:
-                raise DemoError("not everything is ready yet; wait a moment")
+                raise DemoError("the services are not ready yet; try again in a moment")
             self._count += 1
             run = ScenarioRun(self._count, scenario, f"{scenario.name}-{uuid.uuid4().hex[:8]}")
             self._runs = [*self._runs, run][-MAX_RUNS:]

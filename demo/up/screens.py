@@ -243,5 +243,5 @@ class _Application:
     def _run(self, visit: Visit) -> ScenarioRun:
         run = self._runs.find(visit.number("number", 0))
         if run is None:
-            raise Refused("this run does not exist, or is no longer kept")
+            raise Refused("this run does not exist or is no longer stored")
         return run

@@ -188,7 +188,7 @@ class Shop:
         response = await self._asked("/orders", body)
         answer = _object(response)
         if "order" not in answer:
-            raise Refused(f"no order was placed: the order service answered {response.status_code} ({_reason(answer)})")
+            raise Refused(f"no order was placed: the order service returned {response.status_code} ({_reason(answer)})")
         order = answer["order"]
         return f"order {order['order_id']} of {body['customer']} is {order['state']}"
 
@@ -202,7 +202,8 @@ class Shop:
             raise Refused("invalid order id")
         response = await self._asked(f"/orders/{order_id}/payment", {})
         if response.is_error:
-            raise Refused(f"nothing was paid: the order service answered {response.status_code} ({_reason(_object(response))})")
+            reason = _reason(_object(response))
+            raise Refused(f"the order was not paid: the order service returned {response.status_code} ({reason})")
         return f"order {order_id} is paid: the next check-back finds the payment, and its answer is COMMIT"
 
     async def _asked(self, path: str, body: Mapping[str, object]) -> httpx.Response:

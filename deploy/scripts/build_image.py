@@ -50,7 +50,7 @@ def base_of_images() -> str:
     """Returns the name of the Dockerfile's base image. Raises CannotRelease if the Dockerfile does not name it."""
     found = re.search(r"^FROM (\S+) AS base$", (CHECKOUT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
     if found is None:
-        raise CannotRelease("deploy/Dockerfile has no line `FROM … AS base`: the base image is unknown")
+        raise CannotRelease("deploy/Dockerfile has no line `FROM … AS base`: cannot determine the base image")
     return found[1]
 
 
@@ -76,4 +76,4 @@ def refuse_image(tag: str, added: int, reported: str, version: str) -> None:
     if not 0 < added <= MAX_BYTES:
         raise CannotRelease(f"image {tag} is too large: {added / 1e6:.1f} MB over its base, at most {MAX_BYTES / 1e6:.0f} MB")
     if version not in re.split(r"[ ,]", reported):
-        raise CannotRelease(f"image {tag}: its broker is `{reported}`, not version {version}")
+        raise CannotRelease(f"image {tag} contains broker `{reported}`, not version {version}")

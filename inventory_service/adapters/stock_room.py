@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
@@ -19,19 +20,20 @@ from inventory_service.adapters.tables import POSITIONS, InventoryDatabase, Ship
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentState, first_missing, totals
 from inventory_service.service_layer.shipping import instruction_of
 from rocketmq_broker.databases.missing_rows import insert_missing
-from rocketmq_broker.databases.sqlalchemy import INBOX, Inbox
+from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
-from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
+from service_runtime.messaging.positions import Positions
 
 ResultKey = tuple[str, str, bool]
 """The key of a stored message: the key of its row in the inbox, the order id, and True if it calls the order off."""
 Applied = Callable[[Instruction, Shipment], None]
 CONSUMER: Final = "inventory_service"
-"""The consumer of the inbox, named like the consumer group."""
+"""The consumer group, and the consumer of the inbox."""
 SHORTAGES: Final = "inventory_service.shortages"
 """The consumer of the outbox, which has messages to the order service."""
+_AFTER_A_SETBACK: Final = "Stock that was entered since is lost: enter it again"
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 _LINES: Final = InventoryDatabase.metadata.tables["shipment_lines"]
 _APPLIED: Final = "applied"
@@ -47,7 +49,13 @@ class SqlStockRoom:
     Methods that take no session raise DatabaseFailure.
     """
 
-    def __init__(self, engine: Engine, world: World, applied: Applied = lambda instruction, shipment: None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        world: World,
+        applied: Applied = lambda instruction, shipment: None,
+        metrics: CollectorRegistry | None = None,
+    ) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`.
 
         `applied` is called with each instruction and its shipment after the database commit.
@@ -55,7 +63,9 @@ class SqlStockRoom:
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self._applied = applied
-        self.positions = Positions[ResultKey](self._sessions, POSITIONS, has_all=_has_all_results)
+        self.positions = Positions[ResultKey](
+            self._sessions, POSITIONS, has_all=self._has_all_results, service="inventory", to_do=_AFTER_A_SETBACK, metrics=metrics
+        )
         """The positions of the consumer group in this database."""
         self.inbox = Inbox(self._writing, CONSUMER, world, reading=self._sessions.reading)
         """The messages that wait to be processed."""
@@ -65,7 +75,8 @@ class SqlStockRoom:
     def store(self, messages: Sequence[MessageExt]) -> None:
         """Stores messages in the inbox, durable on return."""
         self.inbox.put(messages)
-        self.positions.acknowledging([_result_key(self.inbox.key_of(message), instruction_of(message)) for message in messages])
+        instructions = [(self.inbox.key_of(message), instruction_of(message)) for message in messages]
+        self.positions.acknowledging([(key, one.order_id, one.lines is None) for key, one in instructions])
 
     def apply(self, session: Session, instructions: Sequence[Instruction]) -> list[Shipment]:
         """Ships orders and calls orders off in the caller's database transaction. Returns their shipments in the same sequence.
@@ -122,6 +133,18 @@ class SqlStockRoom:
         for instruction, shipment in session.info.get(_APPLIED, ()):
             self._applied(instruction, shipment)
 
+    def _has_all_results(self, session: Session, keys: Collection[ResultKey]) -> bool:
+        """Returns True if each message is in the inbox or was processed.
+
+        Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
+        """
+        kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
+        processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in kept}
+        ids = {order_id for order_id, _ in processed}
+        query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_(ids))
+        found = dict(session.exec(query).all()) if processed else {}
+        return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
+
     def _insert_missing(self, session: Session, first: Mapping[str, Instruction]) -> set[str]:
         """Inserts a row for each order that has none. Returns their ids. `first` has the first instruction of each order."""
         now_ms = self._now_ms()
@@ -173,30 +196,11 @@ class _LockedRows:
                 self.stock[article].available += quantity
 
 
-def _result_key(message_key: str, instruction: Instruction) -> ResultKey:
-    return message_key, instruction.order_id, instruction.lines is None
-
-
-def _has_all_results(session: Session, keys: Collection[ResultKey]) -> bool:
-    """Returns True if each message is in the inbox or was processed.
-
-    Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
-    """
-    mine = INBOX.c.consumer == CONSUMER, INBOX.c.message_key.in_([message_key for message_key, _, _ in keys])
-    waiting = set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
-    processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in waiting}
-    query = select(ShipmentRow.order_id, ShipmentRow.state).where(
-        col(ShipmentRow.order_id).in_({order for order, _ in processed})
-    )
-    found = dict(session.exec(query).all()) if processed else {}
-    return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
-
-
 def _locked_shipments(session: Session, order_ids: Collection[str]) -> dict[str, ShipmentRow]:
     query = select(ShipmentRow).where(col(ShipmentRow.order_id).in_(sorted(order_ids))).order_by(col(ShipmentRow.order_id))
     rows = {row.order_id: row for row in session.exec(query.with_for_update())}
     if missing := order_ids - rows.keys():
-        raise ShipmentNotStored(f"the shipment of order {min(missing)} was neither inserted nor found")
+        raise ShipmentNotStored(f"cannot store the shipment of order {min(missing)}: the row was neither inserted nor found")
     return rows
 
 

@@ -7,7 +7,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
 from rocketmq_broker.databases.sqlalchemy import add_inbox
-from service_runtime.database.positions import PositionTables
+from service_runtime.messaging.positions import PositionTables
 
 MIGRATIONS: Final = "inventory_service:migrations"
 """The location of the migrations, for Alembic."""

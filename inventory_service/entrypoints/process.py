@@ -2,33 +2,31 @@
 
 from typing import Final
 
+from prometheus_client import CollectorRegistry, Counter
 from sqlmodel import Session
 
-from inventory_service.adapters.inventory_metrics import message_counter
-from inventory_service.adapters.order_consumer import CONSUMER_GROUP, order_consumer
-from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.adapters.stock_room import CONSUMER, Applied, SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentState
 from inventory_service.entrypoints.http import create_app
-from inventory_service.service_layer.shipping import Shipping, instruction_of
+from inventory_service.service_layer.shipping import TAGS, Shipping, instruction_of
 from inventory_service.settings import InventoryDatabaseSettings, InventorySettings, MigrationSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import current_world
+from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
 from service_runtime.inbox.bell_thread import BellThread
+from service_runtime.inbox.health import ServiceHealth
 from service_runtime.inbox.inbox_command import inbox_command
-from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.inbox_metrics import InboxCollector
-from service_runtime.inbox.outbox import OutboxDrain
-from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 from service_runtime.service import OpenedService, Service, ServiceParts
 
 PROGRAM: Final = "inventory_service"
 _BATCH_SIZE: Final = 64
 """The maximum number of orders in a database transaction, which locks their articles."""
-_AFTER_A_SETBACK: Final = "Stock that was entered since is lost: enter it again"
+_UNSENT: Final = "The log says why they cannot be sent. Until then the order service cancels no such order."
 
 
 def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
@@ -42,22 +40,38 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
         if shipment.state is ShipmentState.SHORT:
             shortages.ring()
 
-    stock_room = SqlStockRoom(opened.engine, world, applied)
-    sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
+    stock_room = SqlStockRoom(opened.engine, world, applied, metrics)
+    sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
     shortages = BellThread("shortages to the order service", OutboxDrain(stock_room.shortages, sender.send).send_due)
     bell = BellThread("shipping", lambda: ship_due(stock_room, settings.max_tries))
-    listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=stock_room.store, ring=bell.ring)
-    results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", _AFTER_A_SETBACK, metrics)
-    consumer = order_consumer(listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
+    listener = InboxListener(
+        read=instruction_of, unreadable=UnreadableBody, store=BatchedStore(stock_room.store, world), ring=bell.ring
+    )
+    results = stock_room.positions
+    consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=EventLoopThread(), results=results)
     backlog, unsent = (InboxBacklog(rows, PROGRAM, world.wall_ms) for rows in (stock_room.inbox, stock_room.shortages))
     if metrics is not None:
-        metrics.register(InboxCollector(backlog, "inventory"))
-    app = create_app(
-        stock_room, consumer, backlog, unsent, world, results=results,
-        hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard,
+        metrics.register(backlog)
+    health = ServiceHealth(
+        service="inventory", database=stock_room, consumer=consumer, backlog=backlog,
+        outbox=Need("shortages", unsent, _UNSENT), results=results, now_s=world.steady_s,
     )  # fmt: skip
+    hosts, threads = settings.known_hosts, settings.http_threads
+    app = create_app(stock_room, health, world, hosts=hosts, threads=threads, guard=settings.write_guard)
     places = f"inventory in {opened.database}"
     return ServiceParts(app=app, consumer=consumer, sender=sender, threads=(shortages, bell), places=places)
+
+
+def message_counter(registry: CollectorRegistry | None) -> Applied:
+    """Returns the function that counts a message, and registers its counter in `registry` if there is one."""
+    messages = Counter(
+        "inventory_messages", "Messages, by the state of the shipment after them.", ["message", "state"], registry=registry
+    )
+
+    def count(instruction: Instruction, shipment: Shipment) -> None:
+        messages.labels("cancelled" if instruction.lines is None else "created", shipment.state.value).inc()
+
+    return count
 
 
 def ship_due(stock_room: SqlStockRoom, max_tries: int) -> bool:

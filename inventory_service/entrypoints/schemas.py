@@ -1,12 +1,10 @@
 """The schemas of HTTP requests and responses."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from inventory_service.domain.shipment import Shipment, ShipmentState
-from service_runtime.http.health import Status, Word
-from service_runtime.inbox.backlog import InboxHealth
+from inventory_service.domain.shipment import ShipmentState
 from service_runtime.text import NO_CONTROL_CHARACTERS
 
 MAX_AVAILABLE = 10**12
@@ -39,25 +37,3 @@ class ShipmentResponse(BaseModel):
     order_id: str
     state: ShipmentState
     missing: str | None = Field(description="the first article with too little in stock")
-
-    @classmethod
-    def of(cls, shipment: Shipment) -> Self:
-        """Returns the response for a shipment."""
-        return cls(order_id=shipment.order_id, state=shipment.state, missing=shipment.missing)
-
-
-class InventoryHealthResponse(BaseModel):
-    """The health of the service.
-
-    degraded: no order can be shipped, or no shortage can be reported;
-    attention: single messages fail, are parked or are dead letters, or the database was reset to an older state.
-    """
-
-    status: Status
-    database: Word
-    broker: Word
-    inbox: InboxHealth | None = None
-    """The messages that are acknowledged and not processed yet; null if the database does not answer."""
-    attention: list[str] = Field(default=[], description="what needs a person's attention, with the command for it")
-    missing: list[str] = []
-    """A line for each reason why orders cannot be shipped, with what to do about it."""

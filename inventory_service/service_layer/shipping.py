@@ -3,10 +3,10 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentLine, ShipmentState
-from order_messages import order_cancelled, stock_short
+from order_messages import order_cancelled, order_created, stock_short
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
 from order_messages.stock_short import StockShort
@@ -16,6 +16,8 @@ from service_runtime.observing.context import carried_properties, logging_about_
 
 S = TypeVar("S", contravariant=True)
 """A session of the inventory database."""
+TAGS: Final = {kind.TOPIC: kind.TAG for kind in (order_created, order_cancelled)}
+"""The tag of the messages of each topic that the service consumes."""
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +59,7 @@ class Shipping(Generic[S]):
         for message, instruction, shipment in zip(messages, instructions, shipments, strict=True):
             if shipment.state is ShipmentState.SHORT and instruction.lines is not None:
                 with logging_about_message(message), span_about([message], "report a shortage"):
-                    logger.info("order %s cannot be shipped: too little %r in stock", shipment.order_id, shipment.missing)
+                    logger.info("order %s cannot be shipped: not enough %r in stock", shipment.order_id, shipment.missing)
                     self.stock_room.report(session, _shortage(shipment))
         return any(shipment.is_new for shipment in shipments)
 

@@ -27,9 +27,9 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from credit_service.adapters import tables as credit_tables
-from credit_service.adapters.celery_app import DRAIN_TASK, create_celery
-from credit_service.adapters.drain_task import TaskSender, register_drain_task
+from credit_service.adapters.drain_task import DRAIN_TASK, TaskSender, create_celery, register_drain_task
 from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.workers import redis_client
 from credit_service.service_layer.crediting import entry_of
 from credit_service.settings import WorkerSettings
 from credit_service.worker.process import drain_of
@@ -216,7 +216,7 @@ def call_path_of_an_order(home: Path) -> CallPath:
             namesrv_addr=f"127.0.0.1:{name_server}",
             send_timeout_ms=3000,
             loop=EventLoopThread(),
-            witness=store.witness,
+            witness=store.history.witness,
         )
         broker.start()
         try:
@@ -243,10 +243,10 @@ def call_path_of_a_credit(home: Path) -> CallPath:
     redis_url = f"redis://127.0.0.1:{port}/0"
     engine = open_database(f"sqlite:///{home / 'credits.db'}", migrations=credit_tables.MIGRATIONS, start_timeout_s=10)
     ledger = Ledger(engine, world)
-    app = create_celery(redis_url)
+    app, redis = create_celery(redis_url), redis_client(redis_url, 2)
     drain = drain_of(WorkerSettings.model_validate({}), ledger)
     register_drain_task(app, drain, world.steady_s)
-    tasks = TaskSender(app, redis_url, ledger.inbox)
+    tasks = TaskSender(app, redis, ledger.inbox)
     bell = BellThread("tasks for the workers", tasks.send_if_due)
     listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=bell.ring)
 
@@ -266,7 +266,8 @@ def call_path_of_a_credit(home: Path) -> CallPath:
                 with path.followed():
                     credit(number)
         finally:
-            tasks.close()
+            redis.close()
+            app.close()
             engine.dispose()
     return path
 

@@ -69,7 +69,7 @@ async def measure(home: Path, load: Load, profile: cProfile.Profile | None = Non
     await broker.stop()
     committed = broker.committed(TOPIC)
     if committed != load.transactions:
-        raise AssertionError(f"{committed} of {load.transactions} messages are visible")
+        raise AssertionError(f"only {committed} of {load.transactions} messages are visible")
     return spent
 
 

@@ -62,4 +62,4 @@ def _first_request(code: RequestCode, serialize_type: SerializeType) -> Remoting
             command = FrameDecoder().feed(bytes.fromhex(recorded["frame"]))[0]
             if command.serialize_type is serialize_type:
                 return command
-    raise LookupError(f"{RECORDING} has no {code.name} in {serialize_type.name}")
+    raise LookupError(f"{RECORDING} contains no {code.name} request in {serialize_type.name}")

@@ -9,7 +9,6 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.tables import OrderDatabase
 from order_service.domain.order import Order
 from rocketmq_broker.databases.missing_rows import insert_missing
@@ -28,7 +27,8 @@ def insert_order(connection: Connection, order: Order, transaction: Values) -> b
     before the caller's commit.
     """
     if connection.dialect.name == "postgresql":
-        return _insert_on_postgresql(connection, order, transaction)
+        decided = {f"decided_{name}": value for name, value in transaction.items()}
+        return bool(connection.exec_driver_sql(_ON_POSTGRESQL, parameters_of(order) | decided).scalar_one())
     if not insert_missing(connection, TRANSACTIONS, [transaction], ["transaction_id"]):
         return False
     connection.execute(ORDERS.insert(), order_values(order))
@@ -55,7 +55,7 @@ SELECT count(*) FROM decided
 _ON_POSTGRESQL: Final = f"""
 WITH decided AS (
     INSERT INTO transactions (transaction_id, order_id, state, created_at_ms, kind)
-    VALUES (%(transaction_id)s, %(order_id)s, %(transaction_state)s, %(decided_at_ms)s, %(kind)s)
+    VALUES (%(decided_transaction_id)s, %(order_id)s, %(decided_state)s, %(decided_created_at_ms)s, %(decided_kind)s)
     ON CONFLICT (transaction_id) DO NOTHING
     RETURNING order_id
 ), {ORDER_AND_ITEMS}"""
@@ -66,35 +66,12 @@ the interpreter lock and must acquire it again.
 """
 
 
-def _insert_on_postgresql(connection: Connection, order: Order, transaction: Values) -> bool:
-    values = parameters_of(order) | {
-        "transaction_id": transaction["transaction_id"],
-        "transaction_state": transaction["state"],
-        "decided_at_ms": transaction["created_at_ms"],
-        "kind": transaction["kind"],
-    }
-    return bool(connection.exec_driver_sql(_ON_POSTGRESQL, values).scalar_one())
-
-
 def parameters_of(order: Order) -> Values:
     """Returns the parameters of ORDER_AND_ITEMS."""
     return order_values(order) | {
         "names": [item.name for item in order.items],
         "quantities": [item.quantity for item in order.items],
         "prices": [item.price_cents for item in order.items],
-    }
-
-
-def transaction_values(
-    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind, now_ms: int
-) -> Values:
-    """Returns the row of a transaction; `now_ms` is its creation time."""
-    return {
-        "transaction_id": transaction_id,
-        "order_id": order_id,
-        "state": state.value,
-        "created_at_ms": now_ms,
-        "kind": kind.value,
     }
 
 

@@ -1,18 +1,30 @@
-"""Sends transactional messages, through a synchronous interface to the TransactionProducer."""
+"""Sends transactional messages, through a synchronous interface to the TransactionProducer. Consumes compensating messages."""
 
 import logging
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
-from order_messages import order_created
+from order_messages import credit_refused, order_created, stock_short
+from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.visible_history import MAX_WAIT_S, newest_witnesses
 from order_service.domain.history import PROPERTY, Witness
 from order_service.service_layer.attempt import Attempt, Outcome
-from rocketmq_broker.client import ClientError, RpcHook, TransactionListeners, TransactionProducer
+from rocketmq_broker.client import (
+    ClientError,
+    ConsumeFromWhere,
+    MessageListener,
+    PushConsumer,
+    RpcHook,
+    TransactionListeners,
+    TransactionProducer,
+)
 from rocketmq_broker.message import Message
 from service_runtime.messaging.client_loop import ClientLoop
+from service_runtime.messaging.consumer_thread import ConsumerThread
 
 PRODUCER_GROUP: Final = "order_service"
+CONSUMER_GROUP: Final = "order_service"
+_CONSUMER_THREADS: Final = 2
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
 """The time in seconds that is allowed for the local transaction, added to the send time-out.
 
@@ -22,19 +34,6 @@ _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 
 logger = logging.getLogger(__name__)
-
-
-class ComparedHistory(Protocol):
-    """The interface that compares the order database with the witnesses at the broker.
-
-    A witness is the state of the sender's database, which each half message contains; see `domain.history`.
-    """
-
-    def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the states (witnesses) that `newest` returns. Never raises an error.
-
-        If a witness is missing, the database accepts no more orders.
-        """
 
 
 class OrderBroker:
@@ -49,7 +48,7 @@ class OrderBroker:
         loop: ClientLoop,
         witness: Callable[[], str],
         rpc_hook: RpcHook | None = None,
-        history: ComparedHistory | None = None,
+        history: OrderHistory | None = None,
     ) -> None:
         """`listeners`, one for each topic, run local transactions and answer check-backs. `rpc_hook` is called for each frame.
 
@@ -70,7 +69,7 @@ class OrderBroker:
         self._loop.start()
         self._loop.run(self._producer.start(), timeout_s=self._wait_s)
         if self._history is not None:
-            self._history.compare_history(self._newest_witnesses)
+            self._history.compare(self._newest_witnesses)
 
     def _newest_witnesses(self) -> list[Witness]:
         """Returns the witnesses in the newest messages of orders; empty if the broker does not answer in time."""
@@ -124,3 +123,17 @@ class OrderBroker:
             return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return None
+
+
+def compensation_consumer(listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop) -> ConsumerThread:
+    """Returns the consumer of messages about shortages and refused credits, which starts at the first message of each queue.
+
+    It runs on `loop`, and calls `listener` on a few threads.
+    """
+    consumer = PushConsumer(
+        CONSUMER_GROUP,
+        namesrv_addr=namesrv_addr,
+        consume_thread_max=_CONSUMER_THREADS,
+        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+    )
+    return ConsumerThread(consumer, loop, listener, {kind.TOPIC: kind.TAG for kind in (stock_short, credit_refused)})

@@ -8,6 +8,7 @@ has committed. An older copy lacks at least one of them. See docs/decisions/0053
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from sqlalchemy import CursorResult, func, update
@@ -15,6 +16,7 @@ from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
 from order_service.domain.history import Witness
+from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions, is_taken
@@ -52,14 +54,20 @@ class OrderHistory:
         self._committed = transaction_id
 
     def witness(self) -> str:
-        """Returns the current witness, encoded. Queries the database at most once a second. Raises DatabaseFailure."""
+        """Returns the witness for the next half message, encoded. Queries the database at most once a second.
+
+        Raises DatabaseFailure; HistoryDoubted while the database may be an old copy, because an order stored there could be lost
+        or placed twice.
+        """
         epoch = self._epoch
         if epoch is None or not self._is_fresh():
             self._renew_epoch(epoch)
+        if (reason := self.why_unready()) is not None:
+            raise HistoryDoubted(reason)
         return self._encoded_epoch + self._committed
 
-    def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
-        """Returns the reason why a missing transaction row does not mean ROLLBACK; None if it does mean ROLLBACK.
+    def require_no_doubt(self, session: Session, witness: Witness | None) -> None:
+        """Raises HistoryDoubted if a missing transaction row does not mean ROLLBACK.
 
         A database that lacks the witness of one half message cannot decide the other half messages of other processes either.
         That ends when the database contains the witness, or when an operator adopts its history. A half message without a
@@ -69,8 +77,9 @@ class OrderHistory:
             if self._lacks(session, witness):
                 self._missing = witness
             elif self._epoch is not None and witness.epoch_id == self._epoch.epoch_id:
-                return None
-        return self._standing_doubt(session)
+                return
+        if (reason := self._standing_doubt(session)) is not None:
+            raise HistoryDoubted(reason)
 
     def was_asked_before(self, transaction_id: str, witness: Witness | None) -> bool:
         """Returns True if this process sent the half message or had an earlier check-back of the transaction. Records the call.
@@ -87,8 +96,8 @@ class OrderHistory:
         self._asked.add(transaction_id)
         return False
 
-    def doubt(self) -> str | None:
-        """Returns the reason why the database may be an old copy, or None. Does not raise an error."""
+    def why_unready(self) -> str | None:
+        """Returns the reason why this may be the wrong database or an old copy, or None. Does not raise an error."""
         missing = self._missing
         if missing is None:
             return None
@@ -99,16 +108,15 @@ class OrderHistory:
             return f"the order database lacked a witness of database {missing.database_id}, and does not answer now"
 
     def compare(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks the newest witnesses that have this database's id. If one is missing, `doubt` returns a reason. Raises no error.
+        """Checks the newest witnesses that have this database's id. If one is missing, the database accepts no more orders.
 
-        `newest` is not called if the database never stored an order. Witnesses of other databases are checked at check-backs.
+        Raises no error. `newest` is not called if the database never stored an order. Witnesses of other databases are checked at
+        check-backs.
         """
         try:
             with self._sessions.reading() as session:
-                if session.exec(select(EpochRow.epoch_id).limit(1)).first() is None:
-                    return
-                own = session.exec(select(DatabaseIdentityRow.database_id)).one()
-            witnesses = [witness for witness in newest() if witness.database_id == own]
+                own = session.exec(select(DatabaseIdentityRow.database_id).where(select(EpochRow).exists())).first()
+            witnesses = [] if own is None else [witness for witness in newest() if witness.database_id == own]
             with self._sessions.reading() as session:
                 missing = next((witness for witness in witnesses if self._lacks(session, witness)), None)
         except DatabaseUnavailable as error:
@@ -117,8 +125,8 @@ class OrderHistory:
         if missing is not None:
             self._missing = missing
             logger.error(
-                "the order database is an old copy: it lacks the row of %s, which a message at the broker names; "
-                "no order is accepted until you restore the current database or run adopt-history",
+                "the order database is an old copy: it has no row of %s, but the broker has a message of that time; "
+                "orders are refused until you restore the current database or run adopt-history",
                 missing.renewed_at_ms,
             )
 
@@ -140,7 +148,7 @@ class OrderHistory:
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
-                raise DatabaseUnavailable("the order database does not accept the first row of this process")
+                raise DatabaseUnavailable("cannot store the first row of this process in the order database")
             return
         try:
             epoch = self._epoch
@@ -155,17 +163,19 @@ class OrderHistory:
         now_ms = self._now_ms()
         number = now_ms if known is None else max(now_ms, known.renewed_at_ms + 1)
         with self._sessions.writing() as session:
-            is_there = known is not None and _renew(session, known, number)
-            if known is None or not is_there:
+            if known is not None and _renew(session, known, number):
+                epoch = replace(known, renewed_at_ms=number)
+            else:
                 database_id = session.exec(select(DatabaseIdentityRow.database_id)).one()
                 epoch = Witness(database_id, self._new_uuid().hex, number)
                 session.add(EpochRow(epoch_id=epoch.epoch_id, started_at_ms=now_ms, renewed_at_ms=number))
-            else:
-                epoch = Witness(known.database_id, known.epoch_id, number)
-        if known is not None and not is_there:
+        if known is not None and known.epoch_id != epoch.epoch_id:
             # The database was replaced with another one, or with an older copy.
             self._committed, self._missing = "", known
-            logger.error("the order database has been replaced: it lacks what this process wrote at %s", known.renewed_at_ms)
+            logger.error(
+                "the order database has been replaced: it does not contain the row that this process wrote at %s",
+                known.renewed_at_ms,
+            )
         self._renewed_when_ms = now_ms
         return epoch
 

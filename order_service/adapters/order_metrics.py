@@ -1,6 +1,7 @@
 """Prometheus counters of local transactions and check-backs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -8,30 +9,28 @@ from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 
 
+@dataclass(frozen=True, slots=True)
 class CountedListener:
-    """Wraps a synchronous TransactionListener and counts its answers."""
+    """Wraps a synchronous TransactionListener and counts its answers by topic and decision. An exception counts as `failed`."""
 
-    def __init__(self, listener: TransactionListener, topic: str, local: Counter, checks: Counter) -> None:
-        """`topic` is the value of the counters' first label. The decision is the value of the second one."""
-        self._listener = listener
-        self._topic = topic
-        self._local = local
-        self._checks = checks
+    listener: TransactionListener
+    topic: str
+    local: Counter
+    checks: Counter
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Runs the listener and counts its decision. An exception counts as `failed`."""
-        with self._local.labels(self._topic, "failed").count_exceptions():
-            state = self._listener.execute_local_transaction(message, arg)
-            assert isinstance(state, LocalTransactionState)
-        self._local.labels(self._topic, state.name).inc()
-        return state
+        """Runs the listener and counts its decision."""
+        return self._counted(self.local, lambda: self.listener.execute_local_transaction(message, arg))
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Calls the listener and counts its answer. An exception counts as `failed`."""
-        with self._checks.labels(self._topic, "failed").count_exceptions():
-            state = self._listener.check_local_transaction(message)
+        """Calls the listener and counts its answer."""
+        return self._counted(self.checks, lambda: self.listener.check_local_transaction(message))
+
+    def _counted(self, counter: Counter, decide: Callable[[], object]) -> LocalTransactionState:
+        with counter.labels(self.topic, "failed").count_exceptions():
+            state = decide()
             assert isinstance(state, LocalTransactionState)
-        self._checks.labels(self._topic, state.name).inc()
+        counter.labels(self.topic, state.name).inc()
         return state
 
 

@@ -10,7 +10,7 @@ state according to `domain.life_cycle`, and decide the transaction in the same d
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from sqlalchemy import ColumnElement, Connection, Engine, update
@@ -19,15 +19,13 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
-from order_service.adapters.local_transaction import ORDERS, TRANSACTIONS, Values, insert_order, transaction_values
+from order_service.adapters.local_transaction import ORDERS, TRANSACTIONS, Values, insert_order
 from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.tables import OrderDatabase, OrderItemRow, OrderRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
-from order_service.domain.order import Cancellation, Item, Order
-from order_service.domain.timeline import OrderTransaction
+from order_service.domain.order import Cancellation, Item, Order, OrderTransaction
 from order_service.service_layer.attempt import Outcome, TransactionFailed
-from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.databases import DecidedBefore
 from rocketmq_broker.databases.sqlalchemy import settled_state, write_outcome
 from rocketmq_broker.world import World
@@ -45,35 +43,7 @@ class SqlOrderStore:
         """`engine` comes from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
-        self._history = OrderHistory(self._sessions, world)
-
-    def witness(self) -> str:
-        """Returns the witness for the next half message (`domain.history`), encoded. Raises DatabaseFailure.
-
-        Raises HistoryDoubted while the database may be an old copy, because an order stored there could be lost or placed twice.
-        """
-        witness = self._history.witness()
-        if (reason := self._history.doubt()) is not None:
-            raise HistoryDoubted(reason)
-        return witness
-
-    def history_doubt(self) -> str | None:
-        """Returns the reason why this may be the wrong database or an old copy, or None. Does not raise an error."""
-        return self._history.doubt()
-
-    def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
-        """Checks whether the database contains the states (witnesses) in the newest messages at the broker.
-
-        If it does not, `history_doubt` returns a reason. Does not raise an error.
-        """
-        self._history.compare(newest)
-
-    def adopt_history(self, reason: str) -> int:
-        """Lets this database decide all half messages sent until now, regardless of their witness.
-
-        Returns the time in milliseconds.
-        """
-        return self._history.adopt(reason)
+        self.history = OrderHistory(self._sessions, world)
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Writes order, items and transaction row in one database transaction, which is durable on return.
@@ -86,7 +56,7 @@ class SqlOrderStore:
             is_first = self._sessions.in_one_statement(lambda connection: insert_order(connection, order, transaction))
         if not is_first:
             raise TransactionFailed(Outcome.DECIDED_BEFORE)
-        self._history.note_local_commit(transaction_id)
+        self.history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """Writes the state CANCELLED and the transaction's row in one database transaction, which is durable on return.
@@ -102,26 +72,11 @@ class SqlOrderStore:
             if row is None or not order_of(row).state.is_published:
                 reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
                 raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
-            _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
-        self._history.note_local_commit(transaction_id)
+            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+        self.history.note_local_commit(transaction_id)
 
-    def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """Pays the order, or expires it if it is overdue. Returns the order, or None if it does not exist.
-
-        Raises HistoryDoubted instead of expiring an order if this may be an old copy that lacks the payment.
-        """
-        with self._sessions.writing() as session:
-            row = _locked(session, order_id)
-            if row is None:
-                return None
-            if order_of(row).is_overdue(now_ms):
-                self._require_no_doubt(session, None)
-            if not _expire_if_overdue(session, row, now_ms):
-                _change(session, row, OrderEvent.PAY, now_ms)
-            return orders_of(session, [row])[0]
-
-    def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """Cancels the order if it awaits payment; expires it if overdue. Returns the order, or None if it does not exist.
+    def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
+        """Pays or cancels the order if it awaits payment; expires it if overdue. Returns the order, None if there is none.
 
         Raises HistoryDoubted instead of ending an order if this may be an old copy that lacks the payment.
         """
@@ -129,11 +84,11 @@ class SqlOrderStore:
             row = _locked(session, order_id)
             if row is None:
                 return None
-            is_waiting = OrderState(row.state) is OrderState.AWAITING_PAYMENT
-            if is_waiting:
-                self._require_no_doubt(session, None)
-            if is_waiting and not _expire_if_overdue(session, row, now_ms):
-                _change(session, row, OrderEvent.CANCEL, now_ms, reason)
+            if OrderState(row.state) is OrderState.AWAITING_PAYMENT:
+                if event is not OrderEvent.PAY or order_of(row).is_overdue(now_ms):
+                    self.history.require_no_doubt(session, None)
+                if not _expire_if_overdue(session, row, now_ms):
+                    _change(session, row, event, now_ms, reason)
             return orders_of(session, [row])[0]
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
@@ -143,14 +98,13 @@ class SqlOrderStore:
         Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; the broker must then check again.
         """
         with self._sessions.writing() as session:
-            self._require_no_doubt(session, witness)
-            order_id = session.exec(
-                select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
-            ).one()
-            row = _locked(session, order_id or "")
-            if row is not None and self._history.was_asked_before(transaction_id, witness):
+            self.history.require_no_doubt(session, witness)
+            transaction = session.exec(_row_of(transaction_id)).one()
+            row = _locked(session, transaction.order_id or "")
+            if row is not None and self.history.was_asked_before(transaction_id, witness):
                 _expire_if_overdue(session, row, now_ms)
-            return TransactionState(session.exec(_state_of(transaction_id)).one())
+            session.refresh(transaction)  # a payment may have decided it while this session waited for the lock
+            return TransactionState(transaction.state)
 
     def settle(
         self,
@@ -169,14 +123,14 @@ class SqlOrderStore:
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
             if row is None:
-                self._require_no_doubt(session, witness)
+                self.history.require_no_doubt(session, witness)
                 settled_state(session.connection(), TRANSACTIONS, marker)
                 row = session.exec(_row_of(transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
         if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
             logger.error(
-                "transaction %s belongs to order %s; order %s, whose message has the same transaction id, is rolled back",
-                transaction_id, stored_order, order_id,
+                "order %s is rolled back: its transaction id %s already belongs to order %s",
+                order_id, transaction_id, stored_order,
             )  # fmt: skip
             return TransactionState.ROLLED_BACK
         return state
@@ -184,16 +138,8 @@ class SqlOrderStore:
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
         """Returns the state of the transaction, or None while it is undecided."""
         with self._sessions.reading() as session:
-            state = session.exec(_state_of(transaction_id)).first()
-        return None if state is None else TransactionState(state)
-
-    def find_transaction_id(self, order_id: str) -> str | None:
-        """Returns the id of the transaction that stored the order, or None."""
-        query = select(TransactionRow.transaction_id).where(
-            col(TransactionRow.order_id) == order_id, col(TransactionRow.kind) == TransactionKind.ORDER.value
-        )
-        with self._sessions.reading() as session:
-            return session.exec(query).first()
+            row = session.exec(_row_of(transaction_id)).first()
+            return None if row is None else TransactionState(row.state)
 
     def find_transactions(self, order_id: str) -> list[OrderTransaction]:
         """Returns the transactions of the order, oldest first."""
@@ -226,12 +172,13 @@ class SqlOrderStore:
     def _transaction(
         self, transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
     ) -> Values:
-        return transaction_values(transaction_id, state, order_id, kind, self._now_ms())
-
-    def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
-        reason = self._history.reason_to_doubt(session, witness)
-        if reason is not None:
-            raise HistoryDoubted(reason)
+        return {
+            "transaction_id": transaction_id,
+            "order_id": order_id,
+            "state": state.value,
+            "created_at_ms": self._now_ms(),
+            "kind": kind.value,
+        }
 
     def _find_one(self, *conditions: ColumnElement[bool]) -> Order | None:
         with self._sessions.reading() as session:
@@ -289,10 +236,6 @@ def _unless_key_taken() -> Iterator[None]:
 
 def _row_of(transaction_id: str) -> SelectOfScalar[TransactionRow]:
     return select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)
-
-
-def _state_of(transaction_id: str) -> SelectOfScalar[str]:
-    return select(TransactionRow.state).where(col(TransactionRow.transaction_id) == transaction_id)
 
 
 def transaction_of(row: TransactionRow) -> OrderTransaction:

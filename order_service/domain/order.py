@@ -1,17 +1,10 @@
-"""Orders, their limits, and the rule for refusing an order. Amounts are integers, in cents of the currency."""
+"""Orders, and the rule for refusing an order. Amounts are integers, in cents of the currency."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from order_messages.states import OrderState
-from order_service.domain.life_cycle import OrderEvent
+from order_messages.states import OrderState, TransactionKind, TransactionState
 
-MAX_CUSTOMER_LENGTH: Final = 100
-MAX_ITEMS: Final = 100
-MAX_NAME_LENGTH: Final = 200
-MAX_QUANTITY: Final = 10_000
-MAX_PRICE_CENTS: Final = 100_000_000
-MAX_IDEMPOTENCY_KEY_LENGTH: Final = 255
 MAX_REASON_LENGTH: Final = 200
 
 
@@ -59,15 +52,12 @@ class Order:
 
     def is_same_request(self, other: "Order") -> bool:
         """Returns True if customer, items, currency and time of payment (now or later) are equal. Ignores ids and times."""
-        return self._request == other._request
+        mine, its = ((order.customer, order.items, order.currency, order.is_paid_later) for order in (self, other))
+        return mine == its
 
     def is_overdue(self, now_ms: int) -> bool:
         """Returns True if the order still awaits its payment after the deadline."""
         return self.state is OrderState.AWAITING_PAYMENT and self.pay_until_ms is not None and now_ms >= self.pay_until_ms
-
-    @property
-    def _request(self) -> tuple[object, ...]:
-        return self.customer, self.items, self.currency, self.is_paid_later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,13 +67,21 @@ class Cancellation:
     order: Order
     reason: str
     cancelled_at_ms: int
-    event: OrderEvent = OrderEvent.CANCEL
-    """The event that the cancellation applies to the order's state."""
 
     @property
     def order_id(self) -> str:
         """The id of the order."""
         return self.order.order_id
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTransaction:
+    """A transaction that created or cancelled an order."""
+
+    transaction_id: str
+    kind: TransactionKind
+    state: TransactionState
+    written_at_ms: int
 
 
 def reason_to_refuse(order: Order, limit_cents: int) -> str | None:

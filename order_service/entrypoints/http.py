@@ -1,7 +1,6 @@
 """The HTTP interface of the order service, with the Flask application and its routes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import urlencode
 
@@ -9,14 +8,11 @@ from flask import Blueprint, Flask, Response, abort, current_app, request
 
 from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.order import Order
-from order_service.domain.timeline import timeline
-from order_service.entrypoints.described import DESCRIPTION
-from order_service.entrypoints.problems import PROBLEM_OF
+from order_service.domain.order import Item, Order
 from order_service.entrypoints.schemas import (
+    DESCRIPTION,
     CancellationRequest,
     CancelledResponse,
-    EventResponse,
     OrderHeaders,
     OrderHealthResponse,
     OrderPageQuery,
@@ -30,12 +26,15 @@ from order_service.entrypoints.schemas import (
 )
 from order_service.service_layer.attempt import TransactionalSender
 from order_service.service_layer.cancelling import OrderCancelling
-from order_service.service_layer.paying import OrderPaying
-from order_service.service_layer.placing import OrderPlacing
+from order_service.service_layer.order_store import HistoryDoubted
+from order_service.service_layer.paying import ImpossibleNow, OrderPaying, UnknownOrder
+from order_service.service_layer.placing import KeyReused, OrderPlacing
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
+from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
-from service_runtime.http.health import http_status
+from service_runtime.http.health import http_status, status_of
+from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.requests import RequestLane, json_response
 from service_runtime.http.write_guard import WriteGuard
@@ -45,6 +44,19 @@ _LOOPBACK: Final = KnownHosts()
 _UNRESTRICTED: Final = WriteGuard()
 
 orders_api = Blueprint("orders", __name__)
+
+PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
+    KeyReused: Problem(422, "Idempotency key reused"),
+    UnknownOrder: Problem(404, "Not Found"),
+    ImpossibleNow: Problem(409, "Not possible in this state"),
+    HistoryDoubted: Problem(
+        503,
+        "Database in doubt",
+        "this may be the wrong order database or an old copy; nothing was ordered or changed; see /healthz for what to do",
+    ),
+    DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
+}
+"""The problem of each error. `Outcome` has the problems of failed transactions."""
 
 
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):
@@ -110,19 +122,9 @@ def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, wo
     needs = [
         Need("database", store, of_database),
         Need("broker", broker, of_broker),
-        Need("history", _History(store), of_history),
+        Need("history", store.history, of_history),
     ]
     return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
-
-
-@dataclass(frozen=True, slots=True)
-class _History:
-    """A readiness check that fails while the order database may be an old copy."""
-
-    store: SqlOrderStore
-
-    def why_unready(self) -> str | None:
-        return self.store.history_doubt()
 
 
 def _lanes(placed_at_once: int) -> dict[str, RequestLane]:
@@ -142,7 +144,7 @@ def place_order() -> Response:
     placing: OrderPlacing = current_app.extensions["order_placing"]
     placed = placing.place(
         customer=wanted.customer,
-        items=wanted.domain_items(),
+        items=tuple(Item(item.name, item.quantity, item.price_cents) for item in wanted.items),
         currency=wanted.currency,
         idempotency_key=headers.idempotency_key,
         is_paid_later=wanted.payment == "later",
@@ -181,8 +183,7 @@ def get_order(order_id: str) -> Response:
 def get_timeline(order_id: str) -> Response:
     """Returns the events of an order, oldest first."""
     order = _order(order_id)
-    events = timeline(order, _store().find_transactions(order_id))
-    return json_response(TimelineResponse(order_id=order_id, events=[EventResponse.of(event) for event in events]))
+    return json_response(TimelineResponse.of(order, _store().find_transactions(order_id)))
 
 
 @orders_api.get("/orders")
@@ -208,17 +209,15 @@ def get_transaction(transaction_id: str) -> Response:
 def get_readiness() -> Response:
     """Reports whether orders can be placed now: 200, or 503 with what is missing and how to fix it."""
     missing = _missing()
-    return not_ready(missing) if missing else _health(_report(missing))
+    return not_ready(missing) if missing else json_response(_health(missing, []))
 
 
 @orders_api.get("/healthz")
 def get_health() -> Response:
     """Reports the health for people and monitoring: 200 while orders can be placed, otherwise 503."""
-    health = _report(_missing())
-    if health.can_place_orders:
-        broker: BrokerOfOrders = current_app.extensions["broker"]
-        health = health.with_attention([*_attention(broker.count_discarded()), *map(_impaired, broker.refusing_brokers())])
-    return _health(health)
+    missing = _missing()
+    health = _health(missing, [] if missing else _attention(current_app.extensions["broker"]))
+    return json_response(health, http_status(health.status))
 
 
 def _store() -> SqlOrderStore:
@@ -248,27 +247,25 @@ def _missing() -> Sequence[Missing]:
     return readiness.missing()
 
 
-def _report(missing: Sequence[Missing]) -> OrderHealthResponse:
+def _health(missing: Sequence[Missing], attention: list[str]) -> OrderHealthResponse:
     return OrderHealthResponse(
-        status="degraded" if missing else "ok",
+        status=status_of(not missing, attention),
         database=word_of("database", missing),
         broker=word_of("broker", missing),
         missing=[str(one) for one in missing],
+        attention=attention,
     )
 
 
-def _health(health: OrderHealthResponse) -> Response:
-    return json_response(health, http_status(health))
-
-
-def _impaired(reason: str) -> str:
-    return f"{reason}; orders go to the other brokers; run rocketmq-admin doctor for details"
-
-
-def _attention(discarded: int | None) -> list[str]:
+def _attention(broker: BrokerOfOrders) -> list[str]:
+    refusing = [
+        f"{reason}; orders go to the other brokers; run rocketmq-admin doctor for details" for reason in broker.refusing_brokers()
+    ]
+    discarded = broker.count_discarded()
     if not discarded:
-        return []
+        return refusing
     return [
         f"the broker discarded {discarded} messages of orders after the last check-back; "
-        "run python -m rocketmq_broker.admin discarded to list them"
+        "run python -m rocketmq_broker.admin discarded to list them",
+        *refusing,
     ]

@@ -4,16 +4,14 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
-from order_service.adapters.compensation_consumer import compensation_consumer
-from order_service.adapters.failing_network import FailingNetwork
-from order_service.adapters.order_broker import OrderBroker
+from order_service.adapters.failpoints import FailingNetwork, FailingTransactionListener, parse_failpoints
+from order_service.adapters.order_broker import OrderBroker, compensation_consumer
 from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
-from order_service.service_layer.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import AdoptionSettings, MigrationSettings, OrderSettings
 from rocketmq_broker.client import EventLoopThread
@@ -36,7 +34,7 @@ def adopt_history(settings: AdoptionSettings) -> None:
     """
     engine = open_migrated(settings, MIGRATIONS)
     try:
-        adopted_at_ms = SqlOrderStore(engine, current_world()).adopt_history(settings.adoption_reason)
+        adopted_at_ms = SqlOrderStore(engine, current_world()).history.adopt(settings.adoption_reason)
     except DatabaseFailure as error:
         raise CannotStart(f"adopt-history failed: {error}") from None
     finally:
@@ -87,9 +85,9 @@ def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorReg
         namesrv_addr=settings.namesrv_addr,
         send_timeout_ms=settings.send_timeout_ms,
         loop=EventLoopThread(),
-        witness=store.witness,
+        witness=store.history.witness,
         rpc_hook=network if armed else None,
-        history=store,
+        history=store.history,
     )
 
 
@@ -99,5 +97,5 @@ SERVICE: Final = Service(
     settings_class=OrderSettings,
     migration_settings_class=MigrationSettings,
     build=build,
-    commands={"adopt-history": Command(AdoptionSettings, adopt_history, status_if_stopped=130)},
+    commands={"adopt-history": Command(AdoptionSettings, adopt_history)},
 )

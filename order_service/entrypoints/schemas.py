@@ -1,30 +1,27 @@
-"""The schemas of HTTP requests and responses. Requests are validated strictly: "3" is not accepted as a quantity."""
+"""The schemas of HTTP requests and responses, and the description of the routes for /docs and /openapi.json.
 
+Requests are validated strictly: "3" is not accepted as a quantity.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.config import JsonDict
 
-from order_messages.states import OrderState, TransactionState
-from order_service.domain.order import (
-    MAX_CUSTOMER_LENGTH,
-    MAX_IDEMPOTENCY_KEY_LENGTH,
-    MAX_ITEMS,
-    MAX_NAME_LENGTH,
-    MAX_PRICE_CENTS,
-    MAX_QUANTITY,
-    MAX_REASON_LENGTH,
-    Item,
-    Order,
-)
-from order_service.domain.timeline import OrderTimelineEvent, TimelineEventKind
+from order_messages.states import MAX_CUSTOMER_LENGTH, OrderState, TransactionKind, TransactionState
+from order_service.domain.order import MAX_REASON_LENGTH, Order, OrderTransaction
+from order_service.service_layer.attempt import Outcome
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
+from rocketmq_broker import __version__
+from service_runtime.http.api_document import ApiDescription, Described
 from service_runtime.text import NO_CONTROL_CHARACTERS, rfc3339, rfc3339_or_none
 
 _Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True), NO_CONTROL_CHARACTERS]
 Customer = Annotated[_Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
-_IdempotencyKey = Annotated[str, StringConstraints(pattern=rf"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$")]
+_IdempotencyKey = Annotated[str, StringConstraints(pattern="^[!-~]{1,255}$")]
 
 _STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 _ORDER_OF_ADA: Final[JsonDict] = {"customer": "ada", "items": [{"name": "book", "quantity": 1, "price_cents": 2599}]}
@@ -35,9 +32,9 @@ class ItemRequest(BaseModel):
 
     model_config = _STRICT
 
-    name: Annotated[_Text, StringConstraints(max_length=MAX_NAME_LENGTH)]
-    quantity: int = Field(ge=1, le=MAX_QUANTITY)
-    price_cents: int = Field(ge=1, le=MAX_PRICE_CENTS, description="price of one piece, in cents of the currency")
+    name: Annotated[_Text, StringConstraints(max_length=200)]
+    quantity: int = Field(ge=1, le=10_000)
+    price_cents: int = Field(ge=1, le=100_000_000, description="price of one piece, in cents of the currency")
 
 
 class OrderRequest(BaseModel):
@@ -46,13 +43,9 @@ class OrderRequest(BaseModel):
     model_config = ConfigDict(**_STRICT, json_schema_extra={"examples": [_ORDER_OF_ADA]})
 
     customer: Customer
-    items: list[ItemRequest] = Field(min_length=1, max_length=MAX_ITEMS)
+    items: list[ItemRequest] = Field(min_length=1, max_length=100)
     currency: Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")] = Field("EUR", description="ISO 4217 currency code")
     payment: Literal["now", "later"] = Field("now", description="later: the order waits for POST /orders/{order_id}/payment")
-
-    def domain_items(self) -> tuple[Item, ...]:
-        """Returns the items as domain objects."""
-        return tuple(Item(item.name, item.quantity, item.price_cents) for item in self.items)
 
 
 class PaymentRequest(BaseModel):
@@ -140,6 +133,18 @@ class PlacedResponse(BaseModel):
         )
 
 
+class TimelineEventKind(StrEnum):
+    """The kind of a timeline event."""
+
+    ASKED_FOR = "ASKED_FOR"
+    """The request arrived, and the half message was sent."""
+    STORED = "STORED"
+    """The local transaction stored the order."""
+    PAID = OrderState.PAID.value
+    CANCELLED = OrderState.CANCELLED.value
+    EXPIRED = OrderState.EXPIRED.value
+
+
 class EventResponse(BaseModel):
     """An event of an order, and the transaction of its message, if it has one."""
 
@@ -149,10 +154,10 @@ class EventResponse(BaseModel):
     because: str | None = None
 
     @classmethod
-    def of(cls, event: OrderTimelineEvent) -> Self:
+    def of(cls, at_ms: int, what: TimelineEventKind, about: OrderTransaction | None = None, because: str | None = None) -> Self:
         """Returns the response for an event."""
-        transaction = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
-        return cls(at=rfc3339(event.at_ms), what=event.what, transaction=transaction, because=event.because)
+        transaction = TransactionResponse(transaction_id=about.transaction_id, state=about.state) if about else None
+        return cls(at=rfc3339(at_ms), what=what, transaction=transaction, because=because)
 
 
 class TimelineResponse(BaseModel):
@@ -160,6 +165,20 @@ class TimelineResponse(BaseModel):
 
     order_id: str
     events: list[EventResponse]
+
+    @classmethod
+    def of(cls, order: Order, transactions: Iterable[OrderTransaction]) -> Self:
+        """Returns the events and their times, as stored in the order database."""
+        of_kind = {transaction.kind: transaction for transaction in transactions}
+        events = [EventResponse.of(order.created_at_ms, TimelineEventKind.ASKED_FOR)]
+        if (stored := of_kind.get(TransactionKind.ORDER)) is not None:
+            events.append(EventResponse.of(stored.written_at_ms, TimelineEventKind.STORED, stored))
+        if order.paid_at_ms is not None:
+            events.append(EventResponse.of(order.paid_at_ms, TimelineEventKind.PAID))
+        if order.ended_at_ms is not None:
+            ended, cancelled = TimelineEventKind(order.state), of_kind.get(TransactionKind.CANCELLATION)
+            events.append(EventResponse.of(order.ended_at_ms, ended, cancelled, order.ended_because))
+        return cls(order_id=order.order_id, events=sorted(events, key=lambda event: event.at))
 
 
 class CancelledResponse(BaseModel):
@@ -201,11 +220,24 @@ class OrderHealthResponse(BaseModel):
     missing: list[str] = Field(default=[], description="why orders cannot be placed, and what to do about it")
     attention: list[str] = Field(default=[], description="what needs a person's attention while orders can be placed")
 
-    @property
-    def can_place_orders(self) -> bool:
-        """True if orders can be placed."""
-        return self.status != "degraded"
 
-    def with_attention(self, attention: list[str]) -> Self:
-        """Returns a copy with the status `attention` and these points. Without points it returns the response unchanged."""
-        return self.model_copy(update={"status": "attention", "attention": attention}) if attention else self
+DESCRIPTION: Final = ApiDescription(
+    "Order service",
+    __version__,
+    {
+        "POST /orders": Described(
+            {201: PlacedResponse, 202: PlacedResponse}, body=OrderRequest, headers=OrderHeaders, problems=(409, 422)
+        ),
+        "GET /orders": Described({200: OrderPageResponse}, query=OrderPageQuery),
+        "GET /orders/<order_id>": Described({200: OrderResponse}),
+        "GET /orders/<order_id>/timeline": Described({200: TimelineResponse}),
+        "POST /orders/<order_id>/payment": Described({200: OrderResponse}, body=PaymentRequest, problems=(409,)),
+        "POST /orders/<order_id>/cancellation": Described(
+            {200: CancelledResponse, 202: CancelledResponse}, body=CancellationRequest, problems=(409,)
+        ),
+        "GET /transactions/<transaction_id>": Described({200: TransactionResponse}),
+    },
+    health=OrderHealthResponse,
+    ready=OrderHealthResponse,
+    problems=tuple(outcome.problem for outcome in Outcome if outcome.problem is not None),
+)

@@ -88,12 +88,7 @@ class TransactionFailed(ErrorWithProblem):
         if outcome.problem is None:
             raise ValueError(f"outcome {outcome.name} is not a failure")
         self.outcome = outcome
-        self._problem = outcome.problem
-
-    @property
-    def problem(self) -> Problem:
-        """The problem response for this outcome."""
-        return self._problem
+        self.problem = outcome.problem
 
 
 class Attempt:

@@ -37,7 +37,7 @@ class OrderCancelling:
         Raises UnknownOrder, ImpossibleNow if the order is EXPIRED, or TransactionFailed; nothing was changed then. Raises
         DatabaseFailure if the database fails.
         """
-        order = self.store.cancel_unpaid(order_id, reason, self.now_ms())
+        order = self.store.change_unpaid(order_id, OrderEvent.CANCEL, self.now_ms(), reason)
         if order is None:
             raise UnknownOrder(f"no order has the id {order_id}")
         if order.state is OrderState.CANCELLED:

@@ -9,6 +9,7 @@ message is redelivered, and becomes a dead letter after the last redelivery.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from order_messages import credit_refused
@@ -43,7 +44,7 @@ class CompensationListener:
         for message in messages:
             try:
                 with logging_about_message(message), span_about([message], "compensate"):
-                    self._cancel(*_order_and_reason(message), context)
+                    try_until_done(partial(self._is_cancelled, *_order_and_reason(message)), partial(self.hold, context))
             except UnreadableBody as error:
                 logger.error("message %s is moved to the dead-letter topic: its body is invalid: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
@@ -54,9 +55,6 @@ class CompensationListener:
                 )
                 context.reconsume_later(message)
         return ConsumeStatus.CONSUME_SUCCESS
-
-    def _cancel(self, order_id: str, reason: str, context: ConsumeContext) -> None:
-        try_until_done(lambda: self._is_cancelled(order_id, reason), lambda seconds: self.hold(context, seconds))
 
     def _is_cancelled(self, order_id: str, reason: str) -> bool:
         """Tries to cancel the order. Returns True if the order is known to be cancelled or expired."""

@@ -1,10 +1,12 @@
 """The port to the order database."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import Witness
-from order_service.domain.order import Cancellation, Order
+from order_service.domain.life_cycle import OrderEvent
+from order_service.domain.order import Cancellation, Order, OrderTransaction
 from service_runtime.database.database_errors import DatabaseFailure
 
 
@@ -12,8 +14,29 @@ class HistoryDoubted(DatabaseFailure):
     """The database may not be the sender's database, or may be an old copy. A missing row proves nothing. Nothing was written."""
 
 
-class TransactionStore(Protocol):
-    """The part of the store that answers check-backs. Methods raise DatabaseUnavailable, OutcomeUnknown and HistoryDoubted."""
+class OrderStore(Protocol):
+    """Stores orders and transactions.
+
+    All methods raise DatabaseUnavailable. Those that write also raise OutcomeUnknown, and those that end orders HistoryDoubted.
+    """
+
+    def store_order(self, order: Order, transaction_id: str) -> None:
+        """Stores order, items and transaction row in one local commit. Raises TransactionFailed."""
+
+    def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
+        """Stores the order's new state and the transaction row in one local commit. Raises TransactionFailed."""
+
+    def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
+        """Pays or cancels the order if it awaits payment; expires it if overdue. Returns the order, None if there is none."""
+
+    def find_order(self, order_id: str) -> Order | None:
+        """Returns the order with this id, or None."""
+
+    def find_transactions(self, order_id: str) -> Sequence[OrderTransaction]:
+        """Returns the transactions of the order, oldest first."""
+
+    def find_order_by_key(self, customer: str, idempotency_key: str) -> Order | None:
+        """Returns the customer's order with this idempotency key, or None."""
 
     def settle(
         self,
@@ -30,31 +53,3 @@ class TransactionStore(Protocol):
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         """Expires the order of a PENDING transaction if it is unpaid after its deadline. Returns the transaction's state."""
-
-
-class OrderStore(TransactionStore, Protocol):
-    """Stores orders and transactions. All methods raise DatabaseUnavailable; those that write also raise OutcomeUnknown."""
-
-    def store_order(self, order: Order, transaction_id: str) -> None:
-        """Stores order, items and transaction row in one local commit. Raises TransactionFailed."""
-
-    def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
-        """Stores the order's new state and the transaction row in one local commit. Raises TransactionFailed."""
-
-    def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """Pays the order, or expires it if it is overdue. Returns the order, or None if it does not exist."""
-
-    def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """Cancels the order if it awaits payment; expires it if overdue. Returns the order, or None if it does not exist."""
-
-    def find_order(self, order_id: str) -> Order | None:
-        """Returns the order with this id, or None."""
-
-    def find_transaction_id(self, order_id: str) -> str | None:
-        """Returns the id of the transaction that stored the order, or None."""
-
-    def find_transaction(self, transaction_id: str) -> TransactionState | None:
-        """Returns the state of the transaction, or None while it is undecided."""
-
-    def find_order_by_key(self, customer: str, idempotency_key: str) -> Order | None:
-        """Returns the customer's order with this idempotency key, or None."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from order_messages.states import OrderState
+from order_service.domain.life_cycle import OrderEvent
 from order_service.domain.order import Order
 from order_service.service_layer.order_store import OrderStore
 
@@ -25,7 +26,7 @@ class OrderPaying:
 
     def pay(self, order_id: str) -> Order:
         """Pays an order and returns it. Paying it again changes nothing. Raises UnknownOrder and ImpossibleNow."""
-        order = self.store.pay(order_id, self.now_ms())
+        order = self.store.change_unpaid(order_id, OrderEvent.PAY, self.now_ms())
         if order is None:
             raise UnknownOrder(f"no order has the id {order_id}")
         if order.state is not OrderState.PAID:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from order_messages import order_created
 from order_messages.order_created import OrderCreated, OrderedItem
-from order_messages.states import OrderState, TransactionState
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome, TransactionalSender, TransactionFailed
 from order_service.service_layer.order_store import OrderStore
@@ -83,9 +83,11 @@ class OrderPlacing:
             return None
         if not earlier.is_same_request(order):
             raise KeyReused("this customer used the idempotency key for a different order")
-        transaction_id = self.store.find_transaction_id(earlier.order_id)
-        state = self.store.find_transaction(transaction_id) if transaction_id else None
-        return Placed(earlier, transaction_id, state or TransactionState.COMMITTED, is_replay=True)
+        of_kind = {one.kind: one for one in self.store.find_transactions(earlier.order_id)}
+        stored = of_kind.get(TransactionKind.ORDER)
+        if stored is None:
+            return Placed(earlier, None, TransactionState.COMMITTED, is_replay=True)
+        return Placed(earlier, stored.transaction_id, stored.state, is_replay=True)
 
 
 def order_message(order: Order) -> Message:

@@ -7,15 +7,13 @@ One producer sends two kinds of transactional messages, orders and cancellations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
 
 from order_messages import order_cancelled, order_created
 from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
-from order_service.domain.order import Cancellation, Order, reason_to_refuse
+from order_service.domain.order import Cancellation, reason_to_refuse
 from order_service.service_layer.attempt import DECISION_OF, Attempt, Outcome, TransactionFailed, Wanted
-from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
+from order_service.service_layer.order_store import HistoryDoubted, OrderStore
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
@@ -31,18 +29,11 @@ class DatabaseTransactionListener:
     others.
     """
 
-    def __init__(
-        self,
-        kind: TransactionKind,
-        store: TransactionStore,
-        local_transaction: "OrderLocalTransaction",
-        *,
-        now_ms: Callable[[], int],
-    ) -> None:
-        """`local_transaction` writes the order or the cancellation to the database."""
+    def __init__(self, kind: TransactionKind, store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]) -> None:
+        """`order_limit_cents` is the maximum total in cents. Orders above it are rolled back."""
         self._kind = kind
         self._store = store
-        self._local_transaction = local_transaction
+        self._order_limit_cents = order_limit_cents
         self._now_ms = now_ms
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
@@ -51,7 +42,7 @@ class DatabaseTransactionListener:
             raise TypeError("the argument must be an Attempt, and the message must have a transaction id")
         arg.begin(message.transaction_id)
         with logging_about_message(message), span_about([message], "execute_local_transaction"):
-            outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
+            outcome, reason = self._run(arg.wanted, message.transaction_id)
         arg.conclude(outcome, reason)
         return outcome.decision
 
@@ -63,6 +54,25 @@ class DatabaseTransactionListener:
         """
         with logging_about_message(message), span_about([message], "check_local_transaction"):
             return self._answer(message)
+
+    def _run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
+        """Stores the order or the cancellation. Returns the outcome, and the reason if a rule refused the order."""
+        if isinstance(wanted, Cancellation):
+            return _outcome_of(lambda: self._store.store_cancellation(wanted, transaction_id), transaction_id), ""
+        if refusal := reason_to_refuse(wanted, self._order_limit_cents):
+            self._mark_rolled_back(transaction_id)
+            return Outcome.REFUSED, refusal
+        outcome = _outcome_of(lambda: self._store.store_order(wanted, transaction_id), transaction_id)
+        if outcome is Outcome.STORED and wanted.is_paid_later:
+            outcome = Outcome.AWAITING_PAYMENT
+        return outcome, ""
+
+    def _mark_rolled_back(self, transaction_id: str) -> None:
+        """Writes the ROLLED_BACK row now, so that callers can read the state. Otherwise a check-back would write it."""
+        try:
+            self._store.settle(transaction_id)
+        except DatabaseFailure as error:
+            logger.warning("transaction %s is rolled back, but its row could not be written: %s", transaction_id, error)
 
     def _answer(self, message: MessageExt) -> LocalTransactionState:
         transaction_id = message.transaction_id
@@ -89,77 +99,15 @@ class DatabaseTransactionListener:
         return DECISION_OF[state]
 
 
-class OrderTransactionListener(DatabaseTransactionListener):
-    """The listener for messages of orders."""
-
-    def __init__(self, store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]) -> None:
-        """`order_limit_cents` is the maximum total in cents. Orders above it are rolled back."""
-        placing = PlacingLocally(store, order_limit_cents)
-        super().__init__(TransactionKind.ORDER, store, placing, now_ms=now_ms)
-
-
-class CancellationTransactionListener(DatabaseTransactionListener):
-    """The transaction listener for cancellation messages."""
-
-    def __init__(self, store: OrderStore, *, now_ms: Callable[[], int]) -> None:
-        """`store` is the order database."""
-        super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), now_ms=now_ms)
-
-
 def transaction_listeners(
     store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]
 ) -> Mapping[str, TransactionListener]:
     """Returns the listener of each topic to which the order service sends in transactions."""
-    orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, now_ms=now_ms)
-    cancellations = CancellationTransactionListener(store, now_ms=now_ms)
-    return {order_created.TOPIC: orders, order_cancelled.TOPIC: cancellations}
-
-
-class OrderLocalTransaction(Protocol):
-    """The local transaction of one kind (order or cancellation)."""
-
-    def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """Returns the outcome, and the reason if a rule refused it. Raises TypeError if `wanted` is of another kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacingLocally:
-    """Stores an order if its total is within the limit."""
-
-    store: OrderStore
-    order_limit_cents: int
-
-    def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """Stores the order, or refuses it if it exceeds the limit."""
-        if not isinstance(wanted, Order):
-            raise TypeError(f"expected an Order, got {type(wanted).__name__}")
-        if refusal := reason_to_refuse(wanted, self.order_limit_cents):
-            self._mark_rolled_back(transaction_id)
-            return Outcome.REFUSED, refusal
-        outcome = _outcome_of(lambda: self.store.store_order(wanted, transaction_id), transaction_id)
-        if outcome is Outcome.STORED and wanted.is_paid_later:
-            outcome = Outcome.AWAITING_PAYMENT
-        return outcome, ""
-
-    def _mark_rolled_back(self, transaction_id: str) -> None:
-        """Writes the ROLLED_BACK row now, so that callers can read the state. Otherwise a check-back would write it."""
-        try:
-            self.store.settle(transaction_id)
-        except DatabaseFailure as error:
-            logger.warning("transaction %s is rolled back, but its row could not be written: %s", transaction_id, error)
-
-
-@dataclass(frozen=True, slots=True)
-class CancellingLocally:
-    """Cancels a published order."""
-
-    store: OrderStore
-
-    def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """Stores the cancellation, unless the order cannot be cancelled."""
-        if not isinstance(wanted, Cancellation):
-            raise TypeError(f"expected a Cancellation, got {type(wanted).__name__}")
-        return _outcome_of(lambda: self.store.store_cancellation(wanted, transaction_id), transaction_id), ""
+    kinds = {order_created.TOPIC: TransactionKind.ORDER, order_cancelled.TOPIC: TransactionKind.CANCELLATION}
+    return {
+        topic: DatabaseTransactionListener(kind, store, order_limit_cents=order_limit_cents, now_ms=now_ms)
+        for topic, kind in kinds.items()
+    }
 
 
 def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
@@ -167,10 +115,10 @@ def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
         store()
     except TransactionFailed as failed:
         if failed.outcome is Outcome.DECIDED_BEFORE:
-            logger.warning("transaction %s is rolled back: a check-back came before its local transaction", transaction_id)
+            logger.warning("transaction %s is rolled back: a check-back arrived before its local transaction", transaction_id)
         return failed.outcome
     except DatabaseUnavailable as error:
-        logger.error("transaction %s is rolled back: the database did not accept it: %s", transaction_id, error)
+        logger.error("transaction %s is rolled back: it could not be stored: %s", transaction_id, error)
         return Outcome.UNAVAILABLE
     except OutcomeUnknown as error:
         logger.error("the local commit of transaction %s failed; a check-back will decide: %s", transaction_id, error)

@@ -93,7 +93,7 @@ class BreakTable:
         with self._transaction() as connection:
             latest = connection.execute("SELECT MAX(last_seen_ms) FROM breaks").fetchone()[0]
             if latest is not None and latest > as_of_ms:
-                raise BreaksUnusable(f"breaks {self._path}: a later run has already written it")
+                raise BreaksUnusable(f"breaks {self._path}: the file was already written by a later run")
             known = {one.subject: one for one in _select(connection, "ORDER BY number")}
             before = {one.subject for one in known.values() if one.closed_at_ms is None}
             for one in found.values():

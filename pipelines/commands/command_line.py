@@ -87,7 +87,7 @@ def reconcile_command(
 ) -> None:
     """Compare orders with credits, and with messages if stores are given. With --again the exit code is 0 at the input's end."""
     if increment.full and increment.state is None:
-        raise typer.BadParameter("--full requires --state; without it everything is read", param_hint="--full")
+        raise typer.BadParameter("--full requires --state; without --state, everything is read anyway", param_hint="--full")
     if engine is Engine.SQLITE and increment.state is not None:
         raise typer.BadParameter("--state requires Spark; omit --engine", param_hint="--engine")
     progress = Console(stderr=True)

@@ -38,7 +38,7 @@ def repair_command(
     Exit code 0: nothing is left to do. 1: something is left. 2: the run failed.
     """
     if (plan is None) == (apply is None):
-        raise typer.BadParameter("give exactly one of the two", param_hint="--plan, --apply")
+        raise typer.BadParameter("give exactly one of --plan and --apply", param_hint="--plan, --apply")
     progress = Console(stderr=True)
 
     def work() -> bool:

@@ -58,7 +58,7 @@ def reconcile_new(
     with state.taken():
         before = None if full else state.read(names_of(books))
         if before is not None and before.as_of_ms > cut_off.as_of_ms:
-            raise StateUnusable(f"state {state.folder}: a later run has already written it")
+            raise StateUnusable(f"state {state.folder}: the folder was already written by a later run")
         try:
             rows = _Increment(reading, books, cut_off, state, before).run()
         finally:

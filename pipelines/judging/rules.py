@@ -447,8 +447,8 @@ CLASSES: Final[_Conditions] = (
 )
 """The classes with their conditions. The first condition that holds determines the class.
 
-Items without an order count as in flight, because they may be read before or after the order. They have no time. The foreign
-key prevents the deletion of an order with items.
+Items without an order always count as in flight. They may have been read before or after their order, and they have no time
+that shows their age. An order with items cannot be deleted, because of the foreign key.
 """
 
 _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDER_WITHOUT_MESSAGE}')"

@@ -49,7 +49,18 @@ def _parsed(text: str) -> URL:
     kind = url.drivername.partition("+")[0]
     if kind not in _POSTGRESQL_NAMES:
         raise UnusableUrl(f"unsupported database {kind!r}; {_FORMS}")
-    return _postgresql(url.set(drivername=POSTGRESQL))
+    if "@" in (url.host or ""):
+        raise UnusableUrl("the database URL contains more than one @; write %40 for @ in the user or the password")
+    if not 0 < (url.port or 5432) < 65_536:
+        raise UnusableUrl(f"invalid port {url.port} in the database URL, at most 65535")
+    pooling = url.query.get(PGBOUNCER, "false")
+    if pooling not in ("true", "false"):
+        raise UnusableUrl("the parameter pgbouncer of the database URL must be true or false, and must not be repeated")
+    if pooling == "true" and "options" in url.query:
+        raise UnusableUrl(
+            "a database URL with pgbouncer=true must not contain options, which PgBouncer refuses; use ALTER ROLE … SET"
+        )
+    return url.set(drivername=POSTGRESQL)
 
 
 def masked(text: str) -> str:
@@ -58,18 +69,3 @@ def masked(text: str) -> str:
         return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
     except UnusableUrl:
         return "<an invalid URL>"
-
-
-def _postgresql(url: URL) -> URL:
-    if "@" in (url.host or ""):
-        raise UnusableUrl("the database URL contains more than one @; write %40 for @ in the user or the password")
-    if not 0 < (url.port or 5432) < 65_536:
-        raise UnusableUrl(f"invalid port {url.port} in the database URL, at most 65535")
-    pooling = url.query.get(PGBOUNCER, "false")
-    if pooling not in ("true", "false"):
-        raise UnusableUrl("the parameter pgbouncer of the database URL must be true or false, given once")
-    if pooling == "true" and "options" in url.query:
-        raise UnusableUrl(
-            "a database URL with pgbouncer=true must not contain options, which PgBouncer refuses; use ALTER ROLE … SET"
-        )
-    return url

@@ -136,8 +136,10 @@ def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ..
     except Exception as error:
         traceback.clear_frames(error.__traceback__)
         if "unsupported startup parameter" in str(error):
+            # The end of the driver's message, after its addresses and attempts.
+            reason = " ".join(str(error).split()).rpartition("FATAL: ")[2].strip()
             raise dialect.loaded_dbapi.NotSupportedError(
-                f"{_reason(error)}. The server is a PgBouncer: add pgbouncer=true to the parameters of the database URL"
+                f"{reason}. The server is a PgBouncer: add pgbouncer=true to the parameters of the database URL"
             ) from None
         raise
     unfit = _why_unfit(connection.info)
@@ -160,11 +162,6 @@ def _why_unfit(info: Any) -> str | None:
     return None
 
 
-def _reason(error: Exception) -> str:
-    """Returns the end of a driver's message, after its addresses and attempts."""
-    return " ".join(str(error).split()).rpartition("FATAL: ")[2].strip()
-
-
 def _sqlite_engine(url: URL) -> Engine:
     if sqlite3.sqlite_version_info < MIN_SQLITE:
         needed = ".".join(map(str, MIN_SQLITE))
@@ -172,7 +169,10 @@ def _sqlite_engine(url: URL) -> Engine:
             f"this Python has SQLite {sqlite3.sqlite_version}, but {needed} or newer is required; use a newer Python"
         )
     path = Path(str(url.database))
-    _make_folder_of(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatabaseUnusable(f"cannot create the folder of the database {path}: {error.strerror}") from None
     engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)
     event.listen(engine, "do_connect", lambda *_: _make_private(path))
     prepare_sqlite(engine)
@@ -183,13 +183,6 @@ def prepare_sqlite(engine: Engine) -> None:
     """Makes the commits of a SQLite engine durable, and its writing transactions immediate."""
     event.listen(engine, "connect", _make_durable)
     event.listen(engine, "begin", _begin_immediately)
-
-
-def _make_folder_of(path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DatabaseUnusable(f"cannot create the folder of the database {path}: {error.strerror}") from None
 
 
 def _make_private(path: Path) -> None:

@@ -5,7 +5,7 @@ On SQLite the writers of a process take turns, with a time-out for each wait.
 
 import threading
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Table, false, func, select, text, true
@@ -33,35 +33,6 @@ def is_taken(lock: threading.Lock, timeout_s: float, acquire: Acquire | None) ->
     return acquire(lambda: lock.acquire(blocking=False), timeout_s)
 
 
-class TurnNotGiven(Exception):
-    """The wait for earlier writers timed out. Nothing was written."""
-
-
-class WritersTurn:
-    """A lock with a time-out.
-
-    Without it, SQLite's waiting writers sleep and retry: 16 threads wrote 4 times more slowly, and some waited for seconds. The
-    time-out is needed because a writer on a hanging disk would block all other writers forever.
-    """
-
-    def __init__(self, timeout_s: float, acquire: Acquire | None) -> None:
-        """`timeout_s` bounds the wait for earlier writers. `acquire` is `World.acquire`."""
-        self._timeout_s = timeout_s
-        self._acquire = acquire
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def taken(self, timeout_s: float | None = None) -> Iterator[None]:
-        """Excludes the other writers of this process. `timeout_s` overrides the default time-out. Raises TurnNotGiven."""
-        timeout_s = self._timeout_s if timeout_s is None else timeout_s
-        if not is_taken(self._lock, timeout_s, self._acquire):
-            raise TurnNotGiven(f"no write lock of the database within {timeout_s:g} s: other writers of this process hold it")
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-
 _TURN_TIMEOUT_S: Final = 5.0
 """The time in seconds that a SQLite writer waits for other writers of this process, equal to PostgreSQL's lock_timeout.
 
@@ -82,22 +53,22 @@ class Sessions:
         now_s: Callable[[], float],
         acquire: Acquire | None,
         reads_one_moment: bool = False,
-        turn_timeout_s: float = _TURN_TIMEOUT_S,
     ) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`. `now_s` is a monotonic clock.
 
         `acquire` is `World.acquire`, which lets writers wait for each other in a simulation without threads.
         With `reads_one_moment` all statements of a reading session see one snapshot; on SQLite they always do.
-        `turn_timeout_s` bounds a writer's wait for other writers of this process on SQLite.
         """
         is_postgresql = engine.dialect.name == "postgresql"
         isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
         self._engine = engine
         self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
-        self._has_bounded_sessions = not engine.get_execution_options().get(POOLS_TRANSACTIONS, False)
-        self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if is_postgresql else None
-        self._turn = None if is_postgresql else WritersTurn(turn_timeout_s, acquire)
+        # A statement of its own has no time-outs where each transaction sets them.
+        has_time_outs = is_postgresql and not engine.get_execution_options().get(POOLS_TRANSACTIONS, False)
+        self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if has_time_outs else None
+        self._acquire = acquire
+        self._turn = None if is_postgresql else threading.Lock()
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """The dialect's INSERT, which supports ON CONFLICT."""
         self._written_s: float | None = None
@@ -128,12 +99,18 @@ class Sessions:
 
         Raises the errors of `writing`, and OutcomeUnknown if the connection is lost during PostgreSQL's single statement.
         """
-        if self._one_statement_engine is None or not self._has_bounded_sessions:
+        if self._one_statement_engine is None:
             with self._transaction() as connection:
                 return execute(connection)
         try:
             with self._one_statement_engine.connect() as connection:
-                result = _by_one_statement(connection, execute)
+                try:
+                    result = execute(connection)
+                except SQLAlchemyError as error:
+                    if is_refusal(error) or _is_surely_undone(error):
+                        raise
+                    connection.invalidate()
+                    raise OutcomeUnknown(in_one_line(error)) from error
         except SQLAlchemyError as error:
             raise _nothing_written(error) from error
         self._written_s = self._now_s()
@@ -142,16 +119,33 @@ class Sessions:
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
         try:
-            with self._turn.taken() if self._turn else nullcontext(), self._engine.connect() as connection:
+            with self._turn_taken(_TURN_TIMEOUT_S), self._engine.connect() as connection:
                 connection.begin()  # before the session begins, because a session rolls back a transaction that it began
                 yield connection
                 _commit_in_database(connection)
                 self._written_s = self._now_s()
-        except TurnNotGiven as error:
-            raise DatabaseUnavailable(str(error)) from error
         except SQLAlchemyError as error:
             self._forget_schema_after(error)
             raise _nothing_written(error) from error
+
+    @contextmanager
+    def _turn_taken(self, timeout_s: float) -> Iterator[None]:
+        """Excludes the other writers of this process on SQLite. Raises DatabaseUnavailable after the time-out.
+
+        Without turns, SQLite's waiting writers sleep and retry: 16 threads wrote 4 times more slowly, and some waited for
+        seconds. The time-out is needed because a writer on a hanging disk would block all other writers forever.
+        """
+        if self._turn is None:
+            yield
+            return
+        if not is_taken(self._turn, timeout_s, self._acquire):
+            raise DatabaseUnavailable(
+                f"no write lock on the database within {timeout_s:g} s: other writers of this process hold it"
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def why_unwritable(self, tables: Collection[Table]) -> str | None:
         """Returns the reason why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
@@ -163,13 +157,9 @@ class Sessions:
         if self._wrote_just_now():
             return None
         try:
-            with self._engine.connect() as connection:
-                if self._turn is None:
-                    _try_on_postgresql(connection, tables)
-                else:
-                    with self._turn.taken(_TRIAL_WAIT_MS / 1000):
-                        _try_on_sqlite(connection, tables)
-        except TurnNotGiven as error:
+            with self._engine.connect() as connection, self._turn_taken(_TRIAL_WAIT_MS / 1000):
+                (_try_on_postgresql if self._turn is None else _try_on_sqlite)(connection, tables)
+        except DatabaseUnavailable as error:
             return None if self._wrote_just_now() else str(error)
         except SQLAlchemyError as error:
             return in_one_line(error)
@@ -195,16 +185,6 @@ def in_one_line(error: BaseException) -> str:
 
 def _nothing_written(error: SQLAlchemyError) -> DatabaseUnavailable:
     return (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error))
-
-
-def _by_one_statement(connection: Connection, execute: Callable[[Connection], T]) -> T:
-    try:
-        return execute(connection)
-    except SQLAlchemyError as error:
-        if is_refusal(error) or _is_surely_undone(error):
-            raise
-        connection.invalidate()
-        raise OutcomeUnknown(in_one_line(error)) from error
 
 
 def _is_surely_undone(error: SQLAlchemyError) -> bool:

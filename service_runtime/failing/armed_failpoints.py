@@ -80,7 +80,7 @@ class ArmedFailpoints:
             armed.unlink()
         except FileNotFoundError:
             return False
-        logger.warning("failpoint %s is hit", name)
+        logger.warning("failpoint %s was hit", name)
         hit = Hit(self.now_ms(), name, meant_for.decode(errors="replace"), transaction_id)
         with (self.folder / _HITS).open("a") as hits:
             hits.write(json.dumps(asdict(hit)) + "\n")

@@ -3,12 +3,13 @@
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 from flask import Flask
 from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
 from service_runtime.http.health import ReadyResponse
 from service_runtime.http.problem import Problem
@@ -63,9 +64,9 @@ class ApiDescription:
 
     title: str
     version: str
-    routes: Mapping[str, Described] = field(default_factory=dict)
-    health: type[BaseModel] | None = None
-    """The response of /healthz; None for a service without health checks."""
+    routes: Mapping[str, Described]
+    health: type[BaseModel]
+    """The response of /healthz."""
     ready: type[BaseModel] = ReadyResponse
     """The response of /readyz when nothing is missing."""
     problems: tuple[Problem, ...] = ()
@@ -93,15 +94,11 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
 
 def _schemas(description: ApiDescription) -> Schemas:
     """Returns the schemas of the routes' models and of the nested models, keyed by class name."""
-    schemas: Schemas = {}
-    within: Schemas = {}
-    for one in description.routes.values():
-        for model in (one.body, one.query, one.headers, *one.answers.values(), ProblemBody):
-            if model is not None and model.__name__ not in schemas:
-                schema = model.model_json_schema(ref_template=_SCHEMA + "{model}")
-                within |= schema.pop("$defs", {})
-                schemas[model.__name__] = schema
-    return schemas | within
+    of_routes = [(one.body, one.query, one.headers, *one.answers.values()) for one in description.routes.values()]
+    models = dict.fromkeys(model for models in (*of_routes, (ProblemBody,)) for model in models if model is not None)
+    _, together = models_json_schema([(model, "validation") for model in models], ref_template=_SCHEMA + "{model}")
+    schemas: Schemas = together["$defs"]
+    return schemas
 
 
 def _operation(method: str, route: str, says: str, described: Described, schemas: Schemas) -> dict[str, Any]:
@@ -113,7 +110,10 @@ def _operation(method: str, route: str, says: str, described: Described, schemas
         "operationId": f"{method.lower()} {path}".replace("/", "_").replace("{", "").replace("}", "").replace(" ", ""),
         "tags": [],
         "parameters": [
-            *_path_parameters(route),
+            *(
+                _parameter("path", name, {"type": "string", "format": "path"} if has_slashes else {"type": "string"}, True)
+                for has_slashes, name in re.findall(r"<(path:)?(\w+)>", route)
+            ),
             *_parameters("query", described.query, schemas),
             *_parameters("header", described.headers, schemas),
         ],
@@ -126,34 +126,18 @@ def _operation(method: str, route: str, says: str, described: Described, schemas
     return operation
 
 
-def _path_parameters(route: str) -> list[Parameter]:
-    return [
-        {
-            "in": "path",
-            "name": name,
-            "required": True,
-            "description": "",
-            "schema": {"type": "string", "format": "path"} if has_slashes else {"type": "string"},
-        }
-        for has_slashes, name in re.findall(r"<(path:)?(\w+)>", route)
-    ]
-
-
 def _parameters(place: str, model: type[BaseModel] | None, schemas: Schemas) -> list[Parameter]:
     """Returns a parameter for each field of the model."""
     if model is None:
         return []
     schema = schemas[model.__name__]
-    return [
-        {
-            "in": place,
-            "name": name,
-            "required": name in schema.get("required", ()),
-            "description": field_schema.get("description", ""),
-            "schema": field_schema,
-        }
-        for name, field_schema in schema["properties"].items()
-    ]
+    required = schema.get("required", ())
+    return [_parameter(place, name, found, name in required) for name, found in schema["properties"].items()]
+
+
+def _parameter(place: str, name: str, schema: dict[str, Any], is_required: bool) -> Parameter:
+    description = schema.get("description", "")
+    return {"in": place, "name": name, "required": is_required, "description": description, "schema": schema}
 
 
 def _responses(described: Described) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
@@ -18,7 +17,6 @@ from service_runtime.http.requests import RequestLane, guard_requests, keep_lane
 from service_runtime.http.write_guard import WriteGuard, guard_writes
 
 _UNRESTRICTED: Final = WriteGuard()
-_NO_LANES: Final[Mapping[str, RequestLane]] = MappingProxyType({})
 
 
 def create_application(
@@ -31,7 +29,7 @@ def create_application(
     max_body_bytes: int,
     description: ApiDescription,
     new_uuid: Callable[[], UUID],
-    own_lanes: Mapping[str, RequestLane] = _NO_LANES,
+    own_lanes: Mapping[str, RequestLane] | None = None,
     guard: WriteGuard = _UNRESTRICTED,
 ) -> Flask:
     """Returns an application with these routes, /livez, a home page and /docs. Each error is answered with a problem body.
@@ -45,19 +43,16 @@ def create_application(
     for blueprint in (liveness_api, *blueprints):
         app.register_blueprint(blueprint)
     register_problems(app, problem_of)
-    routes = {**description.routes, **_checks(description), "GET /livez": Described({200: LivenessResponse})}
+    checks = {
+        "GET /readyz": Described({200: description.ready}),
+        "GET /healthz": Described({200: description.health, 503: description.health}),
+        "GET /livez": Described({200: LivenessResponse}),
+    }
     problems = (*problem_of.values(), *description.problems)
-    register_documents(app, replace(description, routes=routes, problems=problems))
+    register_documents(app, replace(description, routes={**description.routes, **checks}, problems=problems))
     name_requests(app, new_uuid)
     # The guard comes first, so that a rejected request takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)
-    keep_lanes(app, lanes_of(description.routes, own_lanes, threads))
+    keep_lanes(app, lanes_of(description.routes, own_lanes or {}, threads))
     return app
-
-
-def _checks(description: ApiDescription) -> dict[str, Described]:
-    health = description.health
-    if health is None:
-        return {}
-    return {"GET /readyz": Described({200: description.ready}), "GET /healthz": Described({200: health, 503: health})}

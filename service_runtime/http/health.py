@@ -1,7 +1,7 @@
 """The common parts of the health checks: /livez, the status words, and the HTTP status."""
 
 from collections.abc import Sequence
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from flask import Blueprint, Response
 from pydantic import BaseModel
@@ -34,21 +34,6 @@ class ReadyResponse(BaseModel):
     status: Literal["ok"] = "ok"
 
 
-class WithStatus(Protocol):
-    """The interface of a health report with a status."""
-
-    @property
-    def status(self) -> Status:
-        """The overall status of the service."""
-
-
-class NeedsAttention(Protocol):
-    """The interface of a component that may need a person's attention."""
-
-    def attention(self) -> list[str]:
-        """Returns a line with advice for each point that needs attention."""
-
-
 @liveness_api.get("/livez")
 def get_liveness() -> Response:
     """Returns 200 while the process serves requests. Does not check the database or the broker: a restart would not fix them."""
@@ -67,6 +52,6 @@ def status_of(is_whole: bool, attention: Sequence[str]) -> Status:
     return "attention" if attention else "ok"
 
 
-def http_status(report: WithStatus) -> int:
-    """Returns 503 for a degraded report, otherwise 200."""
-    return 503 if report.status == "degraded" else 200
+def http_status(status: Status) -> int:
+    """Returns 503 for a degraded service, otherwise 200."""
+    return 503 if status == "degraded" else 200

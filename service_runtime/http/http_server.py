@@ -3,8 +3,7 @@
 import logging
 import resource
 import threading
-from collections.abc import Callable
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from flask import Flask
 from waitress import wasyncore  # type: ignore[import-untyped]
@@ -12,7 +11,6 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import BaseWSGIServer, create_server  # type: ignore[import-untyped]
 
 from rocketmq_broker.world import World
-from service_runtime.http.http_connection import Patience, patient_channel
 from service_runtime.http.listening import listen_on
 from service_runtime.settings.common import HttpSettings
 
@@ -20,8 +18,9 @@ _MAX_BODY_BYTES: Final = 1024 * 1024
 """The maximum size of a body in bytes. A larger body closes the connection. The application's lower limit sends a response."""
 _MAX_HEADER_BYTES: Final = 64 * 1024
 _MAX_CONNECTIONS: Final = 1_000
-_CROWDED: Final = 0.9
-"""The share of the connection limit above which each new connection closes the longest waiting one."""
+_IDLE_S: Final = 60
+"""The time in seconds after which a connection without a byte and without a running request is closed."""
+_LOOK_FOR_IDLE_EVERY_S: Final = 5
 _LOOK_EVERY_S: Final = 0.02
 _THREADS_END_WITHIN_S: Final = 1.0
 
@@ -31,35 +30,20 @@ logger = logging.getLogger(__name__)
 class HttpServer:
     """Runs Waitress in a thread. The constructor binds the port, and `start` serves requests."""
 
-    def __init__(
-        self,
-        app: Flask,
-        world: World,
-        *,
-        host: str,
-        port: int,
-        threads: int,
-        stop_timeout_s: float = 10.0,
-        patience: Patience | None = None,
-        most_connections: int | None = None,
-    ) -> None:
-        """Listens on all addresses of `host`. Raises CannotStart if that fails.
-
-        `stop_timeout_s` is the time for running requests to end when the server stops. `patience` limits the clients' turns.
-        `most_connections` bounds open connections: by default 1,000, or half the files that the process may open.
-        """
-        most_connections = most_connections or _connection_limit()
-        sockets = listen_on(host, port)
-        self._stop_timeout_s = stop_timeout_s
+    def __init__(self, app: Flask, settings: HttpSettings, world: World) -> None:
+        """Listens on all addresses of the host in the settings. Raises CannotStart if that fails."""
+        sockets = listen_on(settings.http_host, settings.http_port)
+        self._stop_timeout_s = settings.stop_timeout_s
         self._now_s, self._sleep = world.steady_s, world.sleep
-        self._is_stopped = False
         self._open: dict[int, Any] = {}
         self._server = create_server(
             app,
             map=self._open,
             sockets=sockets,
-            threads=threads,
-            connection_limit=most_connections,
+            threads=settings.http_threads,
+            connection_limit=_connection_limit(),
+            channel_timeout=_IDLE_S,
+            cleanup_interval=_LOOK_FOR_IDLE_EVERY_S,
             max_request_body_size=_MAX_BODY_BYTES,
             max_request_header_size=_MAX_HEADER_BYTES,
             asyncore_use_poll=True,
@@ -67,26 +51,11 @@ class HttpServer:
             clear_untrusted_proxy_headers=True,
         )
         self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
-        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED), world.steady_s)
-        for listener in self._listeners:
-            listener.channel_class = channel
         shown_port = sockets[0].getsockname()[1]
-        self.url = f"http://{_in_url(host)}:{shown_port}"
+        self.url = f"http://{_in_url(settings.http_host)}:{shown_port}"
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
         """The addresses on which the server listens, each as host:port."""
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
-
-    @classmethod
-    def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
-        """Returns a service's server with its settings. Raises CannotStart."""
-        return cls(
-            app,
-            world,
-            host=settings.http_host,
-            port=settings.http_port,
-            threads=settings.http_threads,
-            stop_timeout_s=settings.stop_timeout_s,
-        )
 
     def start(self) -> None:
         """Starts serving."""
@@ -98,45 +67,26 @@ class HttpServer:
         Closes each connection without a running request, so that clients reconnect to another instance. A second call does
         nothing.
         """
-        if self._is_stopped:
+        if not self._thread.is_alive():
             return
-        self._is_stopped = True
-        if self._thread.ident is None:
-            self._stop_listening()
-            self._end_loop()
-            return
-        self._in_loop(self._stop_listening)
+        in_loop = self._listeners[0].trigger.pull_trigger
+        in_loop(self._stop_listening)
         deadline_s = self._now_s() + self._stop_timeout_s
         while self._connections() and self._now_s() < deadline_s:
-            self._in_loop(self._close_idle)
+            in_loop(self._close_idle)
             self._sleep(_LOOK_EVERY_S)
         cut_off = len(self._connections())
         if cut_off:
             logger.warning(
-                "stopped the HTTP server although requests on %d connections had not finished within %g s",
+                "stopped the HTTP server: requests on %d connections did not finish within %g s",
                 cut_off,
                 self._stop_timeout_s,
             )
         self._server.task_dispatcher.shutdown(cancel_pending=True, timeout=_THREADS_END_WITHIN_S)
         if not self._server.task_dispatcher.threads:
-            self._in_loop(self._end_loop)
+            # The loop ends when it has nothing left to watch. Working threads need it until then.
+            in_loop(self._open.clear)
             self._thread.join(_THREADS_END_WITHIN_S)
-
-    def _in_loop(self, action: Callable[[], None]) -> None:
-        """Runs an action in the thread of waitress's loop.
-
-        The action waits until its wake-up is done, because it may close the trigger, and an earlier action may wake the loop.
-        """
-        is_woken = threading.Event()
-
-        def do() -> None:
-            is_woken.wait()
-            action()
-
-        try:
-            self._listeners[0].trigger.pull_trigger(do)
-        finally:
-            is_woken.set()
 
     def _stop_listening(self) -> None:
         for listener in self._listeners:
@@ -146,11 +96,6 @@ class HttpServer:
         for connection in self._connections():
             if not connection.requests and connection.request is None and not connection.total_outbufs_len:
                 connection.will_close = True
-
-    def _end_loop(self) -> None:
-        """Closes the last open objects, which ends the loop. Working threads need them until then to wake the loop."""
-        for listener in self._listeners:
-            listener.trigger.close()
 
     def _connections(self) -> list[Any]:
         return [opened for opened in list(self._open.values()) if isinstance(opened, HTTPChannel)]

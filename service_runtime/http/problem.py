@@ -25,7 +25,5 @@ class Problem:
 class ErrorWithProblem(Exception):
     """Base class of errors that define their problem response."""
 
-    @property
-    def problem(self) -> Problem:
-        """The problem response."""
-        raise NotImplementedError
+    problem: Problem
+    """The problem response."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from flask import Flask, Response, json, request
@@ -18,11 +19,7 @@ logger = logging.getLogger(__name__)
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
     """Registers error handlers that answer with problem bodies. `problem_of` maps the service's own errors."""
 
-    def known(error: Exception) -> Response:
-        problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
-        return answer(error, problem)
-
-    def answer(error: Exception, problem: Problem) -> Response:
+    def answer(problem: Problem, error: Exception) -> Response:
         if problem.detail is not None:
             logger.warning("%s %s: %s", request.method, request.path, error)
         return problem_response(problem.status, problem.title, problem.detail or str(error))
@@ -30,9 +27,9 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
     app.register_error_handler(ValidationError, _wrong_input)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
-    app.register_error_handler(ErrorWithProblem, lambda error: answer(error, error.problem))
-    for kind in problem_of:
-        app.register_error_handler(kind, known)
+    app.register_error_handler(ErrorWithProblem, lambda error: answer(error.problem, error))
+    for kind, problem in problem_of.items():
+        app.register_error_handler(kind, partial(answer, problem))
 
 
 def anchor_of(title: str) -> str:

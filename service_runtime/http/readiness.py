@@ -6,6 +6,7 @@ failed until it ends.
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -62,15 +63,14 @@ class Readiness:
         """A result is cached for `for_s` seconds. Callers wait at most `within_s` seconds for one."""
         self._questions = [_Question(need, for_s, steady_s) for need in needs]
         self._within_s = within_s
-        self._steady_s = steady_s
 
     def missing(self) -> tuple[Missing, ...]:
         """Returns the unavailable dependencies; empty if work is possible."""
-        for question in self._questions:
-            question.ask()
-        end_s = self._steady_s() + self._within_s
-        answers = [(question.need, question.answer(end_s - self._steady_s(), self._within_s)) for question in self._questions]
-        return tuple(Missing(need.name, why, need.to_do) for need, why in answers if why is not None)
+        answers = [(question.need, question.ask()) for question in self._questions]
+        wait([answer for _, answer in answers], self._within_s)
+        late = f"no answer within {self._within_s:g} s"
+        whys = [(need, answer.result() if answer.done() else late) for need, answer in answers]
+        return tuple(Missing(need.name, why, need.to_do) for need, why in whys if why is not None)
 
 
 def not_ready(missing: Sequence[Missing]) -> Response:
@@ -90,31 +90,22 @@ class _Question:
         self._for_s = for_s
         self._steady_s = steady_s
         self._lock = threading.Lock()
-        self._is_answered = threading.Event()
-        self._is_asked = False
-        self._answered_s: float | None = None
-        self._why: str | None = None
+        self._answer: Future[str | None] | None = None
+        self._answered_s = 0.0
 
-    def ask(self) -> None:
-        """Starts a check, unless one is running or the last result is still valid."""
+    def ask(self) -> Future[str | None]:
+        """Returns the answer of a running check, or the last one if it is still valid. Otherwise starts a check."""
         with self._lock:
-            still_counts = self._answered_s is not None and self._steady_s() - self._answered_s < self._for_s
-            if self._is_asked or still_counts:
-                return
-            self._is_asked = True
-            self._is_answered.clear()
-        threading.Thread(target=self._find_out, name=f"ready-{self.need.name}", daemon=True).start()
+            answer = self._answer
+            if answer is None or (answer.done() and self._steady_s() - self._answered_s >= self._for_s):
+                self._answer = answer = Future()
+                threading.Thread(target=self._find_out, args=[answer], name=f"ready-{self.need.name}", daemon=True).start()
+            return answer
 
-    def answer(self, wait_s: float, within_s: float) -> str | None:
-        if not self._is_answered.wait(max(0.0, wait_s)):
-            return f"no answer within {within_s:g} s"
-        return self._why
-
-    def _find_out(self) -> None:
+    def _find_out(self, answer: Future[str | None]) -> None:
         try:
             why = self.need.needed.why_unready()
         except Exception as error:
             why = f"the check failed: {error}"
-        with self._lock:
-            self._why, self._answered_s, self._is_asked = why, self._steady_s(), False
-            self._is_answered.set()
+        self._answered_s = self._steady_s()
+        answer.set_result(why)

@@ -74,18 +74,14 @@ def guard_requests(app: Flask, hosts: KnownHosts) -> None:
             hint = ", or add the name to its known hosts" if refusal.status == 421 else ""
             return problem_response(refusal.status, HTTP_STATUS_CODES[refusal.status], refusal.detail + hint)
         if request.method == "POST" and request.routing_exception is None and request.mimetype != _JSON:
-            return _not_json(request.mimetype)
+            # Other types are rejected because a form of any page may send them.
+            detail = f"Content-Type must be {_JSON}, not {request.mimetype or 'missing'}"
+            response = problem_response(415, HTTP_STATUS_CODES[415], detail)
+            response.headers["Accept-Post"] = _JSON
+            return response
         return None
 
     app.before_request(turn_away)
-
-
-def _not_json(mimetype: str) -> Response:
-    """Returns the 415 response. Other types are rejected because a form of any page may send them."""
-    detail = f"Content-Type must be {_JSON}, not {mimetype or 'missing'}"
-    response = problem_response(415, HTTP_STATUS_CODES[415], detail)
-    response.headers["Accept-Post"] = _JSON
-    return response
 
 
 CHECKS_AT_ONCE: Final = 4
@@ -136,7 +132,9 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
     """
 
     def enter() -> Response | None:
-        lane = lane_of.get(_route())
+        # A HEAD counts as a GET.
+        method = "GET" if request.method == "HEAD" else request.method
+        lane = lane_of.get(f"{method} {request.url_rule.rule if request.url_rule else ''}")
         if lane is None:
             return None
         if not lane.enter():
@@ -151,9 +149,3 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
 
     app.before_request(enter)
     app.teardown_request(leave)
-
-
-def _route() -> str:
-    """Returns the request's method and route. A HEAD counts as a GET."""
-    method = "GET" if request.method == "HEAD" else request.method
-    return f"{method} {request.url_rule.rule if request.url_rule else ''}"

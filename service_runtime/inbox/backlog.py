@@ -1,9 +1,12 @@
-"""The health of an inbox: what waits, for how long, and why."""
+"""The health of an inbox: what waits, for how long, and why. Also its Prometheus metrics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 from pydantic import BaseModel
 
 from rocketmq_broker.databases.inbox import BaseInbox, InboxState
@@ -30,12 +33,12 @@ class InboxHealth(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class InboxBacklog:
+class InboxBacklog(Collector):
     """Reports the state of an inbox, for readiness checks, health reports and metrics."""
 
     inbox: BaseInbox[Any]
     program: str
-    """The program whose command `inbox` lists and retries parked messages."""
+    """The program whose command `inbox` lists and retries parked messages. Its first word begins the metrics' names."""
     now_ms: Callable[[], int]
 
     def state(self) -> InboxState | None:
@@ -83,3 +86,16 @@ class InboxBacklog:
         return InboxHealth(
             waiting=state.waiting, failed=state.failed, parked=state.parked, oldest_s=oldest_s, last_error=state.last_error
         )
+
+    def collect(self) -> Iterable[Metric]:
+        """Yields a metric for each number at each scrape. They are missing while the database does not answer."""
+        state, prefix = self.state(), self.program.partition("_")[0]
+        if state is None:
+            return
+        for name, text, value in (
+            ("inbox_waiting", "Messages that wait to be processed.", state.waiting),
+            ("inbox_failed", "Waiting messages that have failed.", state.failed),
+            ("inbox_parked", "Messages that failed too often, and wait for a person.", state.parked),
+            ("inbox_oldest_seconds", "Age of the oldest waiting message.", self.age_s(state.oldest_received_at_ms)),
+        ):
+            yield GaugeMetricFamily(f"{prefix}_{name}", text, value=value)

@@ -14,10 +14,9 @@ logger = logging.getLogger(__name__)
 class BellThread:
     """Calls a function after `ring`, and once a second. Rings during a call are answered by one more call."""
 
-    def __init__(self, name: str, answer: Callable[[], bool], *, rest_s: float = 0.0) -> None:
-        """`answer` returns True if it has more to do. It is called at most once per `rest_s` seconds."""
+    def __init__(self, name: str, answer: Callable[[], bool | None]) -> None:
+        """`answer` returns True if it has more to do. It is then called again at once."""
         self._answer = answer
-        self._rest_s = rest_s
         self._rung = threading.Event()
         self._stopping = threading.Event()
         self._last_error = ""
@@ -40,19 +39,17 @@ class BellThread:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._rung.clear()
-            has_more = self._call()
-            self._stopping.wait(self._rest_s)
-            if not has_more:
+            if not self._call():
                 self._rung.wait(LOOKS_EVERY_S)
 
-    def _call(self) -> bool:
+    def _call(self) -> bool | None:
         """Calls the function. Logs an error once for as long as it stays the same."""
         try:
             has_more = self._answer()
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
             if text != self._last_error:
-                logger.warning("%s: trying again each second: %s", self._thread.name, text)
+                logger.warning("%s: retrying every second: %s", self._thread.name, text)
             self._last_error = text
             return False
         if self._last_error:

@@ -34,7 +34,7 @@ class InboxSettings(DatabaseSettings):
     def _require_keys(self) -> Self:
         """Refuses `dismiss` without keys, which would dismiss messages that no one has read."""
         if self.action == "dismiss" and not self.keys:
-            raise ValueError("dismiss needs the keys of the messages; `list` prints them")
+            raise ValueError("dismiss requires the keys of messages; run `list` to print them")
         return self
 
 
@@ -60,7 +60,7 @@ def inbox_command(
         finally:
             engine.dispose()
 
-    return Command(settings_class, work, status_if_stopped=130)
+    return Command(settings_class, work)
 
 
 def answer_of(inbox: BaseInbox[Any], action: str, keys: list[str]) -> str:

@@ -1,20 +1,151 @@
-"""The message listener of a service with an inbox. It acknowledges messages once the inbox has them."""
+"""The consumer of a service with an inbox. Its listener acknowledges messages once the inbox has them."""
 
 import logging
-from collections.abc import Callable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Final
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus
+from rocketmq_broker.client import (
+    ConsumeContext,
+    ConsumeFromWhere,
+    ConsumeStatus,
+    MessageListener,
+    PushConsumer,
+    ResultPositions,
+    RpcHook,
+)
 from rocketmq_broker.message import MessageExt
-from service_runtime.database.database_errors import DatabaseFailure
+from rocketmq_broker.world import World
+from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable
+from service_runtime.database.sessions import is_taken
 from service_runtime.failing.trying_again import try_until_done
+from service_runtime.messaging.client_loop import ClientLoop
+from service_runtime.messaging.consumer_thread import ConsumerThread
 from service_runtime.observing.context import logging_about_message, span_about
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that moves a message to the dead-letter topic without retries."""
+_THREADS: Final = 8
+"""The number of threads whose messages `BatchedStore` stores together."""
+_MAX_BATCH: Final = 256
+_TURN_TIMEOUT_S: Final = 60.0
+_MAX_FAILURES_ALONE: Final = 2
+_PAUSE_PER_MESSAGE_S: Final = 0.008
+_MIN_PAUSE_S: Final = 0.02
+_MAX_PAUSE_S: Final = 0.1
+
+_Call = tuple[Sequence[MessageExt], Future[None]]
+"""The messages of a thread, and whether they are stored."""
 
 logger = logging.getLogger(__name__)
+
+
+def inbox_consumer(
+    group: str,
+    tags: Mapping[str, str],
+    listener: MessageListener,
+    *,
+    namesrv_addr: str,
+    loop: ClientLoop,
+    rpc_hook: RpcHook | None = None,
+    results: ResultPositions | None = None,
+) -> ConsumerThread:
+    """Returns a consumer of the messages with these tags, by topic, that starts at the first message of each queue.
+
+    `rpc_hook` is called for each pull. `results` are the group's positions in the service's database.
+    """
+    consumer = PushConsumer(
+        group,
+        namesrv_addr=namesrv_addr,
+        rpc_hook=rpc_hook,
+        results=results,
+        consume_thread_max=_THREADS,
+        consume_message_batch_max_size=_MAX_BATCH,
+        pull_batch_size=_MAX_BATCH,
+        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+    )
+    return ConsumerThread(consumer, loop, listener, tags)
+
+
+class BatchedStore:
+    """Stores the messages of several threads in one database transaction (group commit). Thread-safe.
+
+    A transaction costs about as much for twenty messages as for one, and so does the work that it causes. So messages gather
+    during a pause after each transaction. The pause grows with the number of messages, from 20 to 100 ms. A message that arrives
+    after the pause is stored at once. If a transaction fails, the messages of each thread are stored alone, so that messages
+    that cannot be stored affect no other thread.
+    """
+
+    def __init__(self, store: Callable[[Sequence[MessageExt]], None], world: World) -> None:
+        """`store` stores messages, durable on return. It may be called twice with the same messages."""
+        self._store, self._world = store, world
+        self._turn = threading.Lock()
+        self._waiting: deque[_Call] = deque()
+        self._pause_ends_s = 0.0
+
+    def __call__(self, messages: Sequence[MessageExt]) -> None:
+        """Stores messages, durable on return. Raises the error of `store`, and DatabaseUnavailable if it hangs."""
+        stored: Future[None] = Future()
+        self._waiting.append((messages, stored))
+        if is_taken(self._turn, _TURN_TIMEOUT_S, self._world.acquire):
+            try:
+                while not stored.done():
+                    self._store_waiting()
+            finally:
+                self._turn.release()
+        elif stored.cancel():
+            # Another thread's call hangs, perhaps on its connection alone.
+            self._store(messages)
+            return
+        elif not stored.done():
+            raise DatabaseUnavailable(f"the messages were not stored within {_TURN_TIMEOUT_S:g} s")
+        stored.result()
+
+    def _store_waiting(self) -> None:
+        if _size(self._waiting.copy()) < _MAX_BATCH:
+            self._world.sleep(max(0.0, self._pause_ends_s - self._world.steady_s()))
+        calls: list[_Call] = []
+        try:
+            while self._waiting and _size(calls) < _MAX_BATCH:
+                call = self._waiting.popleft()
+                if call[1].set_running_or_notify_cancel():
+                    calls.append(call)
+            self._store_calls(calls)
+        finally:
+            for _, stored in calls:
+                if not stored.done():  # An error that is no Exception ends this thread. The others must not wait forever.
+                    stored.set_exception(DatabaseUnavailable("the thread that stored the messages was interrupted"))
+        pause_s = min(_MAX_PAUSE_S, max(_MIN_PAUSE_S, _size(calls) * _PAUSE_PER_MESSAGE_S))
+        self._pause_ends_s = self._world.steady_s() + pause_s
+
+    def _store_calls(self, calls: Sequence[_Call]) -> None:
+        """Stores the messages of all calls. After two failures of single calls, and no success, the others get the same error."""
+        together = self._error_of([message for messages, _ in calls for message in messages])
+        failures, has_passed = 0, False
+        for messages, stored in calls:
+            error = together
+            if together is not None and len(calls) > 1 and (has_passed or failures < _MAX_FAILURES_ALONE):
+                error = self._error_of(messages)
+                failures += error is not None
+                has_passed = has_passed or error is None
+            if error is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(error)
+
+    def _error_of(self, messages: Sequence[MessageExt]) -> Exception | None:
+        try:
+            self._store(messages)
+        except Exception as error:
+            return error
+        return None
+
+
+def _size(calls: Iterable[_Call]) -> int:
+    return sum(len(messages) for messages, _ in calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +177,7 @@ class InboxListener:
         try:
             self.store(messages)
         except DatabaseFailure as error:
-            logger.warning("%d messages are kept and tried again, none is lost: %s", len(messages), error)
+            logger.warning("could not store %d messages in the inbox; retrying, no message is lost: %s", len(messages), error)
             return False
         return True
 

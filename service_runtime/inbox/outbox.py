@@ -5,13 +5,47 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rocketmq_broker.client import ClientError, Message, Producer
 from rocketmq_broker.databases.inbox import BaseInbox
-from rocketmq_broker.message import Message
-from service_runtime.messaging.sender_thread import NotSent
+from service_runtime.messaging.client_loop import ClientLoop
 
 _MAX_FAILURES: Final = 3
+_WAIT_S: Final = 20.0
 
 logger = logging.getLogger(__name__)
+
+
+class NotSent(Exception):
+    """The broker did not confirm the message, but may have stored it."""
+
+
+class SenderThread:
+    """A producer that runs on an event loop in another thread. Thread-safe. `start` succeeds without a running broker."""
+
+    def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int, loop: ClientLoop) -> None:
+        """`send_timeout_ms` is the time-out for storing a message. The producer runs on `loop`, which `start` starts."""
+        self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
+        self._loop = loop
+
+    def start(self) -> None:
+        """Starts the producer. Raises ClientError."""
+        self._loop.start()
+        self._loop.run(self._producer.start(), timeout_s=_WAIT_S)
+
+    def stop(self) -> None:
+        """Stops the producer."""
+        try:
+            self._loop.run(self._producer.shutdown(), timeout_s=_WAIT_S)
+        except (ClientError, TimeoutError) as error:
+            logger.warning("the producer did not shut down cleanly: %s", error)
+        self._loop.stop()
+
+    def send(self, message: Message) -> None:
+        """Sends the message, which is stored on return. Raises NotSent."""
+        try:
+            self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)
+        except (ClientError, TimeoutError) as error:
+            raise NotSent(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +59,23 @@ class OutboxDrain:
     """The keys of messages that were not sent. They are tried last, so that three of them do not block all others."""
 
     def send_due(self) -> bool:
-        """Sends the messages that are due. Returns True if more may be due. Raises DatabaseFailure.
+        """Sends the messages that are due. Returns True if more may be due. Raises DatabaseFailure, and the last NotSent.
 
         A message that the broker does not confirm stays, and is sent at the next call. After three of them it stops.
         """
-        failures = 0
+        failures: list[NotSent] = []
         due = self.rows.due()
         self._failed.intersection_update(row.key for row in due)
         for row in sorted(due, key=lambda row: row.key in self._failed):
             try:
                 self.send(Message(topic=row.topic, body=row.body, properties=row.properties))
             except NotSent as error:
-                failures += 1
+                failures.append(error)
                 self._failed.add(row.key)
-                logger.warning("a message of topic %s cannot be sent yet: %s", row.topic, error)
-                if failures >= _MAX_FAILURES:
+                if len(failures) >= _MAX_FAILURES:
                     break
             else:
                 self.rows.done([row.key])
-        return bool(due) and not failures
+        if failures:
+            raise failures[-1]
+        return bool(due)

@@ -1,1 +1,1 @@
-"""Synchronous interfaces to the broker's client, for a consumer in a thread and for a sender."""
+"""Synchronous interfaces to the broker's client, and to the positions of a consumer."""

@@ -32,7 +32,7 @@ class Identified(Protocol):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """The message's properties."""
+        """The message's properties; with `traceparent` if the sender was traced."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -68,33 +68,17 @@ def logging_about_message(message: Identified) -> AbstractContextManager[None]:
     )
 
 
-def request_properties() -> dict[str, str]:
-    """Returns the user property with the current request id; empty outside a request."""
-    request_id = _ids.get().get("request_id")
-    return {REQUEST_ID: request_id} if request_id else {}
-
-
-_NAME: Final = "service_runtime"
-
-
-class Carried(Protocol):
-    """A message that may carry a trace."""
-
-    @property
-    def properties(self) -> Mapping[str, str]:
-        """The message's properties; with `traceparent` if the sender was traced."""
-
-
 def carried_properties() -> dict[str, str]:
     """Returns the user properties with the current request id and trace, if any."""
-    carried = request_properties()
+    request_id = _ids.get().get("request_id")
+    carried = {REQUEST_ID: request_id} if request_id else {}
     if _is_on():
         propagate.inject(carried)
     return carried
 
 
 @contextmanager
-def span_about(messages: Sequence[Carried], name: str) -> Iterator[None]:
+def span_about(messages: Sequence[Identified], name: str) -> Iterator[None]:
     """Opens a span that continues the first message's trace and links to the traces of the others."""
     if not _is_on():
         yield
@@ -102,7 +86,7 @@ def span_about(messages: Sequence[Carried], name: str) -> Iterator[None]:
     parents = [propagate.extract(message.properties) for message in messages]
     contexts = [trace.get_current_span(parent).get_span_context() for parent in parents[1:]]
     links = [trace.Link(context) for context in contexts if context.is_valid]
-    with trace.get_tracer(_NAME).start_as_current_span(name, parents[0] if parents else None, links=links):
+    with trace.get_tracer("service_runtime").start_as_current_span(name, parents[0] if parents else None, links=links):
         yield
 
 

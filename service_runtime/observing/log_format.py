@@ -1,6 +1,6 @@
 """Formats log lines with their ids, as text or as JSON.
 
-2026-11-22 12:36:00,000 WARNING order_service: the database did not accept it [request_id=7f3a order_id=… transaction_id=…]
+2026-11-22 12:36:00,000 WARNING order_service: the database refused it [request_id=7f3a order_id=… transaction_id=…]
 {"time": "2026-11-22T12:36:00.000Z", "level": "WARNING", "logger": "order_service", "message": "…", "request_id": "7f3a"}
 """
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from flask import Blueprint, Flask, Response, current_app, g, request
+from flask import Flask, Response, g, request
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.gc_collector import GCCollector
 from prometheus_client.platform_collector import PlatformCollector
@@ -11,8 +11,6 @@ from prometheus_client.process_collector import ProcessCollector
 
 _NO_ROUTE: Final = "none"
 """The label of requests that match no route. Their paths are not used, because they are unbounded."""
-
-metrics_api = Blueprint("metrics", __name__)
 
 
 def new_metrics() -> CollectorRegistry:
@@ -42,14 +40,6 @@ def serve_metrics(app: Flask, registry: CollectorRegistry, now_s: Callable[[], f
             durations.labels(method, route).observe(now_s() - began_s)
         return response
 
-    app.extensions["metrics"] = registry
-    app.register_blueprint(metrics_api)
+    app.add_url_rule("/metrics", "metrics", lambda: Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST))
     app.before_request(begin)
     app.after_request(count)
-
-
-@metrics_api.get("/metrics")
-def get_metrics() -> Response:
-    """Returns the metrics in Prometheus's text format."""
-    registry: CollectorRegistry = current_app.extensions["metrics"]
-    return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from rocketmq_broker.known_hosts import KnownHosts, host_of, is_address, split_names
 from service_runtime.database.database_url import parse_database_url
 from service_runtime.observing.log_format import LogFormat
-from service_runtime.settings.secret_settings import secret_url
+from service_runtime.settings.secret_files import SecretUnusable, read_secret, url_with_password
 
 
 def _host_names(text: str) -> str:
@@ -39,6 +39,22 @@ def refuse_removed(removed: Mapping[str, str]) -> None:
 def names_beginning_with(prefix: str) -> AliasGenerator:
     """Returns the generator of the settings' names: with the prefix ORDER, `http_port` becomes ORDER_HTTP_PORT."""
     return AliasGenerator(validation_alias=lambda field: f"{prefix}_{field.upper()}")
+
+
+def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
+    """Returns `url_with_password`. Raises SecretUnusable; its text begins with the variable's `name`."""
+    try:
+        return SecretStr(url_with_password(url.get_secret_value(), password_file))
+    except SecretUnusable as error:
+        raise SecretUnusable(f"{name}: {error}") from None
+
+
+def secret_of(path: str, name: str) -> SecretStr:
+    """Returns the file's content, or an empty secret without a path. Raises SecretUnusable; its text begins with `name`."""
+    try:
+        return SecretStr(read_secret(path) if path else "")
+    except SecretUnusable as error:
+        raise SecretUnusable(f"{name}: {error}") from None
 
 
 class NamedSettings(BaseSettings):

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from types import FrameType, MappingProxyType
+from types import FrameType
 from typing import Any, Final, Generic, TypeVar
 
 from pydantic import ValidationError
@@ -21,9 +21,7 @@ from service_runtime.observing.log_format import set_log_format
 from service_runtime.settings.common import NamedSettings
 
 S = TypeVar("S", bound=NamedSettings)
-M = TypeVar("M", bound=NamedSettings)
 
-_MIGRATE: Final = "migrate"
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -33,38 +31,27 @@ class Command(Generic[S]):
 
     settings_class: type[S]
     work: Callable[[S], None]
-    status_if_stopped: int = 0
-    """The exit status for a signal before the work has set its handlers."""
-
-    def run(self, program: str, arguments: Sequence[str]) -> int:
-        """Runs the command. Returns the exit status of `run_program`."""
-        return run_program(program, self.settings_class, self.work, arguments, status_if_stopped=self.status_if_stopped)
 
 
-_NO_MORE: Final[Mapping[str, Command[Any]]] = MappingProxyType({})
+_STOPPED_COMMAND: Final = 130
+"""The exit status of a command that a signal stopped before its end, as in a shell."""
 
 
 class CannotStart(Exception):
     """The process cannot start. The text is the reason, in one line."""
 
 
-def run_service(
-    program: str,
-    settings_class: type[S],
-    serve: Callable[[S], None],
-    migration_settings_class: type[M],
-    migrate: Callable[[M], None],
-    more: Mapping[str, Command[Any]] = _NO_MORE,
-) -> int:
-    """Runs `python -m PROGRAM`, which serves, `python -m PROGRAM migrate`, or one of the commands in `more`, by name.
+def run_service(program: str, settings_class: type[S], serve: Callable[[S], None], commands: Mapping[str, Command[Any]]) -> int:
+    """Runs `python -m PROGRAM`, which serves, or `python -m PROGRAM NAME` for one of the commands, such as `migrate`.
 
     Returns the exit status of `run_program`.
     """
     arguments = sys.argv[1:]
-    commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate, status_if_stopped=130), **more}
-    if arguments and arguments[0] in commands:
-        return commands[arguments[0]].run(f"{program} {arguments[0]}", arguments[1:])
-    return run_program(program, settings_class, serve, arguments)
+    if not arguments or arguments[0] not in commands:
+        return run_program(program, settings_class, serve, arguments)
+    name, *rest = arguments
+    command = commands[name]
+    return run_program(f"{program} {name}", command.settings_class, command.work, rest, status_if_stopped=_STOPPED_COMMAND)
 
 
 def run_program(
@@ -72,28 +59,23 @@ def run_program(
 ) -> int:
     """Reads the settings and calls `work` with them. Returns the exit status.
 
-    The status is 0 on success, 1 on failure, 2 for an invalid setting, and `status_if_stopped` for a signal before `work` has set
-    its handlers. The reason is printed as one line on stderr.
+    The status is 0 on success, 1 on failure, 2 for an invalid setting, and `status_if_stopped` for a signal that arrives before
+    `work` has set its handlers. The reason is printed as one line on stderr.
     """
     try:
         interrupt_on_signals()
-        return _run(program, settings_class, work, arguments)
-    except KeyboardInterrupt:
-        return say(program, "stopped by a signal during the start", status_if_stopped)
-
-
-def _run(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
-    log_to_stderr()
-    exempt_loopback_from_proxies(os.environ)
-    try:
-        settings = CliApp.run(settings_class, cli_args=list(arguments))
-    except ValidationError as error:
-        return say(program, first_error(error), 2)
-    set_log_format(settings.log_format)
-    try:
+        log_to_stderr()
+        exempt_loopback_from_proxies(os.environ)
+        try:
+            settings = CliApp.run(settings_class, cli_args=list(arguments))
+        except ValidationError as error:
+            return say(program, first_error(error), 2)
+        set_log_format(settings.log_format)
         work(settings)
     except (CannotStart, DatabaseUnusable) as error:
         return say(program, str(error), 1)
+    except KeyboardInterrupt:
+        return say(program, "stopped by a signal during the start", status_if_stopped)
     return 0
 
 

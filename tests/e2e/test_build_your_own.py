@@ -192,7 +192,7 @@ FIRST_MISTAKES = {
     "speaks text": ["got 4f 4b 2c 20, a LENGTH of", "text to the socket without a LENGTH"],
     "writes no JSON": ["wanted a header that is a JSON object", "got {'code': 0, 'flag': 1"],
     "writes numbers": ["wanted extFields with string values only, also for numbers", "got queueId is 2"],
-    "crashes": ["wanted a running broker", "it ended with exit code 1: KeyError: 'extFields'"],
+    "crashes": ["wanted a running broker", "your program ended with exit code 1: KeyError: 'extFields'"],
     "hangs up on what it does not know": ["✗ A request code that it does not know", "your broker closed the connection"],
     "serves one connection at a time": [
         "✓ A one-way request",

@@ -87,7 +87,7 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
     """
     in_real_time = {way.name for way in WAYS_ON_APACHE}
     if apache == 0 and (named := in_real_time & {text.partition("/")[0] for text in cell}):
-        raise typer.BadParameter(f"{named.pop()} is played in real time: set the number of orders, such as --apache 50")
+        raise typer.BadParameter(f"{named.pop()} runs in real time: set the number of orders, such as --apache 50")
     try:
         ways = ways_with(add, on_apache=apache > 0)
         found = cells(ways, cell)

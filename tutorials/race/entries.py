@@ -27,7 +27,7 @@ def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
     for way in ways:
         if way.name == name:
             return way
-    raise NoSuchEntry(f"unknown way {name!r}; choose from {', '.join(way.name for way in ways)}")
+    raise NoSuchEntry(f"unknown approach {name!r}; choose from {', '.join(way.name for way in ways)}")
 
 
 def find_fault(name: str) -> Fault:
@@ -67,5 +67,5 @@ def _ways_in(file: Path) -> list[type[Way]]:
         raise NoSuchEntry(f"{file} has no subclass of Way with a name")
     taken = {way.name for way in found} & {way.name for way in (*WAYS, *WAYS_ON_APACHE)}
     if taken:
-        raise NoSuchEntry(f"{file}: the name {taken.pop()!r} is already used by another way")
+        raise NoSuchEntry(f"{file}: the name {taken.pop()!r} is already used by another approach")
     return found

@@ -38,8 +38,8 @@ def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = 
             return asyncio.run(play(found, find_fault(fault), orders=orders, seed=seed, folder=Path(folder).resolve()))
         except NothingHappens:
             raise WayHangs(
-                f"{way}/{fault} hangs: it has waited for an hour of virtual time. The next order is placed, and a broker that is "
-                "down comes back, only after `place` has returned: run longer work in a task, `self.process.run(...)`"
+                f"{way}/{fault} hangs: `place` has not returned after an hour of virtual time. The next order is placed, and a "
+                "stopped broker is restarted, only after it returns: run longer work in a task with `self.process.run(...)`"
             ) from None
 
 

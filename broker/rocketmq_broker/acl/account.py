@@ -35,11 +35,11 @@ class Account:
     def __post_init__(self) -> None:
         for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
             if len(key) < _MIN_KEY_LENGTH:
-                raise AccountMistake(f"its {name} must have at least {_MIN_KEY_LENGTH} characters")
+                raise AccountMistake(f"{name} too short: at least {_MIN_KEY_LENGTH} characters")
             if not key.isprintable() or key != key.strip():
                 raise AccountMistake(
-                    f"its {name} begins or ends with a blank, or contains an invisible character such as a tab: "
-                    "the file could not store it unchanged"
+                    f"{name} must not begin or end with a space, or contain unprintable characters such as tabs, "
+                    "because the file cannot store them"
                 )
         _ = self.white_addresses, self.permissions, self.default_topic, self.default_group
 

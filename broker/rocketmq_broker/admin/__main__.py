@@ -143,7 +143,7 @@ def decide(
 ) -> None:
     """Decide a pending transaction by hand. A decision cannot be undone."""
     if commit == rollback:
-        raise typer.BadParameter("give exactly one of the two", param_hint="--commit, --rollback")
+        raise typer.BadParameter("give exactly one of --commit and --rollback", param_hint="--commit, --rollback")
     if not reason.strip():
         raise typer.BadParameter("must not be empty", param_hint="--reason")
 

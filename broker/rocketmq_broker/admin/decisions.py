@@ -68,7 +68,7 @@ def _broker_storing(session: Session, message_id: MessageId) -> BrokerRequests:
         if is_stored_at(message_id, broker.address):
             return broker
     raise Refused(
-        f"no running broker has the address {message_id.host}:{message_id.port}, at which the message is stored: check the id"
+        f"the message id names broker {message_id.host}:{message_id.port}, but no running broker has this address: check the id"
     )
 
 

@@ -324,13 +324,13 @@ class Broker:
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
 
     def _end_with_store(self, reason: str) -> None:
-        logger.critical("%s. This broker stores no more messages and exits; its next start recovers the store", reason)
+        logger.critical("%s. This broker refuses further messages and exits; the next start recovers the store", reason)
         self.cannot_go_on.set()
 
     def _check_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
         problem = store.messages.lock.what_is_wrong()
         if problem is not None and not store.messages.writability.is_given_up:
-            logger.critical("%s. This broker stores no more messages and exits", problem)
+            logger.critical("%s. This broker refuses further messages and exits", problem)
             group_commit.give_up(problem)
             self.cannot_go_on.set()
 
@@ -362,7 +362,7 @@ class Broker:
             try:
                 persist()
             except OSError as error:
-                logger.error("cannot save all data before the exit: %s", error)
+                logger.error("cannot save all data at shutdown: %s", error)
 
 
 async def _between_turns(steps: Generator[None, None, T]) -> T:

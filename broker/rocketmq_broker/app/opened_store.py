@@ -65,7 +65,7 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, 
         if table.complaint is not None:
             logger.warning("recovery: %s", table.complaint)
     if (topics.complaint is not None or not len(topics)) and (lost := topics.add_lost(messages.queues(), now_ms)):
-        logger.warning("recovery: found topics without settings in the store, and created default settings: %s", ", ".join(lost))
+        logger.warning("recovery: created default settings for topics that had none: %s", ", ".join(lost))
         with suppress(OSError):  # for example if the disk is full; the next start then finds the topics again
             topics.persist()
     correct_consumer_offsets(consumer_offsets, messages)

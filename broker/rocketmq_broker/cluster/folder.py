@@ -52,7 +52,7 @@ def _is_locked(descriptor: int) -> bool:
 def refuse_a_single_broker(folder: Path) -> None:
     """Raises ClusterMistake if the folder belongs to a cluster, because a single broker would start there with an empty store."""
     if (folder / _LOCK).exists():
-        raise ClusterMistake(f"{folder} is the folder of a cluster: start it with --brokers, or change storePathRootDir")
+        raise ClusterMistake(f"{folder} contains the stores of a cluster: start with --brokers, or change storePathRootDir")
 
 
 def read_folder(folder: Path) -> FolderFacts:

@@ -125,7 +125,7 @@ class _Running:
     async def _name_server_ready(self, child: Child) -> None:
         await self._wait_for_any(child.ready, child.died, self._options.stopping)
         if child.died.is_set() and not child.ready.is_set():
-            raise ClusterMistake(f"the name server cannot start on {self._plan.namesrv_addr}: see its line above")
+            raise ClusterMistake(f"the name server cannot start on {self._plan.namesrv_addr}: see its error message above")
 
     async def _report_when_all_are_ready(self) -> None:
         for child in self._brokers.values():

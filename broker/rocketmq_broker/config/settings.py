@@ -281,14 +281,14 @@ def _refuse_invalid_values(source: str, settings: BrokerSettings) -> None:
     _refuse_unknown_home_folders(source, settings)
     if settings.acl_enable and not settings.acl_file.is_absolute():
         raise ConfigError(
-            f"{source}: aclEnable=true: set rocketmqHome, or ROCKETMQ_HOME in the environment, to an absolute path: "
-            f"the accounts are read from {settings.plain_acl_file} in it"
+            f"{source}: aclEnable=true requires an absolute path in rocketmqHome or the environment variable ROCKETMQ_HOME; "
+            f"the accounts are read from {settings.plain_acl_file} in this folder"
         )
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
         raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours must be between 00 and 23")
     if settings.listen_port in (1, 2):
         raise ConfigError(
-            f"{source}: listenPort={settings.listen_port}: must be 0 or at least 3: listenPort - 2 is the VIP channel's port"
+            f"{source}: listenPort={settings.listen_port}: must be 0 or at least 3, because the VIP channel uses listenPort - 2"
         )
     for address in settings.name_servers:
         host, separator, port = address.rpartition(":")

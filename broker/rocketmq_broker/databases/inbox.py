@@ -173,7 +173,7 @@ class _Pass:
     in_vain_until_ms: int = 0
     """Until this time drains do nothing, because several messages failed and none was processed."""
     scanned_at_ms: int = 0
-    """The time of the last search for new messages of any age."""
+    """The time of the last search for new messages that ignored `floor_ms`. Such a drain also tries failed messages."""
 
 
 class BaseInbox(ABC, Generic[S]):
@@ -221,6 +221,7 @@ class BaseInbox(ABC, Generic[S]):
         If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s, and twice as long after
         each failure that counts, up to 60 s. A failure counts if this process has processed another message of the same topic
         since the previous failure. An outage of the database, or a rule that refuses all messages, therefore counts at most once.
+        Failed messages are tried once a second at most.
         After `max_tries` counted failures, or if the handler raises ParkMessage, the message is parked, or `give_up` is called.
         If `give_up` raises an error, the message is parked.
 
@@ -237,6 +238,7 @@ class BaseInbox(ABC, Generic[S]):
         if one_by_one:
             failing.try_each(self.due(batch_size), is_recorded_before=True)
             return result
+        scanned_before_ms = self._pass.scanned_at_ms
         for number in count():
             if max_batches is not None and number >= max_batches:
                 break
@@ -250,7 +252,8 @@ class BaseInbox(ABC, Generic[S]):
                 self._pass.floor_ms = max(self._pass.floor_ms, attempt.taken[-1].received_at_ms)
             if len(attempt.taken) < batch_size:
                 break
-        failing.try_each(self._due(batch_size), is_recorded_before=True)
+        if self._pass.scanned_at_ms != scanned_before_ms:
+            failing.try_each(self._due(batch_size), is_recorded_before=True)
         return result
 
     def state(self) -> InboxState:
@@ -443,7 +446,7 @@ class _Failing(Generic[S]):
             self._record(attempt.taken[0], attempt.error)
             in_vain += 1
             if in_vain >= MAX_FAILURES_IN_VAIN and not has_passed:
-                logger.warning("the last %d messages failed and none was processed: %s", in_vain, reason_of(attempt.error))
+                logger.warning("all of the last %d messages failed: %s", in_vain, reason_of(attempt.error))
                 inbox._pass.in_vain_until_ms = inbox._world.wall_ms() + _IN_VAIN_MS
                 return False
         return True
@@ -484,7 +487,7 @@ class _Failing(Generic[S]):
             lambda transaction: self.inbox._take_one(transaction, message.key),
         )
         if attempt.error is not None:
-            logger.error("message %s cannot be given up: %s", message.key, reason_of(attempt.error))
+            logger.error("give_up failed for message %s: %s", message.key, reason_of(attempt.error))
         return attempt.error is None
 
 

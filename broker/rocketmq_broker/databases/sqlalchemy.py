@@ -36,6 +36,7 @@ from sqlalchemy import (
     Table,
     Text,
     and_,
+    bindparam,
     delete,
     exists,
     func,
@@ -109,6 +110,32 @@ INBOX: Final = Table(
 """The table of messages that wait to be processed; see `Inbox`. `properties` is a JSON object."""
 _WAITING: Final = (InboxStatus.NEW.value, InboxStatus.FAILED.value)
 _ROW: Final = tuple(INBOX.c[name] for name in INBOX_COLUMNS)
+
+
+class _Removal:
+    """The statements that find and remove messages. Building them once saves more time than executing them takes."""
+
+    def __init__(self, *which: ColumnElement[bool]) -> None:
+        mine = INBOX.c.consumer == bindparam("inbox")
+        found = select(*_ROW).where(mine, *which).order_by(INBOX.c.next_try_at_ms).limit(bindparam("limit"))
+        keys = found.with_only_columns(INBOX.c.message_key)
+        self.found: Executable = found.with_for_update(skip_locked=True)
+        self.at_once: Executable = delete(INBOX).where(mine, INBOX.c.message_key.in_(keys)).returning(*_ROW)
+
+
+_NEW_MESSAGES: Final = _Removal(
+    INBOX.c.status == InboxStatus.NEW.value, INBOX.c.next_try_at_ms >= bindparam("since_ms", type_=BigInteger)
+)
+_WAITING_MESSAGE: Final = _Removal(INBOX.c.status.in_(_WAITING), INBOX.c.message_key == bindparam("key"))
+_HAS_DUE: Final = union_all(
+    *(
+        select(literal(1)).where(exists().where(INBOX.c.consumer == bindparam("inbox"), which))
+        for which in (
+            INBOX.c.status == InboxStatus.NEW.value,
+            and_(INBOX.c.status == InboxStatus.FAILED.value, INBOX.c.next_try_at_ms <= bindparam("now_ms")),
+        )
+    )
+)
 
 
 @contextmanager
@@ -255,6 +282,11 @@ class Inbox(BaseInbox[_S], Generic[_S]):
         """Stores messages in the caller's database transaction. They are durable, and may be processed, when it commits."""
         self._insert(session, self.rows(messages))
 
+    def kept_in(self, session: _S, keys: Collection[str]) -> set[str]:
+        """Returns those of the keys whose message is in the inbox: it waits, is parked, or is dismissed."""
+        mine = INBOX.c.consumer == self.consumer, INBOX.c.message_key.in_(keys)
+        return set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
+
     @contextmanager
     def _transaction(self) -> Iterator[_S]:
         with self._sessions() as session, _one_commit(session):
@@ -269,21 +301,19 @@ class Inbox(BaseInbox[_S], Generic[_S]):
         insert_missing(transaction.connection(), INBOX, rows, ["consumer", "message_key"])
 
     def _take(self, transaction: _S, limit: int, since_ms: int) -> Sequence[InboxMessage]:
-        return self._remove(transaction, limit, INBOX.c.status == InboxStatus.NEW.value, INBOX.c.next_try_at_ms >= since_ms)
+        return self._remove(transaction, _NEW_MESSAGES, since_ms=since_ms, limit=limit)
 
     def _take_one(self, transaction: _S, key: str) -> Sequence[InboxMessage]:
-        return self._remove(transaction, 1, INBOX.c.status.in_(_WAITING), INBOX.c.message_key == key)
+        return self._remove(transaction, _WAITING_MESSAGE, key=key, limit=1)
 
-    def _remove(self, transaction: _S, limit: int, *which: ColumnElement[bool]) -> Sequence[InboxMessage]:
+    def _remove(self, transaction: _S, which: _Removal, **parameters: Any) -> Sequence[InboxMessage]:
         """Removes and returns rows. SQLite locks the database with the first write, so it must not read before."""
         connection = transaction.connection()
-        mine = INBOX.c.consumer == self.consumer
-        found = select(*_ROW).where(mine, *which).order_by(INBOX.c.next_try_at_ms).limit(limit)
-        if connection.dialect.name == "sqlite":
-            keys = found.with_only_columns(INBOX.c.message_key)
-            rows = list(connection.execute(delete(INBOX).where(mine, INBOX.c.message_key.in_(keys)).returning(*_ROW)))
-        elif rows := list(connection.execute(found.with_for_update(skip_locked=True))):
-            connection.execute(delete(INBOX).where(mine, INBOX.c.message_key.in_([row.message_key for row in rows])))
+        is_sqlite = connection.dialect.name == "sqlite"
+        statement = which.at_once if is_sqlite else which.found
+        rows = list(connection.execute(statement, {"inbox": self.consumer, **parameters}))
+        if rows and not is_sqlite:
+            self._delete(transaction, [row.message_key for row in rows])
         return sorted(map(message_from, rows), key=lambda message: message.received_at_ms)
 
     def _find(self, transaction: _S, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
@@ -303,11 +333,8 @@ class Inbox(BaseInbox[_S], Generic[_S]):
         return transaction.connection().execute(delete(INBOX).where(*mine)).rowcount
 
     def _has_due(self, transaction: _S, now_ms: int) -> bool:
-        is_new = INBOX.c.status == InboxStatus.NEW.value
-        is_due = and_(INBOX.c.status == InboxStatus.FAILED.value, INBOX.c.next_try_at_ms <= now_ms)
-        mine = INBOX.c.consumer == self.consumer
-        found = union_all(*(select(literal(1)).where(exists().where(mine, which)) for which in (is_new, is_due)))
-        return transaction.connection().execute(found).first() is not None
+        parameters = {"inbox": self.consumer, "now_ms": now_ms}
+        return transaction.connection().execute(_HAS_DUE, parameters).first() is not None
 
     def _record_consumed(self, transaction: _S, ids: Sequence[str]) -> Collection[str]:
         rows = [{"consumer": self.consumer, "message_key": one} for one in ids]

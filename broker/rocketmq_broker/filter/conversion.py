@@ -32,8 +32,8 @@ class Kind(Enum):
     """The types of an operand's known values."""
 
     TEXT = "text"
-    INTEGER = "a whole number of 32 bits"
-    LONG = "a whole number of 64 bits"
+    INTEGER = "a 32-bit integer"
+    LONG = "a 64-bit integer"
     DOUBLE = "a fraction"
     BOOLEAN = "true or false"
     NOTHING = "always unknown"
@@ -79,7 +79,7 @@ def to_integer(value: Value, bits: int) -> int:
     match = _INTEGER.fullmatch(_numeral(value))
     number = int(match[0]) if match is not None else None
     if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise EvaluationFailed(f"{value!r} is not a whole number of {bits} bits")
+        raise EvaluationFailed(f"{value!r} is not a {bits}-bit integer")
     return number
 
 

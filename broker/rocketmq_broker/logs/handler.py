@@ -90,14 +90,14 @@ def log_to_stderr(level: int) -> None:
 def _log_unexpected(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
-    logger.critical("unexpected error: the process ends", exc_info=(kind, error, traceback))
+    logger.critical("unexpected error; exiting", exc_info=(kind, error, traceback))
 
 
 def _log_unexpected_in_thread(ended: threading.ExceptHookArgs) -> None:
     if ended.exc_value is None or issubclass(ended.exc_type, SystemExit):
         return
-    name = ended.thread.name if ended.thread else "a thread"
-    logger.critical("unexpected error: %s ends", name, exc_info=(ended.exc_type, ended.exc_value, ended.exc_traceback))
+    name = f"thread {ended.thread.name}" if ended.thread else "a thread"
+    logger.critical("unexpected error: %s has ended", name, exc_info=(ended.exc_type, ended.exc_value, ended.exc_traceback))
 
 
 def _place(record: logging.LogRecord) -> str:

@@ -149,7 +149,7 @@ def _encoded(topic: object, body: bytes | str) -> bytes:
     try:
         return body.encode()
     except UnicodeEncodeError:
-        raise IllegalMessage("message body cannot be encoded in UTF-8: it contains half a surrogate pair") from None
+        raise IllegalMessage("message body cannot be encoded in UTF-8: it contains an unpaired surrogate") from None
 
 
 def _wrong_type(message: Message) -> str:
@@ -168,4 +168,4 @@ def _check_flag(flag: object) -> None:
     if not isinstance(flag, int) or isinstance(flag, bool):
         raise TypeError(f"flag must be an int, not {kind_of(flag)}")
     if not -(2**31) <= flag < 2**31:
-        raise IllegalMessage(f"flag must fit in 32 bits (signed), not {flag}")
+        raise IllegalMessage(f"flag must be a signed 32-bit integer, not {flag}")

@@ -94,7 +94,7 @@ def _check_key(key: object) -> None:
     if not isinstance(key, str):
         raise TypeError(f"key {key!r} must be a str, not {kind_of(key)}")
     if key.split() != [key]:
-        raise IllegalMessage(f"key {key!r} must be one word without spaces, because RocketMQ joins keys by spaces")
+        raise IllegalMessage(f"key {key!r} must be one word without spaces, because RocketMQ joins keys with spaces")
 
 
 def _check_delay_level(level: object) -> None:

@@ -147,7 +147,7 @@ def _why_not_text(properties: Mapping[Any, Any]) -> str:
         for part, what in ((name, f"the name of property {name!r}"), (value, f"property {name!r}")):
             if not isinstance(part, str):
                 return f"{what} must be a str, not {kind_of(part)}"
-    return "a property cannot be encoded in UTF-8: it contains half a surrogate pair"
+    return "a property cannot be encoded in UTF-8: it contains an unpaired surrogate"
 
 
 def _pair(name: str, value: str) -> str:

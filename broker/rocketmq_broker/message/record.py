@@ -246,7 +246,7 @@ def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_le
         raise CorruptRecord(f"record at {at} is truncated: {until - at} bytes, at least {properties_at - at}")
     parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
     if parts_end != end:
-        raise CorruptRecord(f"record at {at} has an inconsistent size: {size} bytes, but its fields have {parts_end - at}")
+        raise CorruptRecord(f"record at {at} has an inconsistent size: {size} bytes, but its fields add up to {parts_end - at}")
     return body_at, topic_at, properties_at
 
 

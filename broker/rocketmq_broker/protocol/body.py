@@ -76,7 +76,7 @@ def _decode_leniently(body_type: type[T], data: bytes) -> T:
     limit = getattr(body_type, "lenient_limit", _LENIENT_LIMIT)
     if limit is not None and len(data) > limit:
         name = body_type.__name__
-        raise BodyError(f"invalid {name} body in standard JSON, and too long for other JSON: {len(data)} bytes, at most {limit}")
+        raise BodyError(f"{name} body is not standard JSON, and too long for other JSON: {len(data)} bytes, at most {limit}")
     constants = getattr(body_type, "constants", {})
     try:
         values = msgspec.json.decode(standard_json(data))

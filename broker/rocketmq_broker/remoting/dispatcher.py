@@ -147,7 +147,7 @@ class Dispatcher:
             try:
                 forget(connection)
             except Exception:
-                logger.exception("a listener failed at the end of the connection of %s", connection.peer)
+                logger.exception("a listener failed when the connection of %s was closed", connection.peer)
 
     def answer_error(self, command: RemotingCommand, error: Exception) -> bytes:
         """Returns the frame that answers a request with an error."""
@@ -156,7 +156,7 @@ class Dispatcher:
         for kind, code in self._refusals.items():
             if isinstance(error, kind):
                 return encode_response(command, code, remark=str(error))
-        logger.error("request of code %d failed", command.code, exc_info=error)
+        logger.error("request with code %d failed", command.code, exc_info=error)
         return encode_response(command, ResponseCode.SYSTEM_ERROR, remark=INTERNAL_ERROR)
 
 

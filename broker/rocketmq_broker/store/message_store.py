@@ -320,7 +320,8 @@ def _check_size(message: InnerMessage, size: int, log: CommitLog, config: StoreC
     if properties_length > MAX_PROPERTIES_LENGTH:
         raise IllegalMessage(f"message properties too long: {properties_length} bytes, at most {MAX_PROPERTIES_LENGTH}")
     if not log.fits(size):
-        raise IllegalMessage(f"record too long: {size} bytes, for commit log segments of {config.commit_log_segment_size}")
+        segment_size = config.commit_log_segment_size
+        raise IllegalMessage(f"record too long: {size} bytes do not fit into a commit log segment of {segment_size} bytes")
     if not was_accepted:
         raise IllegalMessage(f"message body too long: {body_length} bytes, at most {config.max_message_size}")
 

@@ -113,7 +113,7 @@ class IdleSkip:
         heapq.heapify(self._timers)
 
     def _sample(self, begins_s: float, arrives_s: float) -> None:
-        """Samples statistics at each of their times within the skip, as far back as they are kept."""
+        """Takes the samples of the statistics that are due during the skip, except those that would be discarded at its end."""
         left_out_s = max(0.0, arrives_s - begins_s - _LOOKED_BACK_S) // MIN_LEAP_S * MIN_LEAP_S
         due = [
             (timer.when() + left_out_s, number, sampler)

@@ -272,9 +272,7 @@ class VirtualTime:
         self._unasked_ns += _ns(timeout)
         if self._unasked_ns > MAX_UNASKED_S * NS_IN_S:
             self._unasked_ns = 0
-            raise NothingHappens(
-                f"the test waited for {MAX_UNASKED_S} s of virtual time: the event that it waits for does not occur"
-            )
+            raise NothingHappens(f"the test waited for {MAX_UNASKED_S} s of virtual time for an event that did not occur")
         self._pass(_ns(timeout))
         return []
 

@@ -19,12 +19,12 @@ def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]
     `alike` are the half messages and delivered messages with the same transaction id.
     """
     if discarded.topic != DISCARD_TOPIC:
-        raise NotResumable("it was not discarded: it is not in TRANS_CHECK_MAX_TIME_TOPIC")
+        raise NotResumable("not discarded: only messages in TRANS_CHECK_MAX_TIME_TOPIC can be resumed")
     for message in alike:
         if origin_of(message) != origin_of(discarded):
             continue
         if message.topic == HALF_TOPIC:
             if message.commit_log_offset > discarded.commit_log_offset:
-                raise AlreadyResumed("it has been resumed already")
+                raise AlreadyResumed("already resumed")
         elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
-            raise AlreadyResumed("it has been delivered already")
+            raise AlreadyResumed("already delivered")

@@ -7,8 +7,6 @@ from rocketmq_broker.databases.sqlalchemy import create_inbox, drop_inbox
 
 revision = "0004"
 down_revision = "0003"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
@@ -22,5 +20,6 @@ def downgrade() -> None:
     """Drops the table. Fails without changes if messages wait in it, because the broker does not deliver them again."""
     waiting = op.get_bind().scalar(sa.text("SELECT count(*) FROM rocketmq_inbox WHERE status <> 'DISMISSED'"))
     if waiting:
-        raise ValueError(f"cannot downgrade to {down_revision}: the inbox has {waiting} messages; let the workers credit them")
+        what = f"the inbox has {waiting} messages; run the workers until it is empty"
+        raise ValueError(f"cannot downgrade to {down_revision}: {what}")
     drop_inbox(op)

@@ -7,8 +7,6 @@ from rocketmq_broker.databases.sqlalchemy import create_inbox, drop_inbox
 
 revision = "0003"
 down_revision = "0002"
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
+from functools import partial
 
 from lab.benchmarks.orders.outbox import OutboxRelay, OutboxSender, OutboxStore
 from order_service.adapters.tables import MIGRATIONS
@@ -16,7 +17,7 @@ from order_service.settings import MigrationSettings, OrderSettings
 from rocketmq_broker.world import current_world
 from service_runtime.http.http_server import HttpServer
 from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
-from service_runtime.starting.start import run_service, stop_on_signals
+from service_runtime.starting.start import Command, run_service, stop_on_signals
 
 RELAY = "OUTBOX_RELAY"
 
@@ -37,7 +38,7 @@ def serve(settings: OrderSettings) -> None:
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
         )
-        server = HttpServer.of(app, settings, current_world())
+        server = HttpServer(app, settings, current_world())
         relay.start()
         opened.callback(relay.stop)
         opened.callback(server.stop)
@@ -46,8 +47,5 @@ def serve(settings: OrderSettings) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(
-        run_service(
-            "outbox_service", OrderSettings, serve, MigrationSettings, lambda settings: migrate_and_leave(settings, MIGRATIONS)
-        )
-    )
+    migrate = Command(MigrationSettings, partial(migrate_and_leave, migrations=MIGRATIONS))
+    sys.exit(run_service("outbox_service", OrderSettings, serve, {"migrate": migrate}))

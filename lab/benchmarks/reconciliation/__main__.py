@@ -69,7 +69,7 @@ def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     needed = count * BYTES_PER_ORDER
     if shutil.disk_usage(folder).free < 2 * needed:
-        raise RunFailed(f"not enough space in {folder}: the data needs {needed / 1e9:.1f} GB, and Spark needs the same again")
+        raise RunFailed(f"not enough disk space in {folder}: {needed / 1e9:.1f} GB for the data, and as much again for Spark")
     try:
         with screen.status(f"Writing books of {count:,} orders"):
             write_books(books, count, time.time_ns() // 1_000_000)

@@ -14,7 +14,7 @@ BUSY_FROM = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Others:
-    """The usage of other programs during the run."""
+    """The CPU usage of other programs during the run."""
 
     load_before: float
     """The machine's load average (1 minute) when the run began."""

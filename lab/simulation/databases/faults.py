@@ -35,6 +35,8 @@ class DyingStep:
     is_before: bool
     die: Die | None
     """None kills only the process that executes the step, which may be a child of the program."""
+    is_over: Callable[[], bool]
+    """Returns True if the fault has ended, and the step, which may have waited until then, kills nothing any more."""
 
 
 @dataclass
@@ -85,12 +87,14 @@ class DatabaseFaults:
         """Breaks the connection of the `nth` next database commit, and does not store the commit."""
         self._outcomes.append((nth, CommitOutcome.IS_LOST))
 
-    def die_at(self, process: str, nth: int, die: Die | None, *, is_before: bool) -> None:
-        """Kills the process before or after its `nth` next statement or database commit.
+    def die_at(
+        self, process: str, nth: int, die: Die | None, *, is_before: bool, is_over: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Kills the process before or after its `nth` next statement or database commit, unless the fault `is_over` then.
 
         Without `die`, kills only the process of this name that executes the step.
         """
-        self._dying.append(DyingStep(process, nth, is_before, die))
+        self._dying.append(DyingStep(process, nth, is_before, die, is_over))
 
     def end_all(self) -> None:
         """Ends all faults, including pending ones."""

@@ -176,7 +176,7 @@ class DatabaseGate:
         if any(death.is_before for death in due):
             self._die(due)
         yield
-        if due:
+        if due and not due[0].is_over():
             self._die(due)
 
     def _die(self, due: list[DyingStep]) -> None:

@@ -135,7 +135,7 @@ class Shadow:
         return SentRequest(request, shadow, shadow.send(effect), contents)
 
     def answer(self, sent: SentRequest, answer: CustomerAnswer) -> list[Violation]:
-        """Applies the answer to a request. Returns a violation if the service cannot give this answer."""
+        """Updates the shadow with the answer to a request. Returns a violation if the answer is not allowed."""
         if answer.kind is AnswerKind.LOST:
             sent.shadow.fall_silent(sent.open)
             return []

@@ -92,7 +92,7 @@ def _function_of(value: Any) -> Any:
 def _require_same_signature(target: str, before: Any, after: Any) -> None:
     if _shape_of(before) != _shape_of(after):
         raise PlantingFailed(
-            f"{target} has the signature {inspect.signature(before)}, and its replacement {inspect.signature(after)}"
+            f"{target} has the signature {inspect.signature(before)}, but its replacement has {inspect.signature(after)}"
         )
 
 

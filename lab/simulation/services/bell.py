@@ -11,19 +11,18 @@ from redis import RedisError
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.inbox.bell_thread import LOOKS_EVERY_S
+from service_runtime.inbox.outbox import NotSent
 
 
 class SimulatedBell:
     """The counterpart of `service_runtime.inbox.bell_thread.BellThread` without a thread. It ends with its process."""
 
-    def __init__(
-        self, process: SimulatedProcess, answer: Callable[[], bool], *, has_work: Callable[[], bool], rest_s: float = 0.0
-    ) -> None:
-        """`answer` returns True if it has more to do. It is called at most once per `rest_s` seconds.
+    def __init__(self, process: SimulatedProcess, answer: Callable[[], bool | None], *, has_work: Callable[[], bool]) -> None:
+        """`answer` returns True if it has more to do. It is then called again at once.
 
         `has_work` returns False if `answer` would find nothing. A world is played faster without such calls.
         """
-        self._process, self._answer, self._has_work, self._rest_s = process, answer, has_work, rest_s
+        self._process, self._answer, self._has_work = process, answer, has_work
         self._rung = asyncio.Event()
 
     def start(self) -> None:
@@ -37,11 +36,10 @@ class SimulatedBell:
     async def _run(self) -> None:
         while True:
             self._rung.clear()
-            has_more = False
+            has_more: bool | None = False
             if self._has_work():
-                with suppress(DatabaseFailure, RedisError):
+                with suppress(DatabaseFailure, NotSent, RedisError):
                     has_more = await self._process.start_thread(self._answer)
-            await asyncio.sleep(self._rest_s)
             if not has_more:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOKS_EVERY_S):

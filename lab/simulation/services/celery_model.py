@@ -22,8 +22,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisTimeout
 from sqlmodel import Session
 
-from credit_service.adapters.celery_app import TASK_TIME_LIMIT_S
-from credit_service.adapters.drain_task import CAREFUL_S, TaskSender
+from credit_service.adapters.drain_task import CAREFUL_S, TASK_TIME_LIMIT_S, TaskSender
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.settings import WorkerSettings
@@ -250,13 +249,10 @@ class _Client:
         return int(self.redis.call(self.process, self.redis.waiting))
 
 
-class SimulatedTaskSender(TaskSender):
-    """The credit service's sender of tasks, with the models of Celery and Redis."""
-
-    def __init__(self, redis: SimulatedRedis, process: SimulatedProcess, inbox: BaseInbox[Any]) -> None:
-        """Creates a sender for the threads of a process."""
-        client = _Client(redis, process)
-        self._app, self._redis, self._inbox = cast(Celery, client), cast(Redis, client), inbox
+def task_sender(redis: SimulatedRedis, process: SimulatedProcess, inbox: BaseInbox[Any]) -> TaskSender:
+    """Returns the credit service's sender of tasks for the threads of a process, with the models of Celery and Redis."""
+    client = _Client(redis, process)
+    return TaskSender(cast(Celery, client), cast(Redis, client), inbox)
 
 
 class WorkerProcess:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
 
-from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.order_consumer import CONSUMER_GROUP, order_consumer
-from credit_service.service_layer.crediting import entry_of
+from credit_service.adapters.ledger import CONSUMER, Ledger
+from credit_service.service_layer.crediting import TAGS, entry_of
 from lab.simulation.databases.database import SimulatedDatabase
 from lab.simulation.services.bell import SimulatedBell
-from lab.simulation.services.celery_model import SimulatedRedis, SimulatedTaskSender
+from lab.simulation.services.celery_model import SimulatedRedis, task_sender
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.outbox import OutboxDrain
-from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
-
-_REST_S: Final = 0.05
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 
 
 class CreditProcess:
@@ -33,16 +27,16 @@ class CreditProcess:
         self.process = process
         address, loop = settings.namesrv_addr, SimulatedClientLoop(process)
         ledger = Ledger(database.engine_for(process), process.world)
-        self._sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=settings.send_timeout_ms, loop=loop)
-        tasks, outbox = SimulatedTaskSender(redis, process, ledger.inbox), OutboxDrain(ledger.refusals, self._sender.send)
-        self._tasks = SimulatedBell(
-            process, tasks.send_if_due, has_work=partial(database.has_waiting, ledger.inbox.consumer), rest_s=_REST_S
-        )
+        self._sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=settings.send_timeout_ms, loop=loop)
+        tasks, outbox = task_sender(redis, process, ledger.inbox), OutboxDrain(ledger.refusals, self._sender.send)
+        self._tasks = SimulatedBell(process, tasks.send_if_due, has_work=partial(database.has_waiting, ledger.inbox.consumer))
         self._refusals = SimulatedBell(process, outbox.send_due, has_work=partial(database.has_waiting, ledger.refusals.consumer))
-        listener = InboxListener(read=entry_of, unreadable=UnreadableBody, store=ledger.store, ring=self._tasks.ring)
-        positions = DatabasePositions(ledger.positions, "the credit database", "credit", "run the reconciliation")
-        results = positions if settings.saves_positions else None
-        self._consumer = order_consumer(listener, namesrv_addr=address, loop=SimulatedClientLoop(process), results=results)
+        listener = InboxListener(
+            read=entry_of, unreadable=UnreadableBody, store=BatchedStore(ledger.store, process.world), ring=self._tasks.ring
+        )
+        results = ledger.positions if settings.saves_positions else None
+        loop = SimulatedClientLoop(process)
+        self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
 
     async def start(self) -> None:
         """Joins the groups and returns when the service consumes."""

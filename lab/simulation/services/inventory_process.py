@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from inventory_service.adapters.order_consumer import CONSUMER_GROUP, order_consumer
-from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.adapters.stock_room import CONSUMER, SqlStockRoom
 from inventory_service.entrypoints.process import ship_due
-from inventory_service.service_layer.shipping import instruction_of
+from inventory_service.service_layer.shipping import TAGS, instruction_of
 from lab.simulation.databases.database import SimulatedDatabase
 from lab.simulation.services.bell import SimulatedBell
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
 from order_messages.body import UnreadableBody
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
-from service_runtime.inbox.inbox_listener import InboxListener
-from service_runtime.inbox.outbox import OutboxDrain
-from service_runtime.messaging.database_positions import DatabasePositions
-from service_runtime.messaging.sender_thread import SenderThread
+from service_runtime.inbox.inbox_listener import BatchedStore, InboxListener, inbox_consumer
+from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 
 
 class InventoryProcess:
@@ -29,16 +26,21 @@ class InventoryProcess:
         address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
         room = self._stock_room = SqlStockRoom(database.engine_for(process), process.world)
         loop = SimulatedClientLoop(process)
-        self._sender = SenderThread(CONSUMER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=loop)
+        self._sender = SenderThread(CONSUMER, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=loop)
         outbox, waiting = OutboxDrain(room.shortages, self._sender.send), database.has_waiting
         self._shortages = SimulatedBell(process, outbox.send_due, has_work=partial(waiting, room.shortages.consumer))
         self._shipping = SimulatedBell(
             process, lambda: ship_due(room, settings.max_tries), has_work=partial(waiting, room.inbox.consumer)
         )
-        listener = InboxListener(read=instruction_of, unreadable=UnreadableBody, store=room.store, ring=self._shipping.ring)
-        positions = DatabasePositions(room.positions, "the inventory database", "inventory", "enter the stock again")
-        results = positions if settings.saves_positions else None
-        self._consumer = order_consumer(listener, namesrv_addr=address, loop=SimulatedClientLoop(process), results=results)
+        listener = InboxListener(
+            read=instruction_of,
+            unreadable=UnreadableBody,
+            store=BatchedStore(room.store, process.world),
+            ring=self._shipping.ring,
+        )
+        results = room.positions if settings.saves_positions else None
+        loop = SimulatedClientLoop(process)
+        self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
 
     async def start(self) -> None:
         """Joins the groups and returns when the service consumes."""

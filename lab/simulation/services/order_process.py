@@ -13,10 +13,9 @@ from lab.simulation.databases.database import SimulatedDatabase
 from lab.simulation.services.client_loop import SimulatedClientLoop
 from lab.simulation.services.settings import ShopSettings
 from order_messages.states import TransactionState
-from order_service.adapters.compensation_consumer import compensation_consumer
-from order_service.adapters.order_broker import OrderBroker
+from order_service.adapters.order_broker import OrderBroker, compensation_consumer
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.entrypoints.problems import PROBLEM_OF
+from order_service.entrypoints.http import PROBLEM_OF
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.paying import OrderPaying
@@ -69,7 +68,7 @@ class OrderProcess:
             namesrv_addr=settings.namesrv_addr,
             send_timeout_ms=settings.send_timeout_ms,
             loop=SimulatedClientLoop(process),
-            witness=store.witness,
+            witness=store.history.witness,
         )
         deadline_ms = round(settings.payment_deadline_s * 1000)
         self._store, self._broker = store, broker

@@ -81,14 +81,13 @@ class ShopFaults:
         program, has_died = faults.program(fault), asyncio.get_running_loop().create_future()
 
         def die() -> None:
-            if has_died.done():
-                return  # The statement took longer than the fault lasts, so no process is killed any more.
             faults.has_fired(fault)
             program.kill(fault.for_s)
-            has_died.set_result(None)
+            if not has_died.done():
+                has_died.set_result(None)
 
-        database = self._shop.database_of(fault.where)
-        database.faults.die_at(fault.where, fault.whole("nth"), die, is_before=fault.text("when") == "before")
+        database, is_before = self._shop.database_of(fault.where), fault.text("when") == "before"
+        database.faults.die_at(fault.where, fault.whole("nth"), die, is_before=is_before, is_over=has_died.done)
         try:
             await has_died
         finally:

@@ -66,7 +66,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return {_OFFSET: self._last(int(start[_OFFSET]), limit, self._target)}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Returns one partition for each range between two offsets, including damage after the record at `start`."""
+        """Splits the log between two offsets into ranges, one for each partition. Includes damage after the record at `start`."""
         after, until = int(start[_OFFSET]), int(end[_OFFSET])
         if until <= after:
             return []

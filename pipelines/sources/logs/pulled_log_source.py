@@ -3,8 +3,8 @@
     spark.read.format("rocketmq_pull").option("brokerAddr", "10.0.0.7:10911").schema("topic string, unique_key string").load()
 
 Its columns are those of `rocketmq_commitlog`. It reads the messages in the queues, so it does not find damage in the log that no
-queue points to. A skipped queue offset is a gap. Each executor must be able to connect to the broker, with the settings
-ROCKETMQ_* if it requires an account.
+queue points to. Missing queue offsets are returned as a gap. Each executor must be able to connect to the broker. If the
+broker requires an account, set ROCKETMQ_* on each executor.
 """
 
 from __future__ import annotations

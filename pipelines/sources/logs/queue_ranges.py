@@ -128,7 +128,9 @@ async def _pages(address: str, part: QueueRange) -> AsyncGenerator[list[Record]]
             wanted = min(_PULL_MESSAGES, part.end - offset)
             records, next_offset = await broker.pull(part.topic, part.queue_id, offset, wanted)
             if next_offset <= offset:
-                raise CannotAsk(f"broker {address} lacks queue offset {offset} of {part.topic}, queue {part.queue_id}")
+                raise CannotAsk(
+                    f"broker {address} has no message at queue offset {offset} of {part.topic}, queue {part.queue_id}"
+                )
             offset = next_offset
             yield [record for record in records if record.queue_offset < part.end]
 

@@ -97,8 +97,8 @@ class TestShowAndDecide:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["--reason", "why"], "exactly one of the two"),
-            (["--commit", "--rollback", "--reason", "why"], "exactly one of the two"),
+            (["--reason", "why"], "give exactly one of"),
+            (["--commit", "--rollback", "--reason", "why"], "give exactly one of"),
             (["--commit", "--reason", "  "], "must not be empty"),
         ],
     )
@@ -201,8 +201,8 @@ class TestDeadLetters:
         ("options", "words"),
         [
             (["retry"], "give a message, or --group GROUP --all"),
-            (["retry", "--all"], "--all requires --group, and excludes messages"),
-            (["retry", "order-1", "--group", "credits", "--all"], "--all requires --group, and excludes messages"),
+            (["retry", "--all"], "--all requires --group, and cannot be combined with messages"),
+            (["retry", "order-1", "--group", "credits", "--all"], "--all requires --group, and cannot be combined with messages"),
             (["dismiss", "order-1", "--reason", " "], "must not be empty"),
         ],
     )

@@ -149,4 +149,4 @@ def test_tail_goes_on_when_a_broker_that_was_away_is_back(
     monkeypatch.setattr("rocketmq_broker.admin.messages.following.asyncio.sleep", next_step)
     output = admin.output("tail", "orders", "-n", "0", "-c", "1")
     assert output.stdout.endswith("  after\n")
-    assert output.stderr.count("retrying until it answers") == 1
+    assert output.stderr.count("retrying until the broker responds") == 1

@@ -200,7 +200,7 @@ def test_a_torn_record_of_a_broker_ends_in_a_sentence(monkeypatch: pytest.Monkey
         (["-b", "127.0.0.1:1", "-n", "127.0.0.1:2", "pending"], "not both"),
         (["dead-letters", "list", "-b", "127.0.0.1:1", "-n", "127.0.0.1:2"], "not both"),
         (["dead-letters", "retry", "--all"], "--all requires --group"),
-        (["dead-letters", "dismiss", "A", "-g", "credits", "--all", "--reason", "r"], "excludes messages"),
+        (["dead-letters", "dismiss", "A", "-g", "credits", "--all", "--reason", "r"], "cannot be combined with messages"),
     ],
 )
 def test_options_that_exclude_each_other_are_refused(monkeypatch: pytest.MonkeyPatch, arguments: list[str], why: str) -> None:

@@ -263,7 +263,7 @@ async def test_somebody_decided_who_may_ask_each_request_that_a_broker_answers(t
     ("text", "words"),
     [
         (None, "no such file"),
-        ("accounts:\n- accessKey: orders-key\n  secretKey: tiny!\n", "line 2: account 'orders-key': its secretKey"),
+        ("accounts:\n- accessKey: orders-key\n  secretKey: tiny!\n", "line 2: account 'orders-key': secretKey"),
     ],
 )
 async def test_with_accounts_that_cannot_be_read_a_broker_does_not_start(tmp_path: Path, text: str | None, words: str) -> None:

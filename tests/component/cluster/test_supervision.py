@@ -90,7 +90,7 @@ def test_a_single_broker_does_not_begin_in_a_cluster_s_folder(cluster: RunningCl
     command = [sys.executable, "-m", "rocketmq_broker", "-c", str(cluster.conf)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert told.returncode == 1
-    assert "is the folder of a cluster: start it with --brokers" in told.stderr
+    assert "contains the stores of a cluster: start with --brokers" in told.stderr
 
 
 def test_a_broker_that_cannot_start_is_tried_again_and_the_others_go_on(cluster: RunningCluster) -> None:

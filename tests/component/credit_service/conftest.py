@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit
+from credit_service.domain.credit import Credit, CreditOutcome
 from order_messages import order_cancelled, order_created
 from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
@@ -62,6 +62,12 @@ def a_cancellation(order_id: str, queue_offset: int = 0, *, amount_cents: int = 
 def orders(count: int, first: int = 0, *, amount_cents: int = 100) -> list[MessageExt]:
     """Messages about `count` orders of ada, each worth a point."""
     return [an_order(f"order-{number}", number, amount_cents=amount_cents) for number in range(first, first + count)]
+
+
+def credit(ledger: Ledger, credits: Sequence[Credit]) -> list[CreditOutcome]:
+    """Writes the entries in a database transaction of their own."""
+    with ledger.inbox._transaction() as session:
+        return ledger.write(session, credits)
 
 
 def points(ledger: Ledger, customer: str = "ada") -> int:

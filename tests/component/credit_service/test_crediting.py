@@ -21,8 +21,7 @@ from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.engine import create_database_engine
-from service_runtime.inbox.outbox import OutboxDrain
-from service_runtime.messaging.sender_thread import NotSent
+from service_runtime.inbox.outbox import NotSent, OutboxDrain
 from tests.component.credit_service.conftest import a_cancellation, an_order, credited, orders, points
 from tests.passing_time import Clock
 
@@ -212,7 +211,8 @@ def test_the_order_service_is_told_of_each_refusal_at_least_once(ledger: Ledger,
     broker = Broker()
     outbox = OutboxDrain(ledger.refusals, broker.send)
     broker.is_away = True
-    assert not outbox.send_due()
+    with pytest.raises(NotSent, match="no broker answers"):
+        outbox.send_due()
     assert (broker.sent, ledger.refusals.state().waiting) == ([], 5)
     broker.is_away = False
     assert outbox.send_due()

@@ -92,21 +92,27 @@ def test_a_worker_has_failpoints_where_the_setting_names_a_folder(
 
 def test_the_task_of_a_message_is_lost_once(sqlite_ledger: Ledger, tmp_path: Path) -> None:
     class Tasks:
-        sent = 0
+        sent, inbox = 0, sqlite_ledger.inbox
 
-        def send_if_due(self) -> bool:
+        def send_if_due(self) -> None:
             self.sent += 1
-            return True
 
     tasks = Tasks()
     failpoints = arm(tmp_path, "lose-task")
     send_if_due = failpoints.sending(cast(TaskSender, tasks))
-    assert send_if_due()
-    failpoints.storing(sqlite_ledger.store)(orders(2))
-    assert len(sqlite_ledger.inbox.due()) == 2
-    assert not send_if_due()
-    assert send_if_due()
+    send_if_due()
+
+    def store(messages: list[MessageExt], _context: ConsumeContext) -> ConsumeStatus:
+        send_if_due()
+        assert tasks.sent == 2, "no task is lost before the messages are stored"
+        sqlite_ledger.store(messages)
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    failpoints.listener(store)(orders(2), a_context())
+    send_if_due()
     assert tasks.sent == 2
+    send_if_due()
+    assert tasks.sent == 3
     assert hits(tmp_path) == [("lose-task", "id-1")]
 
 

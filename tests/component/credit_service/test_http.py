@@ -1,6 +1,7 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from flask.testing import FlaskClient
@@ -8,15 +9,16 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from sqlalchemy import Engine, text
 
 from credit_service.adapters.ledger import Ledger
-from credit_service.adapters.workers import TAKES_NONE_AFTER_S, LivingWorker
-from credit_service.entrypoints.health import HealthSources
+from credit_service.adapters.workers import TAKES_NONE_AFTER_S, LivingWorker, Workers
+from credit_service.entrypoints.health import CreditHealth
 from credit_service.entrypoints.http import create_app
 from rocketmq_broker.client import QueueProgress
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
+from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
-from tests.component.credit_service.conftest import a_credit, a_reversal, an_order, orders
+from tests.component.credit_service.conftest import a_credit, a_reversal, an_order, credit, orders
 from tests.component.credit_service.test_crediting import drain, refuse
 from tests.passing_time import Clock
 
@@ -26,7 +28,7 @@ class Everything:
 
     def __init__(self) -> None:
         self.is_broker_up = self.is_redis_up = True
-        self.workers = [LivingWorker("one", pid=7, processes=2, age_s=60, idle_s=1.5)]
+        self.workers = [LivingWorker("one", pid=7, processes=2, age_s=60, idle_s=1.5, takes_tasks=True)]
         self.stands_still_s = 0.0
         self.dead_letters: int | None = 0
 
@@ -38,13 +40,24 @@ class Everything:
     def why_unready(self) -> str | None:
         return None if self.is_broker_up else "the broker is away"
 
-    def living(self) -> list[LivingWorker]:
-        if not self.is_redis_up:
-            raise RedisConnectionError("connection refused")
-        return self.workers
-
     def progress(self) -> list[QueueProgress]:
         return [QueueProgress(MessageQueue("orders", "broker-a", 3), 40, self.stands_still_s)]
+
+    def attention(self) -> list[str]:
+        return []
+
+
+class WorkersOf(Workers):
+    """The workers, while Redis answers."""
+
+    def __init__(self, everything: Everything) -> None:
+        object.__setattr__(self, "redis", everything)
+
+    def living(self) -> list[LivingWorker]:
+        everything: Everything = cast(Any, self.redis)
+        if not everything.is_redis_up:
+            raise RedisConnectionError("connection refused")
+        return everything.workers
 
 
 @pytest.fixture
@@ -52,15 +65,15 @@ def everything() -> Everything:
     return Everything()
 
 
-def sources(ledger: Ledger, everything: Everything, clock: Clock) -> HealthSources:
-    return HealthSources(
-        ledger,
-        broker=everything,
-        workers=everything,
+def sources(ledger: Ledger, everything: Everything, clock: Clock) -> CreditHealth:
+    return CreditHealth(
+        service="credit",
+        database=ledger,
+        consumer=everything,
+        workers=WorkersOf(everything),
+        results=everything,
         backlog=InboxBacklog(ledger.inbox, "credit_service", lambda: clock.now_ms),
-        refusals=InboxBacklog(ledger.refusals, "credit_service", lambda: clock.now_ms),
-        queues=everything,
-        dead_letters=everything,
+        outbox=Need("refusals", InboxBacklog(ledger.refusals, "credit_service", lambda: clock.now_ms), "Look at the broker."),
         now_s=time.monotonic,
         readiness_counts_s=0,
     )
@@ -80,7 +93,7 @@ def lose_the_database(engine: Engine, folder: Path) -> None:
 
 
 def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
+    credit(sqlite_ledger, [a_credit("1", amount_cents=250), a_credit("2", amount_cents=399)])
     answer = client.get("/customers/ada/credit").json
     assert (answer["customer"], answer["points"]) == ("ada", 5)
     assert answer["rule"] == "one credit point for each full unit of currency"
@@ -88,14 +101,14 @@ def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlit
 
 
 def test_only_the_last_entries_are_shown(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit(str(number)) for number in range(5)])
+    credit(sqlite_ledger, [a_credit(str(number)) for number in range(5)])
     answer = client.get("/customers/ada/credit?limit=2").json
     assert len(answer["entries"]) == 2
     assert answer["points"] == 5 * 25
 
 
 def test_one_order_s_credit_is_the_sum_of_its_entries(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit("1", amount_cents=250), a_credit("2"), a_reversal("1", amount_cents=250)])
+    credit(sqlite_ledger, [a_credit("1", amount_cents=250), a_credit("2"), a_reversal("1", amount_cents=250)])
     answer = client.get("/orders/1/credit").json
     assert (answer["order_id"], answer["customer"], answer["points"]) == ("1", "ada", 0)
     assert [(entry["kind"], entry["points"]) for entry in answer["entries"]] == [("credit", 2), ("reversal", -2)]
@@ -110,7 +123,7 @@ def test_an_order_whose_message_has_not_come_has_no_credit(client: FlaskClient, 
 
 
 def test_a_customer_with_a_slash_in_the_name_is_found(client: FlaskClient, sqlite_ledger: Ledger) -> None:
-    sqlite_ledger.credit([a_credit(customer="a/b c")])
+    credit(sqlite_ledger, [a_credit(customer="a/b c")])
     assert client.get("/customers/a%2Fb%20c/credit").json["customer"] == "a/b c"
 
 
@@ -148,7 +161,7 @@ ALL_IS_WELL = {
 }
 
 
-MEANWHILE = "Until then orders wait at the broker or in the inbox, and none is lost."
+MEANWHILE = "Until then messages wait at the broker or in the inbox, and none is lost."
 OF_BROKER = f"broker: the broker is away. Run rocketmq-admin doctor to check name server and broker. {MEANWHILE}"
 OF_REDIS = f"workers: Redis does not answer: connection refused. Start Redis, or a credit_service.worker. {MEANWHILE}"
 OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.worker. {MEANWHILE}"
@@ -188,13 +201,13 @@ def test_health_is_degraded_while_no_worker_is_alive(client: FlaskClient, everyt
 
 
 def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: FlaskClient, everything: Everything) -> None:
-    stopped = LivingWorker("one", pid=7, processes=2, age_s=60, idle_s=TAKES_NONE_AFTER_S)
+    stopped = LivingWorker("one", pid=7, processes=2, age_s=60, idle_s=TAKES_NONE_AFTER_S, takes_tasks=False)
     everything.workers = [stopped]
     answer = client.get("/healthz")
     shown = WORKER | {"idle_s": TAKES_NONE_AFTER_S, "takes_tasks": False}
     degraded = ALL_IS_WELL | {"status": "degraded", "workers": [shown], "missing": [OF_TASKS]}
     assert (answer.status_code, answer.json) == (503, degraded)
-    everything.workers = [stopped, LivingWorker("two", pid=8, processes=2, age_s=60, idle_s=1)]
+    everything.workers = [stopped, LivingWorker("two", pid=8, processes=2, age_s=60, idle_s=1, takes_tasks=True)]
     assert client.get("/healthz").status_code == 200
 
 
@@ -206,7 +219,7 @@ def test_health_is_degraded_while_orders_wait_for_too_long(client: FlaskClient, 
     clock.pass_s(1.25)
     missing = [
         "orders: 40 messages wait to be processed, the oldest for 31 s. The workers' log says why. "
-        "Until then orders wait at the broker or in the inbox, and none is lost."
+        "Until then messages wait at the broker or in the inbox, and none is lost."
     ]
     answer = client.get("/healthz")
     shown = EMPTY | {"waiting": 40, "oldest_s": 31.2}
@@ -279,7 +292,7 @@ def test_a_service_is_ready_while_an_order_could_be_credited(client: FlaskClient
 def test_credits_are_read_although_nothing_but_the_database_is_there(
     client: FlaskClient, sqlite_ledger: Ledger, everything: Everything
 ) -> None:
-    sqlite_ledger.credit([a_credit("1")])
+    credit(sqlite_ledger, [a_credit("1")])
     everything.is_broker_up = everything.is_redis_up = False
     assert client.get("/customers/ada/credit").status_code == 200
 

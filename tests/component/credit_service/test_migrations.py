@@ -14,7 +14,7 @@ from rocketmq_broker.databases.sqlalchemy import INBOX
 from rocketmq_broker.world import World
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database
-from tests.component.credit_service.conftest import a_credit, a_reversal, orders
+from tests.component.credit_service.conftest import a_credit, a_reversal, credit, orders
 from tests.component.credit_service.test_crediting import drain
 from tests.unit.migrating import first_version, run_migrations
 
@@ -40,7 +40,7 @@ def test_each_entry_of_an_old_ledger_is_a_credit_and_no_row_is_lost(old_engine: 
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     assert (done, rows(old_engine)) == (Migrated("0001", "0004"), before)
     ledger = Ledger(old_engine, World())
-    assert ledger.credit([a_credit("order-1"), a_reversal("order-1"), a_credit("order-10")]) == [
+    assert credit(ledger, [a_credit("order-1"), a_reversal("order-1"), a_credit("order-10")]) == [
         CreditOutcome.ALREADY_CREDITED, CreditOutcome.CREDITED, CreditOutcome.CREDITED,
     ]  # fmt: skip
     ada = ledger.find_customer("ada", max_entries=10)
@@ -69,7 +69,7 @@ def test_the_way_back_keeps_all_credits(old_engine: Engine, database_url: str) -
 
 def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    Ledger(old_engine, World()).credit([a_reversal("order-1")])
+    credit(Ledger(old_engine, World()), [a_reversal("order-1")])
     before = rows(old_engine)
     with pytest.raises(ValueError, match="the ledger's 1 reversals"):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
@@ -100,7 +100,7 @@ def test_an_old_ledger_says_until_when_it_knows_all_messages_and_a_new_one_knows
 def test_the_inbox_is_made_and_dropped_and_its_messages_are_never_dropped(engine: Engine) -> None:
     ledger = Ledger(engine, World())
     ledger.store(orders(3))
-    with pytest.raises(ValueError, match="the inbox has 3 messages; let the workers credit them"):
+    with pytest.raises(ValueError, match="the inbox has 3 messages; run the workers until it is empty"):
         run_migrations(engine, MIGRATIONS, command.downgrade, "0003")
     drain(ledger)
     run_migrations(engine, MIGRATIONS, command.downgrade, "0003")

@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import Engine, text
 
 from credit_service.adapters.ledger import Ledger
+from rocketmq_broker.client import MessageQueue
 from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
-from service_runtime.database.positions import QueueName
 from service_runtime.database.sessions import Sessions
 from tests.component.credit_service.conftest import MIGRATIONS, an_order, orders, points
 from tests.component.credit_service.test_crediting import drain, refuse
 
-QUEUE = QueueName("orders", "broker-a", 0)
+QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
 def test_a_message_counts_as_stored_while_it_waits_and_after_it_was_credited(ledger: Ledger) -> None:

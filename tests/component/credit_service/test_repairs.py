@@ -11,9 +11,8 @@ from werkzeug.test import TestResponse
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.repairs import NothingToRepair, Repaired, RepairRefused, Repairs
 from credit_service.entrypoints.http import create_app
-from credit_service.entrypoints.repairs import RepairDesk
 from rocketmq_broker.world import World
-from tests.component.credit_service.conftest import a_credit, a_reversal
+from tests.component.credit_service.conftest import a_credit, a_reversal, credit
 
 KEY = {"Authorization": "Bearer secret"}
 REVERSE = {"action": "reverse", "order_id": "order-1", "amount_cents": 2599, "reason": "no order"}
@@ -35,7 +34,7 @@ def break_balance(engine: Engine, statement: str) -> None:
 
 
 def test_a_credit_is_reversed_once_and_the_entry_names_the_repair(ledger: Ledger, repairs: Repairs, engine: Engine) -> None:
-    ledger.credit([a_credit("order-1"), a_credit("order-2")])
+    credit(ledger, [a_credit("order-1"), a_credit("order-2")])
     assert repairs.reverse("77-0001", "order-1", 2599) == Repaired("ada", 50, 25, is_new=True)
     assert repairs.reverse("77-0001", "order-1", 2599) == Repaired("ada", 25, 25, is_new=False)
     assert repairs.reverse("78-0001", "order-1", 2599) == Repaired("ada", 25, 25, is_new=False)
@@ -46,7 +45,7 @@ def test_a_credit_is_reversed_once_and_the_entry_names_the_repair(ledger: Ledger
 
 
 def test_a_credit_that_is_not_as_planned_is_left_alone(ledger: Ledger, repairs: Repairs, engine: Engine) -> None:
-    ledger.credit([a_credit("order-1")])
+    credit(ledger, [a_credit("order-1")])
     with pytest.raises(NothingToRepair, match="no credit of order order-9"):
         repairs.reverse("77-0001", "order-9", 2599)
     with pytest.raises(RepairRefused, match="is for 2599 cents, not 1"):
@@ -58,14 +57,14 @@ def test_a_credit_that_is_not_as_planned_is_left_alone(ledger: Ledger, repairs: 
 
 
 def test_another_reversal_of_the_order_is_left_alone(ledger: Ledger, repairs: Repairs) -> None:
-    ledger.credit([a_credit("order-1"), a_reversal("order-1", amount_cents=5)])
+    credit(ledger, [a_credit("order-1"), a_reversal("order-1", amount_cents=5)])
     with pytest.raises(RepairRefused, match="for another amount or customer"):
         repairs.reverse("77-0001", "order-1", 2599)
 
 
 @pytest.mark.parametrize("fault", ["UPDATE balances SET points = 99", "DELETE FROM balances"])
 def test_a_balance_becomes_the_sum_of_its_entries(ledger: Ledger, repairs: Repairs, engine: Engine, fault: str) -> None:
-    ledger.credit([a_credit("order-1"), a_credit("order-2"), a_reversal("order-2"), a_credit("order-3", customer="bob")])
+    credit(ledger, [a_credit("order-1"), a_credit("order-2"), a_reversal("order-2"), a_credit("order-3", customer="bob")])
     break_balance(engine, fault)
     before = 99 if "99" in fault else None
     assert repairs.rebuild_balance("77-0002", "ada") == Repaired("ada", before, 25, is_new=True)
@@ -87,13 +86,13 @@ class Nobody:
 
 def a_client(engine: Engine, key: str) -> FlaskClient:
     health: Any = Nobody()
-    desk = RepairDesk(Repairs(engine, World()), key)
-    return create_app(Ledger(engine, World()), health, World(), repair_desk=desk).test_client()
+    repairs = Repairs(engine, World())
+    return create_app(Ledger(engine, World()), health, World(), repairs=repairs, repair_key=key).test_client()
 
 
 @pytest.fixture
 def client(sqlite_engine: Engine, sqlite_ledger: Ledger) -> Iterator[FlaskClient]:
-    sqlite_ledger.credit([a_credit("order-1")])
+    credit(sqlite_ledger, [a_credit("order-1")])
     with a_client(sqlite_engine, "secret") as client:
         yield client
 
@@ -120,7 +119,7 @@ def test_without_the_key_nobody_repairs(client: FlaskClient, sqlite_ledger: Ledg
 def test_a_service_without_a_key_file_repairs_nothing(
     sqlite_engine: Engine, sqlite_ledger: Ledger, headers: dict[str, str]
 ) -> None:
-    sqlite_ledger.credit([a_credit("order-1")])
+    credit(sqlite_ledger, [a_credit("order-1")])
     with a_client(sqlite_engine, "") as client:
         assert put(client, headers=headers).status_code == 403
     assert points(sqlite_ledger) == 25

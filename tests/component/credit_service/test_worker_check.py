@@ -10,7 +10,7 @@ from credit_service.worker import check
 
 
 def a_worker(name: str, *, pid: int = 7, idle_s: float = 1) -> LivingWorker:
-    return LivingWorker(name, pid, processes=2, age_s=60, idle_s=idle_s)
+    return LivingWorker(name, pid, processes=2, age_s=60, idle_s=idle_s, takes_tasks=idle_s < TAKES_NONE_AFTER_S)
 
 
 class Workers:
@@ -28,7 +28,7 @@ class Workers:
 def check_says(monkeypatch: pytest.MonkeyPatch, found: list[LivingWorker] | Exception, *arguments: str) -> int:
     monkeypatch.setenv("CREDIT_WORKER_NAME", "one")
     monkeypatch.setattr(sys, "argv", ["credit_service.worker", "--check", *arguments])
-    monkeypatch.setattr(check, "Workers", lambda _url, timeout_s: Workers(found))
+    monkeypatch.setattr(check, "Workers", lambda _redis: Workers(found))
     return check.main()
 
 

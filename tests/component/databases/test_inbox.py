@@ -520,6 +520,19 @@ def test_a_message_s_key_is_known_before_it_is_stored(inbox: Inbox[Session], del
     assert inbox.key_of(Message.of("orders", "1")) != inbox.key_of(Message.of("orders", "1"))
 
 
+def test_the_inbox_keeps_each_message_until_it_is_processed(inbox: Inbox[Session], engine: Engine, deliver: Deliver) -> None:
+    messages = deliver("1", "2", "3")
+    keys = [inbox.key_of(message) for message in messages]
+    Inbox(sessionmaker(engine), "another").put(messages)
+    inbox.put(messages[:2])
+    with Session(engine) as session:
+        assert inbox.kept_in(session, keys) == set(keys[:2])
+    inbox.drain(refusing("2"), max_tries=0)
+    inbox.dismiss([keys[1]])
+    with Session(engine) as session:
+        assert inbox.kept_in(session, keys) == {keys[1]}, "a dismissed message stays"
+
+
 def test_a_message_that_failed_is_tried_although_all_batches_are_full(
     inbox: Inbox[Session], engine: Engine, clock: Clock, deliver: Deliver
 ) -> None:

@@ -19,6 +19,7 @@ from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.world import World
 from service_runtime.http.http_server import HttpServer
+from service_runtime.settings.common import HttpSettings
 from tests.dead_proxies import DEAD_PROXIES
 
 FORM = {"customer": "ada", "article": "book", "quantity": "2", "price": "12.90"}
@@ -32,7 +33,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     app = Flask("order service")
     app.get("/healthz", endpoint="healthz")(lambda: jsonify(status="ok"))
     app.post("/orders", endpoint="orders")(lambda: (jsonify(order={"order_id": "order-1", "state": "PLACED"}), 201))
-    server = HttpServer(app, World(), host="127.0.0.1", port=0, threads=1)
+    server = HttpServer(app, HttpSettings(http_port=0, http_threads=8), World())
     server.start()
     yield server.url
     server.stop()

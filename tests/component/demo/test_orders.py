@@ -81,7 +81,7 @@ def test_a_customer_who_gets_no_answer_gives_up_with_the_reason() -> None:
         raise httpx.ConnectError("nobody listens")
 
     client = OrderClient("http://orders", transport=httpx.MockTransport(refuse), patience_s=0.01, first_wait_s=0.01)
-    with pytest.raises(NoAnswer, match=r"the order service at http://orders gave no answer for 0.01 s: nobody listens"):
+    with pytest.raises(NoAnswer, match=r"the order service at http://orders did not answer for 0.01 s: nobody listens"):
         client.place(REQUEST)
 
 

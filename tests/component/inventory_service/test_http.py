@@ -10,7 +10,9 @@ from inventory_service.entrypoints.http import create_app
 from inventory_service.service_layer.shipping import Shipping
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World
+from service_runtime.http.readiness import Need
 from service_runtime.inbox.backlog import InboxBacklog
+from service_runtime.inbox.health import ServiceHealth
 from tests.component.inventory_service.conftest import applied, created, shipped, to_ship
 from tests.passing_time import Clock
 
@@ -25,6 +27,9 @@ class Broker:
 
     def count_dead_letters(self) -> int | None:
         return self.dead_letters
+
+    def attention(self) -> list[str]:
+        return []
 
 
 @pytest.fixture
@@ -45,7 +50,17 @@ def broker() -> Broker:
 @pytest.fixture
 def client(room: SqlStockRoom, broker: Broker, clock: Clock) -> Iterator[FlaskClient]:
     backlog, unsent = (InboxBacklog(rows, "inventory_service", lambda: clock.now_ms) for rows in (room.inbox, room.shortages))
-    with create_app(room, broker, backlog, unsent, World(), readiness_counts_s=0).test_client() as client:
+    health = ServiceHealth(
+        service="inventory",
+        database=room,
+        consumer=broker,
+        backlog=backlog,
+        outbox=Need("shortages", unsent, "Look at the broker."),
+        results=broker,
+        now_s=World().steady_s,
+        readiness_counts_s=0,
+    )
+    with create_app(room, health, World()).test_client() as client:
         yield client
 
 

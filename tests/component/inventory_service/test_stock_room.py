@@ -10,15 +10,15 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from inventory_service.adapters.inventory_metrics import message_counter
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import InventoryDatabase
 from inventory_service.domain.shipment import Instruction, Shipment, ShipmentLine, ShipmentState
+from inventory_service.entrypoints.process import message_counter
 from inventory_service.service_layer.shipping import Shipping
+from rocketmq_broker.client import MessageQueue
 from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
-from service_runtime.database.positions import QueueName
 from tests.component.inventory_service.conftest import applied, cancelled, created, shipped, to_ship
 
 SHIPPED, SHORT, RETURNED, CALLED_OFF = ShipmentState
@@ -141,7 +141,7 @@ def test_messages_are_counted_by_the_state_of_the_shipment_after_the_commit(sqli
     assert counts == [1, 1, None]
 
 
-QUEUE = QueueName("orders", "broker-a", 0)
+QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
 @pytest.mark.parametrize("table", ["shipments", "rocketmq_inbox"])

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from order_messages.states import OrderState
+from order_messages.states import OrderState, TransactionKind
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.history import PROPERTY
 from order_service.domain.order import Cancellation, Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
-from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
+from order_service.service_layer.transaction_listener import DatabaseTransactionListener, transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
@@ -67,14 +67,16 @@ def sqlite_store(sqlite_engine: Engine) -> SqlOrderStore:
 
 
 @pytest.fixture
-def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
+def listener(sqlite_store: SqlOrderStore) -> DatabaseTransactionListener:
+    return DatabaseTransactionListener(
+        TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
+    )
 
 
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore) -> BrokerInProcess:
     listeners = transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
-    return BrokerInProcess(listeners, sqlite_store.witness)
+    return BrokerInProcess(listeners, sqlite_store.history.witness)
 
 
 def an_order(order_id: str = "order-1", *, customer: str = "ada", key: str | None = None, price_cents: int = 1250) -> Order:

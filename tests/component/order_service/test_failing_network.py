@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from order_service.adapters.failing_network import FailingNetwork
-from order_service.service_layer.failpoints import FailingTransactionListener
+from order_service.adapters.failpoints import FailingNetwork, FailingTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ

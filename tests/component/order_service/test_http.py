@@ -290,7 +290,7 @@ def test_a_service_on_an_old_copy_of_its_database_takes_no_order_until_a_person_
     sqlite_store.store_order(a_later_order(), "transaction-2")
     refused = client.post("/orders/order-1/payment", json={})
     assert (refused.status_code, refused.json["title"]) == (503, "Database in doubt")
-    sqlite_store.adopt_history("the other one is gone")
+    sqlite_store.history.adopt("the other one is gone")
     assert client.get("/healthz").json["status"] == "ok"
     assert client.post("/orders", json=BODY).status_code == 201
 

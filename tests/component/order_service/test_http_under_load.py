@@ -13,6 +13,7 @@ from order_service.service_layer.attempt import Attempt, Outcome
 from rocketmq_broker.message import Message
 from rocketmq_broker.world import World
 from service_runtime.http.http_server import HttpServer
+from service_runtime.settings.common import HttpSettings
 
 ORDER = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cents": 250}]}
 THREADS, PLACED_AT_ONCE, REQUESTS = 12, 4, 100
@@ -51,7 +52,7 @@ def broker() -> HangingBroker:
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: HangingBroker) -> Iterator[httpx.Client]:
     app = create_app(sqlite_store, broker, World(), threads=THREADS, placed_at_once=PLACED_AT_ONCE)
-    server = HttpServer(app, World(), host="127.0.0.1", port=0, threads=THREADS)
+    server = HttpServer(app, HttpSettings.model_construct(http_port=0, http_threads=THREADS), World())
     server.start()
     with httpx.Client(base_url=server.url, timeout=60, limits=httpx.Limits(max_connections=None)) as client:
         yield client

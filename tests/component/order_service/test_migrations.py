@@ -89,7 +89,7 @@ def test_each_order_of_an_old_database_is_placed_and_each_transaction_an_order_s
     found = store.find_order("order-1")
     assert found is not None
     assert (found.state, found.pay_until_ms) == (OrderState.PLACED, None)
-    assert store.find_transaction_id("order-1") == "transaction-1"
+    assert [one.transaction_id for one in store.find_transactions("order-1")] == ["transaction-1"]
 
 
 def test_the_way_back_changes_nothing_where_an_order_is_to_be_paid_later(old_engine: Engine, database_url: str) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, text
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
+from order_service.domain.life_cycle import OrderEvent
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from tests.component.order_service.conftest import DEADLINE_MS, a_cancellation, a_later_order, an_order
@@ -35,10 +36,10 @@ def test_an_order_that_awaits_its_payment_is_pending_however_often_it_is_asked_f
 
 
 def test_a_paid_order_is_committed_and_paying_again_changes_nothing(later: SqlOrderStore) -> None:
-    paid = later.pay("order-1", IN_TIME)
+    paid = later.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)
     assert paid is not None
     assert (paid.state, paid.paid_at_ms) == (OrderState.PAID, IN_TIME)
-    assert later.pay("order-1", DEADLINE_MS + 1) == paid == later.find_order("order-1")
+    assert later.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS + 1) == paid == later.find_order("order-1")
     assert later.settle("transaction-1") is COMMITTED
     assert later.expire_if_overdue("transaction-1", DEADLINE_MS + 1) is COMMITTED
 
@@ -46,17 +47,17 @@ def test_a_paid_order_is_committed_and_paying_again_changes_nothing(later: SqlOr
 def test_an_unpaid_order_expires_with_its_deadline(later: SqlOrderStore) -> None:
     assert later.expire_if_overdue("transaction-1", DEADLINE_MS) is ROLLED_BACK
     assert later.settle("transaction-1") is ROLLED_BACK
-    assert state_of(later.pay("order-1", IN_TIME)) is OrderState.EXPIRED
+    assert state_of(later.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)) is OrderState.EXPIRED
     assert later.settle("transaction-1") is ROLLED_BACK
 
 
 def test_a_payment_after_the_deadline_expires_the_order(later: SqlOrderStore) -> None:
-    assert state_of(later.pay("order-1", DEADLINE_MS)) is OrderState.EXPIRED
+    assert state_of(later.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS)) is OrderState.EXPIRED
     assert later.find_transaction("transaction-1") is ROLLED_BACK
 
 
 def test_an_unpaid_order_that_is_cancelled_is_rolled_back(later: SqlOrderStore) -> None:
-    cancelled = later.cancel_unpaid("order-1", "no longer wanted", IN_TIME)
+    cancelled = later.change_unpaid("order-1", OrderEvent.CANCEL, IN_TIME, "no longer wanted")
     assert cancelled is not None
     assert (cancelled.state, cancelled.ended_at_ms, cancelled.ended_because) == (
         OrderState.CANCELLED,
@@ -64,17 +65,17 @@ def test_an_unpaid_order_that_is_cancelled_is_rolled_back(later: SqlOrderStore) 
         "no longer wanted",
     )
     assert later.settle("transaction-1") is ROLLED_BACK
-    assert state_of(later.pay("order-1", IN_TIME)) is OrderState.CANCELLED
+    assert state_of(later.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)) is OrderState.CANCELLED
 
 
 def test_an_order_that_was_told_is_not_cancelled_without_a_second_transaction(store: SqlOrderStore) -> None:
     store.store_order(an_order(), "transaction-1")
-    assert state_of(store.cancel_unpaid("order-1", "why not", IN_TIME)) is OrderState.PLACED
-    assert state_of(store.pay("order-1", IN_TIME)) is OrderState.PLACED
+    assert state_of(store.change_unpaid("order-1", OrderEvent.CANCEL, IN_TIME, "why not")) is OrderState.PLACED
+    assert state_of(store.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)) is OrderState.PLACED
 
 
 def test_what_nobody_ordered_is_neither_paid_nor_cancelled(store: SqlOrderStore) -> None:
-    assert (store.pay("none", 1), store.cancel_unpaid("none", "x", 1)) == (None, None)
+    assert [store.change_unpaid("none", event, 1, "x") for event in (OrderEvent.PAY, OrderEvent.CANCEL)] == [None, None]
     with pytest.raises(TransactionFailed, match="unknown"):
         store.store_cancellation(a_cancellation(), "transaction-2")
     assert store.find_transaction("transaction-2") is None
@@ -85,7 +86,7 @@ def test_a_cancellation_is_committed_once_and_leaves_the_order_s_own_transaction
     store: SqlOrderStore, is_paid_later: bool
 ) -> None:
     store.store_order(a_later_order() if is_paid_later else an_order(), "transaction-1")
-    store.pay("order-1", IN_TIME)
+    store.change_unpaid("order-1", OrderEvent.PAY, IN_TIME)
     store.store_cancellation(a_cancellation(), "transaction-2")
     found = store.find_order("order-1")
     assert found is not None
@@ -94,7 +95,10 @@ def test_a_cancellation_is_committed_once_and_leaves_the_order_s_own_transaction
         store.store_cancellation(a_cancellation(), "transaction-3")
     states = [store.settle(f"transaction-{number}", "order-1") for number in (1, 2, 3)]
     assert states == [COMMITTED, COMMITTED, ROLLED_BACK]
-    assert store.find_transaction_id("order-1") == "transaction-1"
+    assert {one.kind: one.transaction_id for one in store.find_transactions("order-1")} == {
+        TransactionKind.ORDER: "transaction-1",
+        TransactionKind.CANCELLATION: "transaction-2",
+    }
 
 
 def test_a_late_cancellation_cannot_slip_in_behind_a_check_back(store: SqlOrderStore) -> None:
@@ -122,8 +126,8 @@ def test_payment_cancellation_deadline_and_check_back_at_once_agree_on_one_outco
     for number in range(12):
         store.store_order(a_later_order(f"order-{number}"), f"transaction-{number}")
     deeds: list[Callable[[int], object]] = [
-        lambda number: store.pay(f"order-{number}", IN_TIME),
-        lambda number: store.cancel_unpaid(f"order-{number}", "changed my mind", IN_TIME),
+        lambda number: store.change_unpaid(f"order-{number}", OrderEvent.PAY, IN_TIME),
+        lambda number: store.change_unpaid(f"order-{number}", OrderEvent.CANCEL, IN_TIME, "changed my mind"),
         lambda number: store.expire_if_overdue(f"transaction-{number}", DEADLINE_MS),
         lambda number: store.settle(f"transaction-{number}"),
     ]

@@ -14,6 +14,7 @@ from order_service.adapters.order_history import MAX_AGE_MS
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.history import Witness
+from order_service.domain.life_cycle import OrderEvent
 from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
@@ -37,7 +38,7 @@ class Clock:
 
 def witness_of(store: SqlOrderStore) -> Witness:
     """The current witness. `Witness.read` takes only the ids that brokers give, and those of the tests have a hyphen."""
-    _, database_id, epoch_id, renewed_at_ms, transaction_id = store.witness().split(":")
+    _, database_id, epoch_id, renewed_at_ms, transaction_id = store.history.witness().split(":")
     return Witness(database_id, epoch_id, int(renewed_at_ms), transaction_id)
 
 
@@ -74,7 +75,7 @@ def overdue(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> tuple[Sq
     of_order = witness_of(original)
     original.store_order(a_later_order(), "transaction-1")
     copy = copied()
-    original.pay("order-1", PLACED_AT_MS)
+    original.change_unpaid("order-1", OrderEvent.PAY, PLACED_AT_MS)
     clock.pass_ms(MAX_AGE_MS)
     return copy, of_order
 
@@ -103,7 +104,7 @@ def test_the_sender_s_own_database_rolls_back_what_it_lacks_also_after_a_restart
     again = SqlOrderStore(engine, World(wall_ns=lambda: clock() * 1_000_000))
     assert again.settle("transaction-2", "order-2", witness=witness) is ROLLED_BACK
     assert again.settle("transaction-1", "order-1", witness=witness) is COMMITTED
-    assert again.history_doubt() is None
+    assert again.history.why_unready() is None
 
 
 def test_a_copy_that_is_older_than_the_sender_s_first_order_does_not_decide(original: SqlOrderStore, copied: OpenCopy) -> None:
@@ -113,7 +114,7 @@ def test_a_copy_that_is_older_than_the_sender_s_first_order_does_not_decide(orig
     with pytest.raises(HistoryDoubted, match="old copy"):
         copy.settle("transaction-1", "order-1", witness=witness)
     assert copy.find_transaction("transaction-1") is None
-    assert "old copy" in (copy.history_doubt() or "")
+    assert "old copy" in (copy.history.why_unready() or "")
     assert original.settle("transaction-1", "order-1", witness=witness) is COMMITTED
 
 
@@ -221,11 +222,11 @@ def test_no_request_ends_an_order_in_a_copy_in_which_its_payment_may_be_missing(
     with pytest.raises(HistoryDoubted):
         copy.settle("transaction-3", "order-3", witness=witness_of(original))
     with pytest.raises(HistoryDoubted):
-        copy.pay("order-1", DEADLINE_MS)
+        copy.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS)
     with pytest.raises(HistoryDoubted):
-        copy.cancel_unpaid("order-1", "too dear", PLACED_AT_MS)
+        copy.change_unpaid("order-1", OrderEvent.CANCEL, PLACED_AT_MS, "too dear")
     assert copy.find_transaction("transaction-1") is PENDING
-    assert getattr(copy.pay("order-2", PLACED_AT_MS), "state", None) is OrderState.PAID
+    assert getattr(copy.change_unpaid("order-2", OrderEvent.PAY, PLACED_AT_MS), "state", None) is OrderState.PAID
     assert copy.settle("transaction-2", "order-2") is COMMITTED
 
 
@@ -247,8 +248,8 @@ def test_a_history_that_is_adopted_decides_for_what_was_sent_until_then(
     before = witness_of(original)
     with pytest.raises(HistoryDoubted):
         copy.settle("transaction-1", "order-1", witness=before)
-    assert copy.adopt_history("restored from the backup of Monday") == PLACED_AT_MS
-    assert copy.history_doubt() is None
+    assert copy.history.adopt("restored from the backup of Monday") == PLACED_AT_MS
+    assert copy.history.why_unready() is None
     assert copy.settle("transaction-1", "order-1", witness=before) is ROLLED_BACK
     clock.pass_ms(MAX_AGE_MS)
     with pytest.raises(HistoryDoubted):
@@ -260,7 +261,7 @@ def test_the_doubt_ends_once_the_database_holds_what_it_lacked(original: SqlOrde
     with pytest.raises(HistoryDoubted):
         original.settle("transaction-2", "order-2", witness=late)
     SqlOrderStore(engine, World(wall_ns=lambda: clock() * 1_000_000)).store_order(an_order(), "transaction-1")
-    assert original.history_doubt() is None
+    assert original.history.why_unready() is None
     assert original.settle("transaction-2", "order-2", witness=late) is ROLLED_BACK
 
 
@@ -277,10 +278,10 @@ def test_a_database_that_is_put_back_beneath_a_process_is_noticed_at_the_next_or
     for _ in range(2):
         with pytest.raises(HistoryDoubted, match="old copy"):
             witness_of(original)
-    assert "old copy" in (original.history_doubt() or "")
+    assert "old copy" in (original.history.why_unready() or "")
     with pytest.raises(HistoryDoubted):
         original.settle("transaction-1", "order-1", witness=in_flight)
-    original.adopt_history("the backup is the truth now")
+    original.history.adopt("the backup is the truth now")
     assert witness_of(original).epoch_id != first.epoch_id
     assert original.settle("transaction-2", "order-2", witness=witness_of(original)) is ROLLED_BACK
 

@@ -19,7 +19,7 @@ def test_an_order_is_found_as_it_was_committed(store: SqlOrderStore) -> None:
     assert store.find_order("order-1") == order
     assert store.find_order_by_key("ada", "key-1") == order
     assert store.find_transaction("transaction-1") is TransactionState.COMMITTED
-    assert store.find_transaction_id("order-1") == "transaction-1"
+    assert [one.transaction_id for one in store.find_transactions("order-1")] == ["transaction-1"]
 
 
 def test_check_back_finds_a_committed_transaction_committed(store: SqlOrderStore) -> None:

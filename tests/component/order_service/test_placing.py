@@ -6,12 +6,12 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from order_messages.states import TransactionState
+from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.placing import OrderPlacing, Placed
-from order_service.service_layer.transaction_listener import OrderTransactionListener
+from order_service.service_layer.transaction_listener import DatabaseTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
@@ -79,8 +79,8 @@ def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_or
             sqlite_store.store_order(order, transaction_id)
             raise ZeroDivisionError
 
-    listener = OrderTransactionListener(
-        Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
+    listener = DatabaseTransactionListener(
+        TransactionKind.ORDER, Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
     )
 
     def send(message: Message, attempt: Attempt) -> Outcome:
@@ -102,7 +102,9 @@ def test_what_is_concluded_stays_so(step: Callable[[Attempt], None]) -> None:
     assert (attempt.outcome, attempt.transaction_id) == (Outcome.STORED, "1")
 
 
-def test_an_attempt_that_is_given_twice_is_not_run_twice(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
+def test_an_attempt_that_is_given_twice_is_not_run_twice(
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
+) -> None:
     attempt = Attempt(an_order())
     message = Message.of("orders", b"{}").with_properties({UNIQUE_KEY: "transaction-1"})
     assert listener.execute_local_transaction(message, attempt) is LocalTransactionState.COMMIT_MESSAGE

@@ -5,14 +5,15 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
 from order_messages.states import TransactionKind, TransactionState
+from order_service.adapters.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
+from order_service.domain.life_cycle import OrderEvent
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
-from order_service.service_layer.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.placing import order_message
-from order_service.service_layer.transaction_listener import OrderTransactionListener
+from order_service.service_layer.transaction_listener import DatabaseTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
@@ -33,7 +34,7 @@ def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt
     return to_message(replace(record, size=len(record.encode())))
 
 
-def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
+def test_an_order_within_the_limit_commits(listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore) -> None:
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
     assert (attempt.outcome, attempt.transaction_id) == (Outcome.STORED, "transaction-1")
@@ -41,7 +42,7 @@ def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, s
 
 
 def test_an_order_above_the_limit_rolls_back_and_stays_so(
-    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
@@ -51,17 +52,17 @@ def test_an_order_above_the_limit_rolls_back_and_stays_so(
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 
 
-def test_check_back_commits_what_the_database_holds(listener: OrderTransactionListener) -> None:
+def test_check_back_commits_what_the_database_holds(listener: DatabaseTransactionListener) -> None:
     listener.execute_local_transaction(a_half_message(), Attempt(an_order()))
     assert listener.check_local_transaction(a_check_back()) is LocalTransactionState.COMMIT_MESSAGE
 
 
-def test_check_back_rolls_back_what_the_database_does_not_hold(listener: OrderTransactionListener) -> None:
+def test_check_back_rolls_back_what_the_database_does_not_hold(listener: DatabaseTransactionListener) -> None:
     assert listener.check_local_transaction(a_check_back()) is LocalTransactionState.ROLLBACK_MESSAGE
 
 
 def test_a_local_transaction_after_the_check_back_rolls_back(
-    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     listener.check_local_transaction(a_check_back())
     attempt = Attempt(an_order())
@@ -71,7 +72,7 @@ def test_a_local_transaction_after_the_check_back_rolls_back(
 
 
 def test_check_back_rolls_back_an_order_whose_transaction_id_another_order_committed_under(
-    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     listener.execute_local_transaction(a_half_message(), Attempt(an_order()))
     second = Attempt(an_order("order-2"))
@@ -82,24 +83,26 @@ def test_check_back_rolls_back_an_order_whose_transaction_id_another_order_commi
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.COMMITTED
 
 
-def test_check_back_without_a_transaction_id_is_unknown(listener: OrderTransactionListener) -> None:
+def test_check_back_without_a_transaction_id_is_unknown(listener: DatabaseTransactionListener) -> None:
     assert listener.check_local_transaction(a_check_back(b"")) is LocalTransactionState.UNKNOWN
 
 
 def a_half_message_of(store: SqlOrderStore) -> MessageExt:
-    return a_check_back(f"UNIQ_KEY\x01transaction-1\x02KEYS\x01order-1\x02{PROPERTY}\x01{store.witness()}".encode())
+    return a_check_back(f"UNIQ_KEY\x01transaction-1\x02KEYS\x01order-1\x02{PROPERTY}\x01{store.history.witness()}".encode())
 
 
 def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
-    listener: OrderTransactionListener, sqlite_store: SqlOrderStore
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore
 ) -> None:
     listener.execute_local_transaction(a_half_message(), Attempt(a_later_order()))
     question, in_time = (
         a_check_back(),
-        OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: DEADLINE_MS - 1),
+        DatabaseTransactionListener(
+            TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: DEADLINE_MS - 1
+        ),
     )
     answers = [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
-    sqlite_store.pay("order-1", DEADLINE_MS - 1)
+    sqlite_store.change_unpaid("order-1", OrderEvent.PAY, DEADLINE_MS - 1)
     answers += [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
     assert answers == [UNKNOWN, UNKNOWN, COMMIT, COMMIT]
 
@@ -107,12 +110,14 @@ def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
 def test_check_back_asks_the_clock_each_time_until_the_deadline_has_passed(sqlite_store: SqlOrderStore) -> None:
     sqlite_store.store_order(a_later_order(), "transaction-1")
     times = iter([DEADLINE_MS - 1, DEADLINE_MS, DEADLINE_MS + 1])
-    listener = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: next(times))
+    listener = DatabaseTransactionListener(
+        TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: next(times)
+    )
     assert [listener.check_local_transaction(a_check_back()) for _ in range(3)] == [UNKNOWN, ROLLBACK, ROLLBACK]
 
 
 def test_check_back_asks_a_database_again_that_did_not_answer(
-    listener: OrderTransactionListener, sqlite_store: SqlOrderStore, monkeypatch: pytest.MonkeyPatch
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sqlite_store.store_order(an_order(), "transaction-1")
     with monkeypatch.context() as patch:
@@ -122,7 +127,7 @@ def test_check_back_asks_a_database_again_that_did_not_answer(
 
 
 def test_check_back_in_an_old_copy_is_unknown_until_the_copy_holds_what_the_half_message_names(
-    listener: OrderTransactionListener, sqlite_store: SqlOrderStore, sqlite_engine: Engine, caplog: pytest.LogCaptureFixture
+    listener: DatabaseTransactionListener, sqlite_store: SqlOrderStore, sqlite_engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     question = a_half_message_of(sqlite_store)
     with sqlite_engine.begin() as connection:
@@ -155,8 +160,8 @@ class _BrokenStore(OrderStore):
         raise self.error
 
 
-def a_listener_on(store: OrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
+def a_listener_on(store: OrderStore) -> DatabaseTransactionListener:
+    return DatabaseTransactionListener(TransactionKind.ORDER, store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
 
 
 @pytest.mark.parametrize("error", [DatabaseUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
@@ -182,14 +187,16 @@ def test_a_refused_order_rolls_back_although_the_marker_cannot_be_written() -> N
     assert state is LocalTransactionState.ROLLBACK_MESSAGE
 
 
-def test_what_is_not_an_attempt_is_not_run(listener: OrderTransactionListener) -> None:
+def test_what_is_not_an_attempt_is_not_run(listener: DatabaseTransactionListener) -> None:
     with pytest.raises(TypeError):
         listener.execute_local_transaction(a_half_message(), None)
 
 
 def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: SqlOrderStore) -> None:
     ends: list[int] = []
-    decided = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
+    decided = DatabaseTransactionListener(
+        TransactionKind.ORDER, sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
+    )
     (failpoints,) = parse_failpoints("exit-after-local-commit:every=2")
     listener = FailingTransactionListener(
         decided, failpoints, lambda *_: None, wait=World().sleep, end_process=lambda: ends.append(number)

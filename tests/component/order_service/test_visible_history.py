@@ -32,8 +32,8 @@ class Service:
             namesrv_addr=namesrv_addr,
             send_timeout_ms=3000,
             loop=EventLoopThread(),
-            witness=self.store.witness,
-            history=self.store,
+            witness=self.store.history.witness,
+            history=self.store.history,
         )
         self.broker.start()
 
@@ -73,8 +73,8 @@ def test_a_restored_backup_takes_no_orders_until_a_person_adopts_it(backup: Path
         assert status == 503
         assert "it is an old copy" in why
         assert "adopt-history" in why
-        service.store.adopt_history("restored from the backup of Monday")
-        assert service.store.history_doubt() is None
+        service.store.history.adopt("restored from the backup of Monday")
+        assert service.store.history.why_unready() is None
     with closing(Service(backup, rocketmq.namesrv_addr)) as service:
         assert service.readiness()[0] == 200
         service.place()
@@ -83,15 +83,15 @@ def test_a_restored_backup_takes_no_orders_until_a_person_adopts_it(backup: Path
 def test_the_right_database_and_a_new_one_are_not_doubted(backup: Path, rocketmq: SyncRocketMQ, tmp_path: Path) -> None:
     for database in ("orders.db", "new.db"):
         with closing(Service(tmp_path / database, rocketmq.namesrv_addr)) as service:
-            assert service.store.history_doubt() is None
+            assert service.store.history.why_unready() is None
             service.place()
     with closing(Service(tmp_path / "orders.db", rocketmq.namesrv_addr)) as service:
-        assert service.store.history_doubt() is None
+        assert service.store.history.why_unready() is None
 
 
 def test_a_broker_that_is_away_says_nothing(backup: Path, rocketmq: SyncRocketMQ, caplog: pytest.LogCaptureFixture) -> None:
     namesrv_addr = rocketmq.namesrv_addr
     rocketmq.crash()
     with closing(Service(backup, namesrv_addr)) as service:
-        assert service.store.history_doubt() is None
+        assert service.store.history.why_unready() is None
     assert "could not compare the order database with the newest messages" in caplog.text

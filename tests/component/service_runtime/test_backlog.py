@@ -10,7 +10,6 @@ from rocketmq_broker.databases.inbox import InboxMessage
 from rocketmq_broker.databases.sqlalchemy import Inbox
 from rocketmq_broker.message import Message
 from service_runtime.inbox.backlog import MAX_AGE_S, InboxBacklog, InboxHealth
-from service_runtime.inbox.inbox_metrics import InboxCollector
 from tests.passing_time import Clock
 
 
@@ -22,8 +21,8 @@ def backlog(inbox: Inbox[Session], clock: Clock) -> InboxBacklog:
 @pytest.fixture
 def metric(backlog: InboxBacklog) -> Callable[[str], float | None]:
     registry = CollectorRegistry()
-    registry.register(InboxCollector(backlog, "shop"))
-    return lambda name: registry.get_sample_value(f"shop_inbox_{name}")
+    registry.register(backlog)
+    return lambda name: registry.get_sample_value(f"a_inbox_{name}")
 
 
 def refusing(*texts: str) -> Callable[[Session, Sequence[InboxMessage]], None]:

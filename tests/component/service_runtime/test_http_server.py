@@ -11,6 +11,7 @@ from flask import Flask
 from rocketmq_broker.world import World
 from service_runtime.http import listening
 from service_runtime.http.http_server import HttpServer
+from service_runtime.settings.common import HttpSettings
 from service_runtime.starting.start import CannotStart
 from tests.waiting import wait_until
 
@@ -23,7 +24,7 @@ def serve() -> Iterator[Serve]:
     started: list[HttpServer] = []
 
     def start(app: Flask | None = None, **settings: object) -> HttpServer:
-        server = HttpServer(app or _an_app(), World(), **{"host": "127.0.0.1", "port": 0, "threads": 4, **settings})  # type: ignore[arg-type]
+        server = _server(app or _an_app(), **settings)
         server.start()
         started.append(server)
         return server
@@ -58,16 +59,9 @@ class _Requests:
         return "x" * 500_000
 
 
-def test_a_server_that_was_never_started_stops() -> None:
-    server = HttpServer(_an_app(), World(), host="127.0.0.1", port=0, threads=1)
-    server.stop()
-    with pytest.raises(httpx.ConnectError):
-        httpx.get(server.url)
-
-
 def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread runs both deeds of `stop` as soon as it begins, and the second one closes what wakes it."""
-    server = HttpServer(_an_app(), World(), host="127.0.0.1", port=0, threads=1)
+    server = _server(_an_app())
     trigger = server._listeners[0].trigger
     pull, may_run = trigger._physical_pull, threading.Event()
     serve = server._server.run
@@ -106,7 +100,7 @@ def test_a_request_that_runs_is_answered_although_the_server_stops(serve: Serve)
 
 def test_requests_that_wait_for_a_thread_are_answered_although_the_server_stops(serve: Serve) -> None:
     requests = _Requests()
-    server = serve(requests.app, threads=1)
+    server = serve(requests.app, http_threads=1)
     with ThreadPoolExecutor(4) as threads:
         asked = [threads.submit(httpx.get, server.url, timeout=60) for _ in range(3)]
         assert requests.running.acquire(timeout=60)
@@ -150,7 +144,7 @@ def test_a_request_that_never_ends_is_cut_off_when_the_stop_time_out_is_over(
         assert requests.running.acquire(timeout=60)
         server.stop()
         requests.let_go()
-    assert "requests on 1 connections had not finished within 0.1 s" in caplog.text
+    assert "requests on 1 connections did not finish within 0.1 s" in caplog.text
 
 
 def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
@@ -164,7 +158,7 @@ def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
 
 
 def test_a_name_with_several_addresses_is_served_on_all_of_them(serve: Serve, name_with_two_addresses: str) -> None:
-    server = serve(host=name_with_two_addresses)
+    server = serve(http_host=name_with_two_addresses)
     port = server.url.rpartition(":")[2]
     assert server.url == f"http://two.test:{port}"
     assert server.addresses == [f"127.0.0.1:{port}", f"[::1]:{port}"]
@@ -179,7 +173,7 @@ def test_an_address_that_the_machine_does_not_have_is_left_out_with_a_warning(
 ) -> None:
     _has_addresses(monkeypatch, (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "2001:db8::7"))
     with caplog.at_level(logging.WARNING):
-        server = serve(host="half.test")
+        server = serve(http_host="half.test")
     assert len(server.addresses) == 1
     assert "not listening on half.test's address 2001:db8::7, which this machine does not have" in caplog.text
 
@@ -188,7 +182,7 @@ def test_a_port_that_is_taken_on_one_of_the_addresses_is_said_and_nothing_stays_
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CannotStart, match=f"cannot listen on two.test:{port}: Address already in use"):
-            HttpServer(_an_app(), World(), host=name_with_two_addresses, port=port, threads=1)
+            _server(_an_app(), http_host=name_with_two_addresses, http_port=port)
         with socket.create_server(("127.0.0.1", port)):
             pass
 
@@ -204,7 +198,7 @@ def test_a_port_that_is_taken_on_one_of_the_addresses_is_said_and_nothing_stays_
 )
 def test_an_address_that_cannot_be_listened_on_is_said_in_one_line(host: str, said: str) -> None:
     with pytest.raises(CannotStart, match=said) as raised:
-        HttpServer(_an_app(), World(), host=host, port=0, threads=1)
+        _server(_an_app(), http_host=host)
     assert "\n" not in str(raised.value)
     assert str(raised.value).startswith(f"cannot listen on {host}:0: ")
 
@@ -212,20 +206,25 @@ def test_an_address_that_cannot_be_listened_on_is_said_in_one_line(host: str, sa
 def test_a_port_that_is_free_on_one_address_only_is_not_picked(
     name_with_two_addresses: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listen, attempts = listening._listen, []
+    listen, attempts = socket.create_server, []
 
-    def refuse_first(family: socket.AddressFamily, address: tuple[object, ...]) -> socket.socket:
+    def refuse_first(address: tuple[object, ...], *, family: socket.AddressFamily) -> socket.socket:
         attempts.append(family)
         if attempts == [socket.AF_INET, socket.AF_INET6]:
             raise OSError(98, "Address already in use")
-        return listen(family, address)
+        return listen(address, family=family)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(listening, "_listen", refuse_first)
+    monkeypatch.setattr(socket, "create_server", refuse_first)
     sockets = listening.listen_on(name_with_two_addresses, 0)
     assert len({opened.getsockname()[1] for opened in sockets}) == 1
     assert len(attempts) == 4
     for opened in sockets:
         opened.close()
+
+
+def _server(app: Flask, **settings: object) -> HttpServer:
+    """A server on a free port of loopback, unless the settings say otherwise. They may name fewer threads than a service has."""
+    return HttpServer(app, HttpSettings.model_construct(**{"http_port": 0, "http_threads": 4, **settings}), World())  # type: ignore[arg-type]
 
 
 def _an_app() -> Flask:

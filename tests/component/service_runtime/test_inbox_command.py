@@ -103,7 +103,7 @@ def test_dismissed_messages_are_kept_and_no_longer_listed(run: Run, inbox: Inbox
 
 def test_dismissing_all_by_an_omitted_key_is_refused(run: Run, inbox: Inbox[Session]) -> None:
     status, lines = run("dismiss")
-    assert (status, "dismiss needs the keys of the messages; `list` prints them" in lines[-1]) == (2, True)
+    assert (status, "dismiss requires the keys of messages; run `list` to print them" in lines[-1]) == (2, True)
     assert inbox.state().parked == 2
 
 

@@ -1,22 +1,24 @@
 """Positions in a database that goes back in time, on both kinds of database."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import asdict
 
 import pytest
 from sqlalchemy import Column, Engine, MetaData, Table, Text, select
 from sqlmodel import Session
 
+from rocketmq_broker.client import MessageQueue
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.engine import create_database_engine
-from service_runtime.database.positions import Positions, PositionTables, QueueName
 from service_runtime.database.sessions import Sessions
+from service_runtime.messaging.positions import Positions, PositionTables
 
 METADATA = MetaData()
 RESULTS = Table("results", METADATA, Column("name", Text, primary_key=True))
 TABLES = PositionTables.of(METADATA)
 POSITIONS = TABLES.positions
-QUEUE, OTHER = QueueName("orders", "broker-a", 0), QueueName("orders", "broker-a", 1)
+QUEUE, OTHER = MessageQueue("orders", "broker-a", 0), MessageQueue("orders", "broker-a", 1)
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def positions(engine: Engine) -> Positions[str]:
 def new_positions(engine: Engine) -> Positions[str]:
     world = World()
     sessions = Sessions(engine, now_s=world.steady_s, acquire=None)
-    return Positions(sessions, TABLES, has_all=has_all)
+    return Positions(sessions, TABLES, has_all=has_all, service="credit", to_do="Look into it")
 
 
 def has_all(session: Session, names: Collection[str]) -> bool:
@@ -48,12 +50,12 @@ def write(engine: Engine, *names: str) -> None:
         connection.execute(RESULTS.insert(), [{"name": name} for name in names])
 
 
-def goes_back(engine: Engine, *, positions: dict[QueueName, int], results: Collection[str] = ()) -> None:
+def goes_back(engine: Engine, *, positions: dict[MessageQueue, int], results: Collection[str] = ()) -> None:
     with engine.begin() as connection:
         connection.execute(POSITIONS.delete())
         connection.execute(RESULTS.delete())
         for queue, offset in positions.items():
-            connection.execute(POSITIONS.insert().values(**queue._asdict(), next_offset=offset))
+            connection.execute(POSITIONS.insert().values(**asdict(queue), next_offset=offset))
         for name in results:
             connection.execute(RESULTS.insert().values(name=name))
 

@@ -129,11 +129,11 @@ def test_a_session_that_reads_one_moment_does_not_see_what_is_written_meanwhile(
 
 
 @ON_SQLITE
-def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(engine: Engine) -> None:
-    sessions = Sessions(engine, now_s=time.monotonic, acquire=None, turn_timeout_s=0.05)
+def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("service_runtime.database.sessions._TURN_TIMEOUT_S", 0.05)
     with sessions.writing(), ThreadPoolExecutor(1) as threads:
         late = threads.submit(write, sessions, 1)
-        with pytest.raises(DatabaseUnavailable, match="no write lock of the database"):
+        with pytest.raises(DatabaseUnavailable, match="no write lock on the database"):
             late.result(30)
     assert numbers(sessions) == []
     write(sessions, 2)

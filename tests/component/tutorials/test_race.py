@@ -141,7 +141,7 @@ def test_the_command_prints_a_cell_and_writes_its_figures(tenth: Path, tmp_path:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("hop/none", "unknown way 'hop'; choose from send-then-commit"), ("/rain", "unknown fault 'rain'; choose from none")],
+    [("hop/none", "unknown approach 'hop'; choose from send-then-commit"), ("/rain", "unknown fault 'rain'; choose from none")],
 )
 def test_a_cell_that_does_not_exist_is_an_error_that_says_which_there_are(text: str, words: str) -> None:
     with pytest.raises(NoSuchEntry, match=words):

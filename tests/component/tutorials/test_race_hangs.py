@@ -36,5 +36,5 @@ def test_a_way_whose_place_waits_for_a_broker_that_is_down_is_told_what_to_do(tm
     cells = ["--cell", "stubborn/broker-down", "--cell", "stubborn/none"]  # two: each is played in a process of its own
     result = CliRunner().invoke(app, ["--orders", "25", "--add", str(file), *cells], env={"COLUMNS": "400"})
     assert (result.exit_code, result.exception.__class__) == (1, SystemExit)
-    assert "the race failed: stubborn/broker-down hangs: it has waited for an hour" in result.output
+    assert "the race failed: stubborn/broker-down hangs: `place` has not returned after an hour" in result.output
     assert "`self.process.run(...)`" in result.output

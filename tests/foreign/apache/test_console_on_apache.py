@@ -87,7 +87,7 @@ def test_a_committed_transaction_has_its_timeline(visitor: Visitor) -> None:
 def test_what_apache_cannot_tell_is_said_in_a_sentence(visitor: Visitor) -> None:
     seen = visitor.sees("/decided", 501)
     assert "does not support this request" in seen
-    assert "as Apache's brokers do not" in seen
+    assert "it is not part of Apache RocketMQ" in seen
 
 
 def transaction_id(visitor: Visitor) -> str:

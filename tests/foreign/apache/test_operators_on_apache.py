@@ -87,7 +87,7 @@ async def test_on_apaches_broker_discarded_messages_are_listed_and_resumed_once(
             assert (lost["transactionId"], lost["topic"], lost["isResumed"]) == (sent.transaction_id, "orders", False)
             for command in (["pending"], ["show", "order-1"], ["decided"], ["decide", "x", "--commit", "--reason", "y"]):
                 done = await tool(*command)
-                assert (done.returncode, "as Apache's brokers do not" in done.stderr) == (1, True)
+                assert (done.returncode, "it is not part of Apache RocketMQ" in done.stderr) == (1, True)
             await tool.said("resume", lost["messageId"])
             again = await tool("resume", lost["messageId"])
             assert (again.returncode, "discarded message already resumed" in again.stderr) == (1, True)
@@ -109,7 +109,7 @@ async def test_apaches_broker_lists_shows_and_retries_and_cannot_dismiss(tmp_pat
             (shown,) = await tool.rows("dead-letters", "show", sent.message_id)
             assert (shown["body"], shown["properties"]["customer"]) == ("kept", "ada")
             refusal = await tool.refused("dead-letters", "dismiss", "order-1", "--reason", "x")
-            assert "as Apache's brokers do not" in refusal
+            assert "it is not part of Apache RocketMQ" in refusal
 
             database.is_there = True
             await tool.said("dead-letters", "retry", "order-1")

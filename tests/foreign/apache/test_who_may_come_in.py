@@ -87,7 +87,7 @@ def test_the_example_of_tls_and_acl_does_what_the_page_says(tmp_path: Path) -> N
     assert sent[0] == "SEND_OK"
     assert any("No default permission for topic:orders" in line for line in sent[1:])
     assert any("Check signature failed for accessKey=order-service" in line for line in sent[1:])
-    assert "refused a request of code" in log
+    assert "refused a request with code" in log
     for name in ("operators", "orders", "credits"):
         secret = (tmp_path / "rocketmq" / f"{name}.secret").read_text().strip()
         assert secret not in log + printed

@@ -14,11 +14,10 @@ import psutil
 import pytest
 from redis import Redis, RedisError
 
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
-from credit_service.adapters.drain_task import TaskSender
+from credit_service.adapters.drain_task import DRAIN_TASK, QUEUE, TaskSender, create_celery
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.adapters.workers import Workers
+from credit_service.adapters.workers import Workers, redis_client
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
@@ -55,9 +54,9 @@ class CreditSide:
         self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
         self.ledger = Ledger(self.engine, World())
         self.redis_client = Redis(port=port)
-        self.workers = Workers(f"redis://127.0.0.1:{port}/0", timeout_s=5)
-        self.tasks = TaskSender(create_celery(self.redis_url), self.redis_url, self.ledger.inbox)
-        self.bell = BellThread("tasks", self.tasks.send_if_due, rest_s=0.05)
+        self.workers = Workers(redis_client(f"redis://127.0.0.1:{port}/0", 5))
+        self.tasks = TaskSender(create_celery(self.redis_url), redis_client(self.redis_url, 2), self.ledger.inbox)
+        self.bell = BellThread("tasks", self.tasks.send_if_due)
         self.stored = 0
 
     def store(self, count: int = 10) -> None:
@@ -98,8 +97,9 @@ class CreditSide:
 
     def close(self) -> None:
         self.bell.stop()
-        self.tasks.close()
-        self.workers.close()
+        self.tasks.redis.close()
+        self.tasks.app.close()
+        self.workers.redis.close()
         self.relay.close()
         self.engine.dispose()
         self.redis_client.close()

@@ -9,8 +9,8 @@ import pytest
 from redis import Redis
 from redis.exceptions import NoPermissionError
 
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
-from credit_service.adapters.workers import Workers, connection_name
+from credit_service.adapters.drain_task import DRAIN_TASK, QUEUE, create_celery
+from credit_service.adapters.workers import Workers, connection_name, redis_client
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Processes, prints
 from demo.system import redis_command
@@ -33,7 +33,7 @@ def test_tasks_are_sent_and_taken_and_workers_are_found(redis_url: str) -> None:
     with create_celery(redis_url) as app, Redis.from_url(redis_url, client_name=connection_name("one", 7, 2)) as worker:
         app.send_task(DRAIN_TASK)
         assert worker.brpop([QUEUE], 5) is not None
-        (found,) = Workers(redis_url, timeout_s=5).living()
+        (found,) = Workers(redis_client(redis_url, 5)).living()
         assert (found.name, found.takes_tasks) == ("one", True)
 
 

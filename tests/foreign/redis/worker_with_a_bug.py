@@ -7,13 +7,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from credit_service.adapters import celery_app
+from credit_service.adapters import drain_task
 from credit_service.service_layer.crediting import Crediting
 from credit_service.worker.process import main
 from rocketmq_broker.databases.inbox import InboxMessage
 
 BUG = os.environ["BUG"]
-celery_app.TASK_TIME_LIMIT_S = int(os.environ["TIME_LIMIT_S"])  # type: ignore[misc]
+drain_task.TASK_TIME_LIMIT_S = int(os.environ["TIME_LIMIT_S"])  # type: ignore[misc]
 _credit = Crediting.credit
 
 

@@ -119,6 +119,19 @@ def test_a_worker_that_dies_at_a_step_in_the_database_credits_each_order_once(
     assert ("credits-database", "kill") in shop.fired
 
 
+def test_a_step_that_hangs_beyond_the_end_of_its_fault_goes_on(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        die, faults = shop.program("worker-1").kill, shop.shop.databases["credits-database"].faults
+        faults.hang(30.0)
+        faults.die_at("worker-1", 1, die, is_before=False, is_over=lambda: True)
+        five_orders(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 5)
+    assert ("credits-database", "hang") in shop.fired
+    assert ("credits-database", "kill") not in shop.fired
+
+
 @pytest.mark.parametrize("is_before", [True, False])
 @pytest.mark.parametrize("nth", range(1, 16))
 def test_check_back_decides_after_an_order_service_has_died_in_the_database(played: PlayStory, nth: int, is_before: bool) -> None:

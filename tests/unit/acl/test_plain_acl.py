@@ -153,7 +153,7 @@ def test_a_file_written_again_has_the_same_accounts(some: list[Account], counter
 def test_a_key_that_the_file_could_not_give_back_makes_no_account(odd: str, shape: str, name: str) -> None:
     keys = {"access_key": "orders-key", "secret_key": "a long secret", name: shape.format(odd)}
     with pytest.raises(
-        AccountMistake, match=r"its (accessKey|secretKey) begins or ends with a blank, or contains an invisible character"
+        AccountMistake, match=r"(accessKey|secretKey) must not begin or end with a space, or contain unprintable characters"
     ):
         Account(**keys)
 

@@ -245,7 +245,7 @@ def requests(answer: Callable[[RemotingCommand], bytes]) -> BrokerRequests:
 async def test_a_broker_that_does_not_know_the_request_is_taken_for_one_of_apaches() -> None:
     apache = requests(lambda request: encode_response(request, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark="no"))
 
-    with pytest.raises(NotSupported, match="as Apache's brokers do not"):
+    with pytest.raises(NotSupported, match="it is not part of Apache RocketMQ"):
         await apache.list_pending(ListPendingTransactionsRequestHeader())
 
 

@@ -139,7 +139,7 @@ def test_tags_of_a_subscription_are_one_expression(caplog: pytest.LogCaptureFixt
         for wrong in ("created,paid", "created|paid", "created or paid"):
             assert Subscription.parse("orders", wrong, 1).tags == {wrong}
     assert caplog.messages == [
-        f"subscription of orders: {wrong!r} is one tag; join several tags by '||', as in 'a || b'"
+        f"subscription of orders: {wrong!r} is one tag; join several tags with '||', as in 'a || b'"
         for wrong in ("created,paid", "created|paid", "created or paid")
     ]
 

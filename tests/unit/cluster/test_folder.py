@@ -47,7 +47,7 @@ def test_a_single_broker_does_not_begin_with_an_empty_store_in_a_cluster_s_folde
     refuse_a_single_broker(tmp_path)
     with locked(tmp_path):
         pass
-    with pytest.raises(ClusterMistake, match="is the folder of a cluster: start it with --brokers"):
+    with pytest.raises(ClusterMistake, match="contains the stores of a cluster: start with --brokers"):
         refuse_a_single_broker(tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from credit_service.adapters.celery_app import create_celery
+from credit_service.adapters.drain_task import create_celery
 
 URL = "redis://127.0.0.1:6379/5"
 

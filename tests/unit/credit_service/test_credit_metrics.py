@@ -9,7 +9,6 @@ from rocketmq_broker.databases.inbox import InboxState
 from rocketmq_broker.message import MessageQueue
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.inbox.backlog import InboxBacklog
-from service_runtime.inbox.inbox_metrics import InboxCollector
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 NAMES = ("waiting", "failed", "parked", "oldest_seconds")
@@ -49,7 +48,7 @@ class Consumer:
 def registry_of(database: CreditDatabase, consumer: Consumer) -> CollectorRegistry:
     registry, inbox = CollectorRegistry(), cast(Any, database)
     backlog = InboxBacklog(inbox, "credit_service", now_ms=lambda: 10_500)
-    registry.register(InboxCollector(backlog, "credit"))
+    registry.register(backlog)
     registry.register(CreditCollector(cast(Ledger, database), cast(ConsumerThread, consumer)))
     return registry
 

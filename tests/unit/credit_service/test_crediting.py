@@ -105,7 +105,7 @@ def test_any_reason_can_be_reported(reason: str) -> None:
 
 def test_a_reversal_and_an_order_with_entries_are_not_refused() -> None:
     ledger = LedgerInMemory({"1": CreditOutcome.CONFLICTING})
-    with pytest.raises(ParkMessage, match="a reversal cannot be refused"):
+    with pytest.raises(ParkMessage, match="a reversal cannot be refused, only a credit"):
         Crediting(ledger).refuse(None, waiting(a_cancellation("2")), "no")
     with pytest.raises(HasEntries):
         Crediting(ledger).refuse(None, waiting(an_order("1")), "no")

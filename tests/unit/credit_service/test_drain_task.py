@@ -8,9 +8,7 @@ from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import Celery, signals
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from credit_service.adapters import drain_task
-from credit_service.adapters.celery_app import DRAIN_TASK, QUEUE, create_celery
-from credit_service.adapters.drain_task import CAREFUL_S, TaskSender, register_drain_task
+from credit_service.adapters.drain_task import CAREFUL_S, DRAIN_TASK, QUEUE, TaskSender, create_celery, register_drain_task
 from service_runtime.database.database_errors import DatabaseUnavailable
 
 URL = "redis://127.0.0.1:1/0"
@@ -24,7 +22,6 @@ class World:
         self.waiting = 0
         self.is_redis_up = True
         self.sent: list[tuple[str, dict[str, Any]]] = []
-        self.is_closed = False
 
     def is_due(self) -> bool:
         return self.due
@@ -38,9 +35,6 @@ class World:
         self.sent.append((name, kwargs or {}))
         self.waiting += 1
 
-    def close(self) -> None:
-        self.is_closed = True
-
 
 @pytest.fixture
 def world() -> World:
@@ -48,27 +42,22 @@ def world() -> World:
 
 
 @pytest.fixture
-def tasks(world: World, monkeypatch: pytest.MonkeyPatch) -> TaskSender:
-    class FromUrl:
-        @staticmethod
-        def from_url(_url: str, **_: object) -> World:
-            return world
-
-    monkeypatch.setattr(drain_task, "Redis", FromUrl)
-    return TaskSender(world, URL, world)  # type: ignore[arg-type]
+def tasks(world: World) -> TaskSender:
+    return TaskSender(world, world, world)  # type: ignore[arg-type]
 
 
 def test_at_most_one_task_waits_for_as_long_as_no_worker_takes_it(tasks: TaskSender, world: World) -> None:
-    assert [tasks.send_if_due() for _ in range(1000)] == [True] + [False] * 999
+    for _ in range(1000):
+        tasks.send_if_due()
     assert world.sent == [(DRAIN_TASK, {})]
     world.waiting = 0
-    assert tasks.send_if_due()
+    tasks.send_if_due()
     assert len(world.sent) == 2
 
 
 def test_no_task_is_sent_and_redis_is_not_asked_while_nothing_is_due(tasks: TaskSender, world: World) -> None:
     world.due = world.is_redis_up = False
-    assert not tasks.send_if_due()
+    tasks.send_if_due()
     assert world.sent == []
 
 
@@ -77,8 +66,6 @@ def test_an_outage_of_redis_is_an_error_of_the_call_and_sends_nothing(tasks: Tas
     with pytest.raises(RedisConnectionError):
         tasks.send_if_due()
     assert world.sent == []
-    tasks.close()
-    assert world.is_closed
 
 
 @pytest.fixture
@@ -132,7 +119,9 @@ def test_a_failure_of_the_database_is_logged_once_for_as_long_as_it_stays_the_sa
     for _ in range(5):
         with suppress(DatabaseUnavailable):
             app.tasks[DRAIN_TASK]()
-    assert caplog.messages == [f"messages wait in the inbox, none is lost: it is {what}" for what in ("locked", "full", "full")]
+    assert caplog.messages == [
+        f"cannot credit messages; they stay in the inbox: it is {what}" for what in ("locked", "full", "full")
+    ]
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from credit_service.adapters import workers
-from credit_service.adapters.workers import TAKES_NONE_AFTER_S, LivingWorker, Workers, connection_name
+from credit_service.adapters.workers import TAKES_NONE_AFTER_S, LivingWorker, Workers, connection_name, redis_client
 
 Connections = list[dict[str, str]]
 
@@ -33,13 +33,13 @@ def connection(name: str, *, pid: int = 7, cmd: str = "brpop", age: int = 60, id
 
 
 def living() -> list[LivingWorker]:
-    return Workers("redis://127.0.0.1:1/0", timeout_s=1).living()
+    return Workers(redis_client("redis://127.0.0.1:1/0", 1)).living()
 
 
 @pytest.mark.parametrize("name", ["one", "two words", "a:b:c", "李雷", "%20", "-", "x" * 200])
 def test_a_worker_is_found_by_any_name(connections: Connections, name: str) -> None:
     connections.append(connection(name, idle=3))
-    assert living() == [LivingWorker(name, pid=7, processes=2, age_s=60, idle_s=3)]
+    assert living() == [LivingWorker(name, pid=7, processes=2, age_s=60, idle_s=3, takes_tasks=True)]
     sent = connection_name(name, 7, 2)
     assert sent.isascii()
     assert " " not in sent, "Redis refuses such a name"

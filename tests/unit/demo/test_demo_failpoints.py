@@ -11,8 +11,8 @@ from credit_service.adapters import failpoints as of_credits
 from demo.errors import DemoError
 from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder, find
 from demo.scenarios.plays import SCENARIOS
-from order_service.service_layer import failpoints as of_orders
-from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT
+from order_service.adapters import failpoints as of_orders
+from order_service.adapters.failpoints import EXIT_AFTER_LOCAL_COMMIT
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 ROOT = Path(__file__).resolve().parents[3]

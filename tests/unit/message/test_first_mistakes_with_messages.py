@@ -111,7 +111,7 @@ def test_user_properties_are_named_strings(given: Any, kind: type[Exception], se
 def test_a_flag_is_a_number_of_32_bits() -> None:
     with pytest.raises(TypeError, match="flag must be an int, not a str"):
         Message.of("orders", b"x", flag="1")  # type: ignore[arg-type]
-    with pytest.raises(IllegalMessage, match="flag must fit in 32 bits"):
+    with pytest.raises(IllegalMessage, match="flag must be a signed 32-bit integer"):
         Message.of("orders", b"x", flag=2**31)
 
 

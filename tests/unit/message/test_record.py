@@ -98,10 +98,10 @@ def test_a_flipped_byte_is_corrupt_or_shows_and_never_a_surprise(made: Record, a
         (84, b"\xff\xff\xff\xff", "body length: -1 bytes"),
         (84, b"\x00\x00\x00\x0f", "body length: 15 bytes"),
         (84, b"\x00\x00\x00\x05", "is truncated"),
-        (92, b"\x05", "but its fields have"),
+        (92, b"\x05", "but its fields add up to"),
         (92, b"\xff", "is truncated"),
-        (99, b"\x00\x05", "but its fields have"),
-        (99, b"\x00\x03", "but its fields have"),
+        (99, b"\x00\x05", "but its fields add up to"),
+        (99, b"\x00\x03", "but its fields add up to"),
     ],
 )
 def test_a_record_whose_lengths_disagree_is_corrupt(position: int, damage: bytes, words: str) -> None:

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT, FailingTransactionListener, parse_failpoints
+from order_service.adapters.failpoints import EXIT_AFTER_LOCAL_COMMIT, FailingTransactionListener, parse_failpoints
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt, properties
 from service_runtime.failing.armed_failpoints import ArmedFailpoints

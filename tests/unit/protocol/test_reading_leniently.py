@@ -82,7 +82,7 @@ def test_keys_that_are_numbers_may_have_no_quotes() -> None:
 def test_a_longer_body_has_to_be_standard_json() -> None:
     filling = b'"unknown":"%b"' % (b"x" * 100)
     assert Example.decode(b'{"parts":[{"count":7}],%b}' % filling).parts == [Part(count=7)]
-    with pytest.raises(BodyError, match=r"invalid Example body in standard JSON"):
+    with pytest.raises(BodyError, match=r"Example body is not standard JSON"):
         Example.decode(b'{"parts":[{"count":"7"}],%b}' % filling)
 
 

@@ -90,7 +90,7 @@ async def test_a_peer_that_does_not_read_is_given_up(caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING):
         half.send_at_once([b"x"])
     assert transport.is_aborted
-    assert "the peer does not read its output" in caplog.text
+    assert "the peer does not read the data sent to it" in caplog.text
 
 
 async def test_much_that_is_unsent_is_noted_and_little_is_not() -> None:

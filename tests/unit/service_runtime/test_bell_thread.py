@@ -47,9 +47,9 @@ def calls() -> Calls:
 def start(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., BellThread]]:
     started: list[BellThread] = []
 
-    def start(*, looks_every_s: float = NEVER_S, rest_s: float = 0.0) -> BellThread:
+    def start(*, looks_every_s: float = NEVER_S) -> BellThread:
         monkeypatch.setattr(bell_thread, "LOOKS_EVERY_S", looks_every_s)
-        bell = BellThread("a thread", calls, rest_s=rest_s)
+        bell = BellThread("a thread", calls)
         bell.start()
         started.append(bell)
         return bell
@@ -108,8 +108,8 @@ def test_an_error_is_logged_once_and_the_thread_goes_on(
         calls.answer(answer)
     calls.begin()
     assert caplog.messages == [
-        "a thread: trying again each second: ValueError: no",
-        "a thread: trying again each second: ValueError: worse",
+        "a thread: retrying every second: ValueError: no",
+        "a thread: retrying every second: ValueError: worse",
         "a thread: works again",
     ]
 
@@ -124,12 +124,4 @@ def test_stopping_waits_for_a_running_call_and_calls_no_more(start: Callable[...
     calls.answer(True)
     stopping.join(PATIENCE_S)
     assert not stopping.is_alive()
-    assert calls.has_none
-
-
-def test_a_resting_thread_stops_at_once(start: Callable[..., BellThread], calls: Calls) -> None:
-    bell = start(rest_s=NEVER_S)
-    calls.begin()
-    calls.answer(True)
-    bell.stop()
     assert calls.has_none

@@ -5,6 +5,7 @@ import re
 from html import unescape
 from types import ModuleType
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 import schemathesis
@@ -25,7 +26,7 @@ PAGES = {"/", "/docs", "/docs/try.js", "/openapi.json", "/static/{filename}"}
 def client(request: pytest.FixtureRequest) -> FlaskClient:
     module: ModuleType = request.param
     # What the application works on is never asked here.
-    app: Flask = module.create_app(*[None] * (module.create_app.__code__.co_argcount - 1), World())
+    app: Flask = module.create_app(*[MagicMock()] * (module.create_app.__code__.co_argcount - 1), World())
     return app.test_client()
 
 

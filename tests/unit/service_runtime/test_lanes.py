@@ -1,5 +1,7 @@
 """Every route that asks somebody who may hang has a lane, in each service."""
 
+from unittest.mock import MagicMock
+
 import pytest
 from flask import Flask
 
@@ -18,7 +20,7 @@ def test_each_route_that_asks_a_database_or_a_broker_has_a_lane(module: object, 
     kept: dict[str, RequestLane] = {}
     monkeypatch.setattr(application, "keep_lanes", lambda _app, lane_of: kept.update(lane_of))
     # What the application works on is never asked here.
-    app: Flask = module.create_app(*[None] * (module.create_app.__code__.co_argcount - 1), World())  # type: ignore[attr-defined]
+    app: Flask = module.create_app(*[MagicMock()] * (module.create_app.__code__.co_argcount - 1), World())  # type: ignore[attr-defined]
     routes = {
         f"{method} {rule.rule}"
         for rule in app.url_map.iter_rules()
@@ -36,7 +38,7 @@ def test_a_lane_that_is_left_has_room_again() -> None:
 
 
 def test_one_thread_is_left_for_whoever_asks_whether_the_process_lives() -> None:
-    app = orders.create_app(None, None, World(), threads=8, placed_at_once=8 - THREADS_KEPT_FREE)  # type: ignore[arg-type]
+    app = orders.create_app(MagicMock(), MagicMock(), World(), threads=8, placed_at_once=8 - THREADS_KEPT_FREE)
     lanes = lanes_of(orders.DESCRIPTION.routes, orders._lanes(8 - THREADS_KEPT_FREE), 8)
     taken = 0
     for lane in set(lanes.values()):

@@ -10,7 +10,7 @@ from flask import Flask
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from service_runtime.http.requests import name_requests
-from service_runtime.observing.context import current_ids, logging_about, logging_about_message, request_properties
+from service_runtime.observing.context import carried_properties, current_ids, logging_about, logging_about_message
 from service_runtime.observing.log_format import ContextFormatter, JsonFormatter
 
 logger = logging.getLogger("shop")
@@ -56,9 +56,9 @@ def test_a_line_in_json_is_one_object_whatever_strangers_write(written: io.Strin
 
 
 def test_a_message_carries_the_request_to_whoever_works_on_it() -> None:
-    assert request_properties() == {}
+    assert carried_properties() == {}
     with logging_about(request_id="r1"):
-        message = Message.of("orders", b"", keys=["o1"], user_properties=request_properties())
+        message = Message.of("orders", b"", keys=["o1"], user_properties=carried_properties())
     with logging_about_message(message.with_properties({UNIQUE_KEY: "t1"})):
         assert current_ids() == {"request_id": "r1", "order_id": "o1", "transaction_id": "t1"}
     assert current_ids() == {}

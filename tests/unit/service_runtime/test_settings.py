@@ -156,5 +156,5 @@ def test_orders_being_placed_leave_threads_for_other_requests(monkeypatch: pytes
     with pytest.raises(ValidationError) as raised:
         orders.OrderSettings()
     assert first_error(raised.value) == (
-        "ORDER_PLACING_MAX is 3, but with ORDER_HTTP_THREADS=8 the maximum is 2: other requests need threads too"
+        "ORDER_PLACING_MAX must be at most 2 with ORDER_HTTP_THREADS=8, not 3: other requests need threads too"
     )

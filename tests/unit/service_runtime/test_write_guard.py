@@ -9,6 +9,7 @@ from pydantic_settings import SettingsConfigDict
 from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.api_document import ApiDescription
 from service_runtime.http.application import create_application
+from service_runtime.http.health import LivenessResponse
 from service_runtime.http.write_guard import WriteGuard, WritingSettings
 from service_runtime.settings.common import names_beginning_with
 
@@ -25,7 +26,7 @@ def an_app(guard: WriteGuard) -> Flask:
         threads=8,
         problem_of={},
         max_body_bytes=100,
-        description=ApiDescription("Shop", "1"),
+        description=ApiDescription("Shop", "1", {}, health=LivenessResponse),
         guard=guard,
         new_uuid=uuid4,
     )

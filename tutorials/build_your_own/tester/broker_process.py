@@ -99,7 +99,7 @@ class BrokerProcess:
             return
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         last = next((line for line in reversed(self.output().splitlines()) if line.strip()), "")
-        raise Failed(wanted, f"it ended with {how}{': ' if last else ''}{last}", hint=_known_cause(self.output()))
+        raise Failed(wanted, f"your program ended with {how}{': ' if last else ''}{last}", hint=_known_cause(self.output()))
 
     def output(self) -> str:
         """Returns the last lines of the broker's output. The output includes all earlier starts."""

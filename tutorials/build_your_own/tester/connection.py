@@ -83,7 +83,7 @@ class Connection:
             self._socket.sendall(data)
         except OSError as error:
             self._refuse_dead()
-            raise Failed("an open connection", f"your broker closed it ({error.strerror or error})") from None
+            raise Failed("an open connection", f"your broker closed the connection ({error.strerror or error})") from None
 
     def take(self, is_it: Callable[[Frame], bool], waiting_for: str, *, patience_s: float | None = None) -> Frame:
         """Returns the next frame for which `is_it` returns True. Other frames stay in the inbox.

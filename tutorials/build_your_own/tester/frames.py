@@ -97,7 +97,7 @@ def frame_length(data: bytes) -> int:
     length = int.from_bytes(data[:4], signed=True)
     if not 4 <= length <= MAX_FRAME_LENGTH:
         raise Failed(
-            "a frame that begins with LENGTH: 4 bytes, big-endian, which count the bytes after them",
+            "a frame that begins with LENGTH: 4 bytes, big-endian, the number of bytes that follow",
             f"{data[:4].hex(' ')}, a LENGTH of {length}",
             hint="Did your broker write LENGTH in little-endian order, or print text to the socket without a LENGTH?",
         )
@@ -111,7 +111,7 @@ def decode_frame(data: bytes) -> Frame:
         raise Failed("SERIALIZETYPE 0 (JSON), as in the request", f"{data[4]}: {_beginning(data)}")
     if 8 + header_length > len(data):
         raise Failed(
-            f"a HEADERLENGTH of at most {len(data) - 8}: LENGTH says that {len(data) - 4} bytes follow it",
+            f"a HEADERLENGTH of at most {len(data) - 8}, because LENGTH is {len(data) - 4}",
             f"{header_length}: {_beginning(data)}",
         )
     text = data[8 : 8 + header_length]

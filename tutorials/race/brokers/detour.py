@@ -1,4 +1,4 @@
-"""A TCP relay to a broker that can drop frames."""
+"""A TCP relay that forwards to a broker and can drop frames."""
 
 import asyncio
 import contextlib

@@ -48,7 +48,7 @@ def sending(rocketmq: SyncRocketMQ, credits: Engine) -> Placing:
 
 
 def lose_the_process(order: object) -> bool:
-    raise ConnectionError("the process is dead before this step")
+    raise ConnectionError("the process died before this step")
 
 
 def transactions(rocketmq: SyncRocketMQ, orders: Engine) -> Placing:

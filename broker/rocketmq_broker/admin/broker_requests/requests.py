@@ -197,8 +197,8 @@ class BrokerRequests:
             return answer
         if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
             raise NotSupported(
-                f"broker {self.address} does not support this request ({code}), as Apache's brokers do not; "
-                "`discarded`, `resume` and `dead-letters list`, `show` and `retry` work with Apache's brokers"
+                f"broker {self.address} does not support this request ({code}): it is not part of Apache RocketMQ; "
+                "Apache's brokers support `discarded`, `resume`, and `dead-letters list`, `show` and `retry`"
             )
         raise Refused(f"broker {self.address}: {_first_line(answer.remark) or f'error code {answer.code}'}")
 

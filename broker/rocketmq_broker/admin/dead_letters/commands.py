@@ -214,6 +214,6 @@ async def _untreated(session: Session, group: str) -> AsyncIterator[FoundLetter]
 
 def _refuse_unclear_choice(messages: list[str] | None, group: str | None, all_of_group: bool) -> None:
     if all_of_group and (messages or group is None):
-        raise typer.BadParameter("--all requires --group, and excludes messages", param_hint="--all")
+        raise typer.BadParameter("--all requires --group, and cannot be combined with messages", param_hint="--all")
     if not all_of_group and not messages:
         raise typer.BadParameter("give a message, or --group GROUP --all", param_hint="MESSAGE")

@@ -63,7 +63,7 @@ async def _retry_at_apaches(found: FoundLetter, *, again: bool) -> Treated:
     letter, record = found.letter, found.record
     refuse_if_treated(found, again=again)
     if not letter.topic:
-        raise Refused(f"the dead letter {letter.offset_message_id} has no property RETRY_TOPIC: its original topic is not known")
+        raise Refused(f"the dead letter {letter.offset_message_id} has no property RETRY_TOPIC: its original topic is unknown")
     before = letter.treatment.retries if letter.treatment is not None else 0
     retries = max(retries_of(record), before) + 1
     # With the property TRAN_MSG the broker would treat it as the half message of a new transaction.

@@ -53,7 +53,7 @@ async def _marks(requests: BrokerRequests, letters: list[DeadLetter]) -> list[Ma
 
 
 async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treated | None:
-    """Returns the latest retry in the group's retry topic; None if there is none. The broker's index must be enabled."""
+    """Returns the dead letter's latest retry in the group's retry topic, or None. Requires the broker's message index."""
     retried = [
         record
         for record in await requests.query(topics.retry_topic(letter.consumer_group), letter.message_id)

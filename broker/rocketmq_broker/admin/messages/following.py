@@ -78,7 +78,7 @@ class _Follower:
                     lines += await self._read(queue_id, extent.max_offset)
         except AdminError as error:
             if not self._is_unreachable:
-                print_error(f"{error}; retrying until it answers")
+                print_error(f"{error}; retrying until the broker responds")
             self._is_unreachable = True
         else:
             self._is_unreachable = False

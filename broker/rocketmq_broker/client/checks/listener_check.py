@@ -28,7 +28,7 @@ def check_transaction_listener(producer: str, listener: object) -> None:
     `producer` begins the error message.
     """
     if isinstance(listener, type):
-        raise IllegalConfiguration(f"{producer}: the transaction listener is {kind_of(listener)}: pass an instance of it")
+        raise IllegalConfiguration(f"{producer}: the transaction listener must be an instance, not {kind_of(listener)}")
     for name, arguments in _TRANSACTION_METHODS.items():
         method = getattr(listener, name, None)
         if not callable(method):

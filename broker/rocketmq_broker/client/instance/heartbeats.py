@@ -133,4 +133,4 @@ class Heartbeats:
         try:
             await ask(self._remoting, address, RequestCode.UNREGISTER_CLIENT, header, timeout_ms=UNREGISTER_TIMEOUT_MS)
         except ClientError as error:
-            logger.debug("could not unregister at broker %s: %s", address, error)
+            logger.debug("could not unregister from broker %s: %s", address, error)

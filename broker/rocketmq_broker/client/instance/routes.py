@@ -106,7 +106,7 @@ class Routes:
         if topic in self._routes:
             raise NoRoute(f"no broker accepts messages for topic {topic}: its masters are down or it is read-only")
         raise NoRoute(
-            f"no broker has topic {topic} or creates topics automatically (autoCreateTopicEnable): check that a broker "
+            f"no broker has topic {topic}, and none creates it automatically (autoCreateTopicEnable): check that a broker "
             f"is registered at {';'.join(self._name_servers.addresses)}, and create the topic with Producer.create_topic"
         )
 

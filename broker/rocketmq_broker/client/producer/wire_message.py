@@ -94,7 +94,7 @@ def to_wire_batch(messages: Sequence[Message]) -> WireMessage:
     topic = messages[0].topic
     for message in messages:
         if message.topic != topic:
-            raise MessageRefused(f"the messages of a batch must have one topic, not {topic} and {message.topic}")
+            raise MessageRefused(f"all messages of a batch must have the same topic, not {topic} and {message.topic}")
         if message.topic.startswith(topics.RETRY_PREFIX):
             raise MessageRefused(f"topic {topic} does not accept batches: it is a retry topic")
         if properties.DELAY_TIME_LEVEL in message.properties or properties.TRANSACTION_PREPARED in message.properties:

@@ -54,7 +54,7 @@ class Subscription:
         if not wanted:
             raise IllegalConfiguration(f"subscription of {topic}: no tag in {expression!r}; use '*' or tags such as 'a || b'")
         if len(wanted) == 1 and _JOINED_OTHERWISE.search(expression):
-            logger.warning("subscription of %s: %r is one tag; join several tags by '||', as in 'a || b'", topic, expression)
+            logger.warning("subscription of %s: %r is one tag; join several tags with '||', as in 'a || b'", topic, expression)
         return cls(topic, expression, wanted, version)
 
     def to_wire(self) -> SubscriptionData:

@@ -81,7 +81,8 @@ class ConcurrentConsumption:
                 await self._to_return.join()
         except TimeoutError:
             logger.warning(
-                "%d messages were not returned before the shutdown; they will be delivered again", self._to_return.qsize()
+                "%d messages were not returned to the broker before the shutdown; they will be delivered again",
+                self._to_return.qsize(),
             )
         await self._tasks.stop()
 

@@ -57,7 +57,7 @@ class ListenerCall:
         Raises ListenerNotRun if this consumer no longer owns the queue.
         """
         if self.process_queue.is_dropped:
-            raise ListenerNotRun(f"{self.process_queue.queue} was released before the listener's call")
+            raise ListenerNotRun(f"{self.process_queue.queue} was released before the listener was called")
         readable = self._readable()
         self._began_s = self.process_queue.now_s()
         return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS

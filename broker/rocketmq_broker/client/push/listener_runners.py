@@ -144,7 +144,7 @@ class ListenerThreads(ListenerRunner):
             except queue.Empty:
                 return
             if job is not None:
-                self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener's call")))
+                self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener was called")))
                 self._wake(asyncio.get_running_loop())
 
     def _start_thread(self) -> NoThreadLeft | None:
@@ -228,7 +228,7 @@ class ListenerTasks(ListenerRunner):
         self._is_stopped = True
         while self._waiting:
             self._hand_over(
-                self._waiting.popleft()[1], None, ListenerNotRun("the client was shut down before the listener's call")
+                self._waiting.popleft()[1], None, ListenerNotRun("the client was shut down before the listener was called")
             )
         if not self._running:
             return

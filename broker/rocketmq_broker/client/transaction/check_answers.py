@@ -73,7 +73,8 @@ class CheckAnswers:
             return
         if len(self._in_progress) >= self._max_waiting:
             logger.warning(
-                "too many check-backs wait: dropped one of transaction %s, which the broker repeats", message.transaction_id
+                "too many check-backs are waiting: dropped that of transaction %s; the broker will repeat it",
+                message.transaction_id,
             )
             return
         self._in_progress[key] = question
@@ -102,4 +103,8 @@ class CheckAnswers:
         try:
             connection.invoke_oneway(RequestCode.END_TRANSACTION, header, remark=failure)
         except RemotingError as failure:
-            logger.info("no answer sent for transaction %s: %s; the broker checks back again", message.transaction_id, failure)
+            logger.info(
+                "could not answer the check-back of transaction %s: %s; the broker will repeat it",
+                message.transaction_id,
+                failure,
+            )

@@ -82,7 +82,7 @@ async def leave(
 def _settings(session: ClientSession, group: api.Resource) -> api.Settings:
     """Returns the client's settings. Raises CallRefused if there are none, and for a consumer with an invalid group."""
     if session.settings is None or not session.has_telemetry:
-        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings: open Telemetry first")
+        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings: call Telemetry first")
     if session.settings.HasField("subscription"):
         refuse_consumer_group(group.name)
     return session.settings

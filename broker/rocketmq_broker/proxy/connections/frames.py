@@ -113,7 +113,7 @@ class FrameBudget:
         self._left = min(_MAX_ALLOWANCE, self._left + (now_s - self._at_s) * _ALLOWED_EACH_SECOND) - cost
         self._at_s = now_s
         if self._left < 0:
-            raise FrameRefused("too many useless frames, such as resets, pings and settings")
+            raise FrameRefused("too many frames without useful data, such as resets, pings and settings")
 
     def earn(self, frames: int) -> None:
         """Adds to the number of allowed frames."""

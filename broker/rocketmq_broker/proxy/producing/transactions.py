@@ -107,7 +107,7 @@ class TelemetryChecks:
         try:
             half = record.to_message(record.decode_record(command.body))
         except CorruptRecord as error:
-            logger.error("cannot check back a half message over gRPC: %s", error)
+            logger.error("cannot send a check-back over gRPC: %s", error)
             return
         message = of_stored(half, half.properties.get(props.REAL_TOPIC, half.topic))
         handle = TransactionHandle(header.commit_log_offset, header.tran_state_table_offset)

@@ -117,7 +117,7 @@ class Connection(SendingHalf):
         held_bytes = self.held_bytes
         if self._complaints.is_due(self.peer.rpartition(":")[0], "memory", self._loop.time()):
             logger.warning(
-                "closing the connection of %s, because connections use too much memory and it uses the most: %d of %d bytes",
+                "closing the connection of %s: connections use too much memory, and this one uses the most: %d of %d bytes",
                 self.peer,
                 held_bytes,
                 total_bytes,

@@ -89,7 +89,7 @@ class SendingHalf(asyncio.Protocol):
         self._transport.write(data)
         buffered_bytes = self._transport.get_write_buffer_size()
         if buffered_bytes > self._limits.max_unsent_bytes:
-            logger.warning("closing the connection of %s: the peer does not read its output", self.peer)
+            logger.warning("closing the connection of %s: the peer does not read the data sent to it", self.peer)
             self._transport.abort()
         elif buffered_bytes > NOT_COUNTED_BYTES:
             self._note_memory()

@@ -131,10 +131,10 @@ class AccessControl:
             self._stamp = stamp
             content, rules = await asyncio.to_thread(self._read)
         except (AccountMistake, OSError) as error:
-            logger.error("accounts not reloaded; the previous ones stay in force: %s", error)
+            logger.error("cannot reload the accounts; the previous ones stay in use: %s", error)
             return
         self._use(stamp, content, rules)
-        logger.warning("accounts reloaded: %d in force", len(rules))
+        logger.warning("accounts reloaded: %d", len(rules))
 
     def _read(self) -> tuple[dict[str, PlainAcl], AccessRules]:
         content = self._files.read()

@@ -30,7 +30,7 @@ class RefusalLog:
             self._counts[kind] += 1
         elif len(self._counts) < _MAX_KINDS:
             self._counts[kind] = 0
-            logger.warning("refused a request of code %d from %s: %r", code, ip, kind[1])
+            logger.warning("refused a request with code %d from %s: %r", code, ip, kind[1])
         else:
             self._others += 1
 

@@ -57,7 +57,8 @@ class AssignmentProcessor:
         wanted = QueryAssignmentRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
         if self._in_progress.is_full_for(connection, MAX_ASKED_AT_ONCE):
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._in_progress.count} assignments are in progress; try again")
+            under_way = self._in_progress.count
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"too many assignments in progress: {under_way}; try again")
         self._in_progress.begin(connection)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))

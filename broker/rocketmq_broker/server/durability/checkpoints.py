@@ -42,8 +42,8 @@ class Checkpoints:
             if self._store.checkpoints.is_distrusted and not self._has_reported_distrust:
                 self._has_reported_distrust = True
                 logger.error(
-                    "the disk failed to sync consume queues or index: no more checkpoints are saved until the broker restarts. "
-                    "No message is lost: the restart rebuilds queues and index from the commit log"
+                    "cannot sync the consume queues or the index to the disk: no checkpoint is saved until the broker restarts. "
+                    "No message is lost: the restart rebuilds them from the commit log"
                 )
             await asyncio.sleep(self._interval_s)
 

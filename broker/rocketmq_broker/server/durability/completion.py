@@ -120,7 +120,7 @@ class CommitListener(Protocol):
 
 
 class Completion:
-    """Ends each write as completed, lost or timed out. Not thread-safe: use it on the event loop's thread."""
+    """Reports the result of each write: completed, lost or timed out. Not thread-safe: use it on the event loop's thread."""
 
     def __init__(
         self,

@@ -115,7 +115,7 @@ class DeadLetterProcessor:
             raise _refused(f"not a dead letter: the message at {commit_log_offset} is in topic {record.topic.decode()}")
         place = _place(record)
         if self._parked.is_being_treated(place):
-            raise _refused("another request is treating this message; try again")
+            raise _refused("another request is processing this message; try again")
         return record, group, self._parked.latest_mark(*place[:3])
 
     def _append_retried(self, letter: Record, group: str, retries: int) -> None:

@@ -204,7 +204,7 @@ class ParkedMessages:
         try:
             mark = read_mark(data)
         except (CorruptRecord, NotAMark) as error:
-            logger.error("ignored an unreadable mark: %s", error)
+            logger.error("ignored an unreadable operator mark: %s", error)
             return
         topic, queue_id, queue_offset, commit_log_offset = mark.place
         watched = self._watched.get((topic, queue_id))

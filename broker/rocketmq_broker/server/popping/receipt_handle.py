@@ -49,7 +49,7 @@ class ReceiptHandle:
 
     @classmethod
     def parse(cls, text: str, offset: int | None = None) -> ReceiptHandle:
-        """Parses a handle. `offset` replaces the last number if the request contains it separately. Raises IllegalHandle."""
+        """Parses a handle. `offset` is used if the handle does not contain the queue offset. Raises IllegalHandle."""
         parts = text.split(" ") if len(text) <= MAX_LENGTH else []
         try:
             start, pop_time, invisible, revive_queue = map(int, parts[:4])

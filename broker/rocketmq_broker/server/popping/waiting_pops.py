@@ -69,7 +69,7 @@ class WaitingPops:
         """Adds a pop. Raises TooManyPops if a limit is reached."""
         of_owner = self._of_owner[pop.owner]
         if of_owner >= MAX_OF_AN_OWNER or is_full(self.count, MAX_WAITING, of_owner):
-            raise TooManyPops(f"too many waiting pops: {of_owner} of this client, {self.count} of all clients")
+            raise TooManyPops(f"too many waiting pops: {of_owner} from this client, {self.count} from all clients")
         expression_length = pop.request.message_filter.expression_length
         if self._expression_lengths[pop.owner] + expression_length > MAX_EXPRESSIONS_LENGTH:
             raise TooManyPops(f"filter expressions of this client's waiting pops exceed {MAX_EXPRESSIONS_LENGTH} characters")

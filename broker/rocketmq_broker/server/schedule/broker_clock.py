@@ -56,7 +56,7 @@ class BrokerClock:
         offset_ns = -self.steady_ns() + self._wall_ns()
         step_ms = round((offset_ns - self._offset_ns) / _NS_IN_MS)
         if abs(step_ms) > TOLERANCE_MS:
-            logger.warning("system time set %s by %g s", "forward" if step_ms > 0 else "back", abs(step_ms) / 1000)
+            logger.warning("the system time was set %s by %g s", "forward" if step_ms > 0 else "back", abs(step_ms) / 1000)
             for listener in self._listeners:
                 listener(step_ms)
         self._offset_ns = offset_ns

@@ -108,7 +108,7 @@ class BatchProperties:
         """`named` are the batch's properties. Raises IllegalMessage if there are too many."""
         if len(named) > MAX_PROPERTIES_OF_A_BATCH:
             count, limit = len(named), MAX_PROPERTIES_OF_A_BATCH
-            raise IllegalMessage(f"too many batch properties: {count}, limit {limit}; set them on its messages")
+            raise IllegalMessage(f"too many batch properties: {count}, limit {limit}; set them on the messages instead")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:

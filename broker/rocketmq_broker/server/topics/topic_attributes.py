@@ -44,7 +44,7 @@ def changed_attributes(current: Mapping[str, str], changes: str, *, is_new: bool
         if sign not in "+-" or bool(has_value) != (sign == "+"):
             raise IllegalAttributes(f"{change}: use +NAME=VALUE to set an attribute, -NAME to remove it")
         if name in seen:
-            raise IllegalAttributes(f"{name}: attribute is changed twice")
+            raise IllegalAttributes(f"{name}: attribute changed more than once")
         seen.add(name)
         if sign == "+":
             _check_value(name, value)

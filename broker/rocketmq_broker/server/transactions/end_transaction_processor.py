@@ -76,7 +76,7 @@ class EndTransactionProcessor:
     def _refused(self, refusal: Refusal, remark: str, request: EndRequest, connection: Connection) -> RequestRefused:
         self._messages.counts.refusals[refusal] += 1
         logger.warning(
-            "refused (%s) a decision of %s in group %s about the transaction at commit log offset %d: %s",
-            refusal.value, connection.peer, request.producer_group, request.commit_log_offset, remark,
+            "refused a decision of %s in group %s about the transaction at commit log offset %d (%s): %s",
+            connection.peer, request.producer_group, request.commit_log_offset, refusal.value, remark,
         )  # fmt: skip
         return RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

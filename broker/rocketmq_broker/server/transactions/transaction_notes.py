@@ -40,7 +40,7 @@ def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
     try:
         return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
-        logger.warning("cannot read the check counts of pending transactions; some get more checks than configured: %s", error)
+        logger.warning("cannot read the check counts of pending transactions; some may be checked too often: %s", error)
         return {}
 
 

@@ -51,7 +51,7 @@ def recover_transactions(
         else:
             _add(table, recovered, topic_table)
     table.confirm(store.written_position)
-    logger.info("%d transactions are pending; %d more were decided just before the broker ended", len(table), len(ended))
+    logger.info("%d transactions are pending; %d more were decided just before the broker stopped", len(table), len(ended))
     for topic in (HALF_TOPIC, OP_TOPIC):
         topic_table.internal(topic.decode(), 1)
     _close(table, bridge, sorted(to_close), now_ms)
@@ -106,7 +106,7 @@ def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_off
         try:
             op = bridge.append_op(half_queue_offset, now_ms)
         except StoreUnwritable as error:
-            logger.warning("cannot close %d half messages now: %s", len(half_queue_offsets) - count, error)
+            logger.warning("cannot close %d half messages until the next start: %s", len(half_queue_offsets) - count, error)
             return
         table.close_copy(half_queue_offset, op)
 
@@ -128,14 +128,14 @@ def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms
     """Puts back pending transactions whose op message may be wrong. The next start would not detect the damage."""
     for transaction in [transaction for transaction in messages if transaction.stored_queue_offset in doubted]:
         logger.warning(
-            "the transaction at commit log offset %d is pending again: its decision may be lost in a damaged record",
+            "the transaction at commit log offset %d is pending again: its decision may have been lost in a damaged record",
             transaction.commit_log_offset,
         )
         try:
             messages.put_back(transaction, now_ms, transaction.checks)
         except (StoreUnwritable, HalfMessageUnreadable) as error:
             logger.warning(
-                "cannot put back the transaction at commit log offset %d now: %s", transaction.commit_log_offset, error
+                "cannot make the transaction at commit log offset %d pending again: %s", transaction.commit_log_offset, error
             )
 
 

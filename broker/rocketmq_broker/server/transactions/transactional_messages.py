@@ -135,7 +135,7 @@ class TransactionalMessages:
     def resume(self, discarded: HalfMessage, now_ms: int) -> int:
         """Begins a new transaction with a discarded message. Raises NotResumable, NotAHalfMessage."""
         if discarded.commit_log_offset in self._resumed:
-            raise NotResumable("it is being resumed already")
+            raise NotResumable("already being resumed")
         topic, queue_id = discarded.destination()
         queue_id = self._topics.existing_queue(topic, queue_id)
         half = transitions.resumed(discarded)

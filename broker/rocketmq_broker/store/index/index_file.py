@@ -203,7 +203,9 @@ class IndexFile:
         return True
 
     def mark_synced(self) -> None:
-        """Records that all writes are on disk, and writes the next part. No entry may be added between `write` and this call."""
+        """Records that all writes are on disk. Then writes the slots after the entries, or the header after the slots.
+
+        No entry may be added between `write` and this call."""
         if self._header_written is not None:
             self.synced_header = self._header_written
             self._header_written = None

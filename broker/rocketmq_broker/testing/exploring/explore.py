@@ -64,7 +64,7 @@ def explore(
     is the folder for its page. Raises UnusableTest for a function that cannot be explored.
     """
     if misplaced:
-        raise UnusableTest("@explore needs parentheses and names: write @explore() or @explore(seeds=200)")
+        raise UnusableTest("@explore must be called with keyword arguments only: write @explore() or @explore(seeds=200)")
     plans = _read([plan] if isinstance(plan, str) else plan)
     wanted = range(first_seed, first_seed + seeds) if seed is None else range(seed, seed + 1)
 

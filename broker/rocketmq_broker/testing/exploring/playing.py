@@ -156,7 +156,7 @@ class ExploredPlay:
         waited_s = self.simulated_s - begun_s
         reasons = "\n  ".join(found or [f"{name} keeps ending" for name in self._last_errors])
         raise NeverSettled(
-            f"the faults ended {waited_s / 60:.0f} minutes of the world's time ago, but some work is unfinished:\n  {reasons}"
+            f"some work is unfinished {waited_s / 60:.0f} minutes (of simulated time) after the end of the faults:\n  {reasons}"
         )
 
     def _running(self) -> list[SimulatedProcess | None]:

@@ -28,7 +28,7 @@ _IN_A_PROCESS: Final[dict[tuple[Any, str], Callable[[SimulatedProcess], Callable
 
 @contextmanager
 def python_of_the_world(seed: int, name_servers: str) -> Iterator[None]:
-    """Replaces the functions within the block, and sets NAMESRV_ADDR to the world's name server."""
+    """Replaces the functions of `_IN_A_PROCESS` within the block, and sets NAMESRV_ADDR to the world's name server."""
     originals = {place: getattr(*place) for place in _IN_A_PROCESS}
     state, address_before = random.getstate(), os.environ.get("NAMESRV_ADDR")
     for (module, name), choose in _IN_A_PROCESS.items():

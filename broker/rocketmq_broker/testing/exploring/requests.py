@@ -77,5 +77,5 @@ def process_of_caller() -> SimulatedProcess:
     """Returns the process in which the caller runs. Raises UnusableTest outside programs."""
     owner = OWNER.get()
     if not isinstance(owner, SimulatedProcess):
-        raise UnusableTest("this function must be called in a program of the world, which is a function passed to world.run")
+        raise UnusableTest("this function can only be called in a program, which is a function passed to world.run")
     return owner

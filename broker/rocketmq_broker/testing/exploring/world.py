@@ -70,7 +70,7 @@ class ExploredWorld:
     def requests(self) -> CustomerRequests:
         """The requests of customers, for `for number in world.requests:` or `async for` in a program. Each number occurs once."""
         if self._play is None:
-            raise UnusableTest("world.requests must be used in a program of world.run")
+            raise UnusableTest("world.requests can only be used in a program passed to world.run")
         return self._play.requests
 
     def crash_point(self) -> None:
@@ -131,7 +131,7 @@ class ExploredWorld:
 
 def _check(programs: dict[str, UserProgram]) -> None:
     if not programs:
-        raise UnusableTest("a world needs programs: world.run(shop=shop, bank=bank)")
+        raise UnusableTest("world.run needs at least one program: world.run(shop=shop, bank=bank)")
     for name, program in programs.items():
         if name in _RESERVED:
             raise UnusableTest(f"the name {name} is reserved: give the program another name")

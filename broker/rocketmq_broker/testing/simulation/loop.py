@@ -228,7 +228,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             heapq.heappop(timers)[2]._scheduled = False
             self._cancelled_timers -= 1
         if not timers:
-            raise NothingLeft("no callback and no timer is left, but the world has not ended")
+            raise NothingLeft("the simulation has not ended, but no callback or timer is left")
         when_s = timers[0][0]
         if when_s > self._now_s:
             self._now_s = when_s

@@ -18,7 +18,7 @@ from order_messages.states import EntryKind
 from rocketmq_broker.databases.inbox import InboxMessage, InboxStatus, _Attempt
 from rocketmq_broker.databases.sqlalchemy import INBOX
 from rocketmq_broker.message import Message, MessageExt
-from service_runtime.messaging.sender_thread import NotSent
+from service_runtime.inbox.outbox import NotSent
 
 _LEDGER: Final = "credit_service.adapters.ledger:Ledger"
 _CREDITING: Final = "credit_service.service_layer.crediting:Crediting"
@@ -160,7 +160,7 @@ def _send_one_task_for_all(patches: Patches) -> None:
     send = patches.original(target)
 
     def send_if_due(self: Any) -> bool:
-        if not self._inbox.is_due():
+        if not self.inbox.is_due():
             vars(self)["has_sent"] = False
         elif not vars(self).get("has_sent"):
             send(self)

@@ -61,7 +61,7 @@ def _roll_back_without_a_marker(patches: Patches) -> None:
         with self._sessions.reading() as session:
             query = select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)
             if session.exec(query).first() is None:
-                self._require_no_doubt(session, witness)
+                self.history.require_no_doubt(session, witness)
                 return TransactionState.ROLLED_BACK
         state: TransactionState = settle_durably(self, transaction_id, order_id, kind, witness)
         return state
@@ -77,7 +77,7 @@ def _store_in_two_steps(patches: Patches) -> None:
             session.connection().execute(ITEMS.insert(), item_values(order))
         with self._sessions.writing() as session:
             order_store._insert_transaction(session.connection(), self._transaction(transaction_id, state, order.order_id))
-        self._history.note_local_commit(transaction_id)
+        self.history.note_local_commit(transaction_id)
 
     patches.replace(f"{_STORE}.store_order", store_order)
 
@@ -98,7 +98,7 @@ def _leave_the_key_open(patches: Patches) -> None:
 
 def _cancel_before_the_broker_stored(patches: Patches) -> None:
     def cancel(self: Any, order_id: str, reason: str) -> Cancelled:
-        order: Order | None = self.store.cancel_unpaid(order_id, reason, self.now_ms())
+        order: Order | None = self.store.change_unpaid(order_id, OrderEvent.CANCEL, self.now_ms(), reason)
         if order is None:
             raise UnknownOrder("no order has this id")
         if order.state is OrderState.CANCELLED:
@@ -120,7 +120,7 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
         values = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
         with self._sessions.writing() as session:
             order_store._insert_transaction(session.connection(), values)
-        self._history.note_local_commit(transaction_id)
+        self.history.note_local_commit(transaction_id)
 
     patches.replace("order_service.service_layer.cancelling:OrderCancelling.cancel", cancel)
     patches.replace(f"{_STORE}.store_cancellation", store_cancellation)
@@ -129,10 +129,10 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
 def _only_compare_the_deadline(patches: Patches) -> None:
     def expire_if_overdue(self: Any, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         with self._sessions.reading() as session:
-            self._require_no_doubt(session, witness)
+            self.history.require_no_doubt(session, witness)
             transaction = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
             row = session.exec(select(OrderRow).where(col(OrderRow.order_id) == (transaction.order_id or ""))).first()
-            is_own = row is not None and self._history.was_asked_before(transaction_id, witness)
+            is_own = row is not None and self.history.was_asked_before(transaction_id, witness)
             is_overdue = row is not None and order_of(row).is_overdue(now_ms)
             return TransactionState.ROLLED_BACK if is_own and is_overdue else TransactionState(transaction.state)
 
@@ -144,10 +144,10 @@ def _only_compare_the_deadline(patches: Patches) -> None:
 
 
 def _believe_any_copy(patches: Patches) -> None:
-    def reason_to_doubt(self: Any, session: Session, witness: Witness | None) -> str | None:
-        return None
+    def require_no_doubt(self: Any, session: Session, witness: Witness | None) -> None:
+        pass
 
-    patches.replace("order_service.adapters.order_history:OrderHistory.reason_to_doubt", reason_to_doubt)
+    patches.replace("order_service.adapters.order_history:OrderHistory.require_no_doubt", require_no_doubt)
 
 
 def _roll_back_after_a_lost_answer(patches: Patches) -> None:

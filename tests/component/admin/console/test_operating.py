@@ -80,7 +80,7 @@ class TestCreatingATopic:
             ({"topic": "or ders", "queues": "1"}, "illegal characters"),
             ({"topic": "orders", "queues": "0"}, "Number of queues must be between 1 and 10000, not 0"),
             ({"topic": "orders", "queues": "10001"}, "Number of queues must be between 1 and 10000, not 10001"),
-            ({"topic": "orders", "queues": "many"}, "The number of queues must be a whole number"),
+            ({"topic": "orders", "queues": "many"}, "The number of queues must be a whole number, not many"),
             ({"topic": "orders", "queues": "1", "broker": "192.0.2.1:10911"}, "Unknown broker 192.0.2.1:10911"),
         ],
     )

@@ -56,7 +56,7 @@ def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
 
 def test_a_url_that_names_no_database_is_one_sentence() -> None:
     for url in ("nonsense", "nosuchdatabase://host/name"):
-        with pytest.raises(DemoError, match="invalid URL of the order database"):
+        with pytest.raises(DemoError, match="invalid URL for the order database"):
             ShopBooks(url, "sqlite:///credits.db")
 
 

@@ -288,7 +288,7 @@ async def test_a_form_that_makes_no_sense_reaches_no_service(fields: dict[str, s
 
 async def test_a_refusal_and_a_silence_are_sentences() -> None:
     refusal = httpx.Response(409, json={"title": "Order refused", "detail": "10000.01 is above the limit"})
-    with pytest.raises(Refused, match=r"answered 409 \(10000\.01 is above the limit\)"):
+    with pytest.raises(Refused, match=r"returned 409 \(10000\.01 is above the limit\)"):
         await shop_that_meets(refusal, []).place(filled_in())
     with pytest.raises(CannotAsk, match="the order service does not answer: refused"):
         await shop_that_meets(httpx.ConnectError("refused"), []).place(filled_in())

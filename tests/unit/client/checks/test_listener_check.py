@@ -124,7 +124,7 @@ def test_other_functions_are_not_taken_for_async_ones(listener: Any) -> None:
         (None, "producer p: the transaction listener, None, has no method execute_local_transaction"),
         (plain, "the transaction listener, a function, has no method execute_local_transaction"),
         (WithoutCheck(), "the transaction listener, a WithoutCheck, has no method check_local_transaction"),
-        (Right, "the transaction listener is the class Right: pass an instance of it"),
+        (Right, "the transaction listener must be an instance, not the class Right"),
         (
             WithoutArg(),
             "execute_local_transaction of the transaction listener must accept the arguments (message, arg)",

@@ -67,7 +67,7 @@ async def test_a_topic_that_its_first_message_creates_has_the_queues_of_the_temp
 
 async def test_a_topic_that_nobody_has_or_creates_says_what_to_do() -> None:
     routes = routes_of(Servers())
-    with pytest.raises(NoRoute, match=r"no broker has topic new .*registered at a:9876;b:9876, and create the topic"):
+    with pytest.raises(NoRoute, match=r"no broker has topic new, .*registered at a:9876;b:9876, and create the topic"):
         await routes.queues_to_publish("new")
 
 

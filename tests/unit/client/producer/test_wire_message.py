@@ -94,7 +94,7 @@ def test_a_batch_is_its_messages_one_after_the_other() -> None:
     ("messages", "why"),
     [
         ([], "at least one"),
-        ([Message.of("a", b"x"), Message.of("b", b"x")], "one topic"),
+        ([Message.of("a", b"x"), Message.of("b", b"x")], "the same topic"),
         ([Message.of("a", b"x", delay_time_level=1)], "must not contain delayed"),
         ([Message.of("%RETRY%a", b"x")], "does not accept batches"),
         ([Message.of("a", bytes(3_000_000)), Message.of("a", bytes(3_000_000))], "smaller batches"),

@@ -149,9 +149,9 @@ async def test_a_change_leaves_what_it_does_not_name(place: Place) -> None:
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        (CreateAccessConfigRequestHeader("orders-key", "short!"), "its secretKey must have at least 7"),
-        (CreateAccessConfigRequestHeader("orders", "long enough"), "its accessKey must have at least 7"),
-        (CreateAccessConfigRequestHeader("orders-key"), "its secretKey must have at least 7"),
+        (CreateAccessConfigRequestHeader("orders-key", "short!"), "secretKey too short: at least 7"),
+        (CreateAccessConfigRequestHeader("orders", "long enough"), "accessKey too short: at least 7"),
+        (CreateAccessConfigRequestHeader("orders-key"), "secretKey too short: at least 7"),
         (CreateAccessConfigRequestHeader("orders-key", "long enough", topic_perms="orders=ALL"), "invalid permission 'ALL'"),
         (CreateAccessConfigRequestHeader("orders-key", "long enough", white_remote_address="home"), "invalid address 'home'"),
     ],
@@ -220,14 +220,14 @@ async def test_a_changed_file_is_in_force_within_seconds_and_a_mistake_is_not(
                 await asyncio.sleep(0.001)
 
     place.path.write_text(FILE.replace("plain-key", "newer-key"))
-    await until_logged("accounts reloaded: 2 in force")
+    await until_logged("accounts reloaded: 2")
     assert (await place.ask(12_345, account="newer-key")).code == 3
     place.path.write_text(FILE.replace(SECRET, "tiny!"))
-    await until_logged("stay in force")
+    await until_logged("stay in use")
     assert (await place.ask(12_345, account="admin-key")).code == 3
     assert "line 3: account 'admin-key'" in caplog.text
     assert "tiny!" not in caplog.text
-    assert caplog.text.count("stay in force") == 1
+    assert caplog.text.count("stay in use") == 1
     following.cancel()
 
 

@@ -72,7 +72,7 @@ def test_two_requests_at_once_retry_once(parking: Parking) -> None:
     first = offset(parking)
     parking.request_without_settling(RETRY, RetryDeadLetterRequestHeader(first))
 
-    assert "another request is treating this message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(first))
+    assert "another request is processing this message" in parking.refused(RETRY, RetryDeadLetterRequestHeader(first))
 
     assert len(parking.desk.messages(RETRY_TOPIC)) == 1
 

@@ -57,7 +57,7 @@ def test_an_owner_can_have_only_so_many_pops_waiting(monkeypatch: pytest.MonkeyP
     owner = object()
     for _ in range(2):
         pops.hold(waiting(owner=owner))
-    with pytest.raises(TooManyPops, match="too many waiting pops: 2 of this client, 2 of all clients"):
+    with pytest.raises(TooManyPops, match="too many waiting pops: 2 from this client, 2 from all clients"):
         pops.hold(waiting(owner=owner))
     pops.hold(waiting(owner=object()))
 
@@ -67,7 +67,7 @@ def test_a_client_with_few_pops_waits_though_others_fill_the_broker(monkeypatch:
     pops, greedy, owner = WaitingPops(), object(), object()
     for _ in range(100):
         pops.hold(waiting(owner=greedy))
-    with pytest.raises(TooManyPops, match="too many waiting pops: 100 of this client, 100 of all clients"):
+    with pytest.raises(TooManyPops, match="too many waiting pops: 100 from this client, 100 from all clients"):
         pops.hold(waiting(owner=greedy))
     for _ in range(32):
         pops.hold(waiting(owner=owner))

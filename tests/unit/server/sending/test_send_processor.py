@@ -442,5 +442,5 @@ def test_a_batch_as_a_whole_has_few_properties(desk: Desk) -> None:
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=many), batch(b"one"))
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,
-        "too many batch properties: 65, limit 64; set them on its messages",
+        "too many batch properties: 65, limit 64; set them on the messages instead",
     )

@@ -54,7 +54,7 @@ def test_a_topic_that_is_made_may_have_attributes_that_cannot_change() -> None:
         ({}, "-message.type", "message.type: attribute cannot be removed, because the topic does not have it"),
         ({}, "+queue.type=SimpleCQ", "queue.type: attribute can only be set when the topic is created"),
         ({"queue.type": "SimpleCQ"}, "-queue.type", "queue.type: attribute can only be set when the topic is created"),
-        (FIFO, "+message.type=DELAY,-message.type", "message.type: attribute is changed twice"),
+        (FIFO, "+message.type=DELAY,-message.type", "message.type: attribute changed more than once"),
     ],
 )
 def test_an_impossible_change_is_refused_in_words(current: dict[str, str], changes: str, complaint: str) -> None:

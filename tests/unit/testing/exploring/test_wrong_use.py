@@ -44,7 +44,7 @@ def test_a_function_that_cannot_be_explored_is_refused_when_it_is_decorated(test
 
 
 def test_the_decorator_without_parentheses_says_so() -> None:
-    with pytest.raises(UnusableTest, match="needs parentheses"):
+    with pytest.raises(UnusableTest, match="must be called with keyword arguments only"):
         explore(a_test)  # type: ignore[call-arg]
 
 
@@ -56,7 +56,7 @@ def test_a_test_that_never_runs_its_world_is_told() -> None:
 @pytest.mark.parametrize(
     ("programs", "complaint"),
     [
-        ({}, "a world needs programs"),
+        ({}, "world.run needs at least one program"),
         ({"broker": shop}, "the name broker is reserved"),
         ({"shop": 3}, "shop is int, not a function"),
         ({"shop": needs_two}, "shop has required parameters"),

@@ -26,7 +26,7 @@ def test_a_wait_for_something_that_cannot_come_ends_with_an_error() -> None:
     async def wait() -> None:
         await asyncio.Event().wait()
 
-    with pytest.raises(NothingLeft, match="no callback and no timer is left"):
+    with pytest.raises(NothingLeft, match="no callback or timer is left"):
         Alone().run(wait())
 
 

@@ -70,7 +70,7 @@ async def create(visit: Visit) -> str:
     """Creates the topic of the form on one broker or on all brokers. Raises CannotAsk, or Refused if a broker already has it."""
     topic, address, session = visit.word("topic"), visit.word("broker"), await visit.session()
     if not is_number(visit.word("queues")):
-        raise Refused("the number of queues must be a whole number")
+        raise Refused(f"the number of queues must be a whole number, not {visit.word('queues')}")
     if address:
         session = Session([broker_at(session, address)])
     queues = int(visit.word("queues"))

@@ -1,4 +1,4 @@
-"""Stores the positions of a consumer group in the database of its results, for `rocketmq_broker.client.ResultPositions`.
+"""Stores the positions of a consumer group in the database of its results, and reports a reset of it to an older state.
 
 The position of a queue is an offset: the database contains the results of all messages before it. Positions are saved once a
 second, and a database may be copied in between. So the database must also contain the latest results that the listener's threads
@@ -9,26 +9,24 @@ A queue may have no position, because the tables are newer than the queue. `posi
 were complete when the tables were created; none for an empty database.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Final, Generic, NamedTuple, Self, TypeVar
 
+from prometheus_client import CollectorRegistry, Counter
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, and_, delete, select
 from sqlmodel import Session
 
+from rocketmq_broker.client import MessageQueue, Setback
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions
 
 K = TypeVar("K", bound=Hashable)
 _RESULTS_AT_ONCE: Final = 500
 
-
-class QueueName(NamedTuple):
-    """The topic, broker and id of a queue."""
-
-    topic: str
-    broker_name: str
-    queue_id: int
+logger = logging.getLogger(__name__)
 
 
 class PositionTables(NamedTuple):
@@ -59,7 +57,7 @@ class PositionTables(NamedTuple):
 
 
 class Positions(Generic[K]):
-    """The positions in a database, and the ones that this process saved last. `K` is the key of a result."""
+    """Implements `rocketmq_broker.client.ResultPositions` with the service's database. `K` is the key of a result."""
 
     def __init__(
         self,
@@ -67,23 +65,34 @@ class Positions(Generic[K]):
         tables: PositionTables,
         *,
         has_all: Callable[[Session, Collection[K]], bool],
+        service: str,
+        to_do: str,
+        metrics: CollectorRegistry | None = None,
     ) -> None:
-        """`has_all` returns True if the database contains these results, of which it gets at most 500 at a time."""
+        """`has_all` returns True if the database contains these results, of which it gets at most 500 at a time.
+
+        `service` is the first word of the service's name, and `to_do` the advice after a reset, without a full stop.
+        """
         self._sessions = sessions
         self._table, self._origin = tables
         self._has_all = has_all
-        self._saved: dict[QueueName, int] = {}
-        self._beginning_again: set[QueueName] = set()
+        self._saved: dict[MessageQueue, int] = {}
+        self._beginning_again: set[MessageQueue] = set()
         self._is_doubted = False
         self._latest: dict[int, frozenset[K]] = {}
         """The latest results of each thread of the listener."""
+        self._database = f"the {service} database"
+        self._to_do = to_do
+        self._setbacks: dict[MessageQueue, Setback] = {}
+        text = "Messages that were redelivered because the database was reset to an older state."
+        self._lacked = Counter(f"{service}_messages_lacked", text, registry=metrics)
 
     def acknowledging(self, results: Collection[K]) -> None:
         """Records results that are durable, before the calling thread acknowledges their messages."""
         if results:
             self._latest[threading.get_ident()] = frozenset(results)
 
-    def forget(self, queue: QueueName) -> None:
+    def forget(self, queue: MessageQueue) -> None:
         """Forgets the saved position of a queue."""
         self._saved.pop(queue, None)
 
@@ -92,11 +101,11 @@ class Positions(Generic[K]):
         self._latest.clear()
         self._is_doubted = True
 
-    def begin_again(self, queue: QueueName) -> None:
+    def begin_again(self, queue: MessageQueue) -> None:
         """Allows the next `save` to lower the queue's position, because the broker's queue starts at a lower offset again."""
         self._beginning_again.add(queue)
 
-    def read(self, queue: QueueName) -> int | None:
+    def read(self, queue: MessageQueue) -> int | None:
         """Returns the queue's position, or None if it has none. Raises DatabaseUnavailable."""
         with self._sessions.reading() as session:
             return self._stored(session).get(queue)
@@ -109,7 +118,7 @@ class Positions(Generic[K]):
         with self._sessions.reading() as session:
             return session.connection().scalar(select(self._origin.c.known_until_ms))
 
-    def save(self, offsets: Mapping[QueueName, int]) -> dict[QueueName, int | None]:
+    def save(self, offsets: Mapping[MessageQueue, int]) -> dict[MessageQueue, int | None]:
         """Saves positions, which are durable on return. Returns an empty mapping on success.
 
         If the database lacks positions or results that it had before, saves nothing and returns the positions that it has. The
@@ -123,12 +132,40 @@ class Positions(Generic[K]):
             if not has_positions or not self._has_results(session, list(latest)):
                 self._require_one_database(has_positions=has_positions)
                 return {queue: stored.get(queue) for queue in offsets}
-            wanted = {queue: self._wanted(queue, offset, stored) for queue, offset in offsets.items()}
+            # A position only increases, unless its queue starts again.
+            low = {queue: 0 if queue in self._beginning_again else stored.get(queue, 0) for queue in offsets}
+            wanted = {queue: max(offset, low[queue]) for queue, offset in offsets.items()}
             self._write(session, {queue: offset for queue, offset in wanted.items() if stored.get(queue) != offset})
         self._beginning_again -= wanted.keys()
         self._saved |= wanted
         self._is_doubted = self._is_doubted and not latest
         return {}
+
+    def went_back(self, setbacks: Sequence[Setback]) -> None:
+        """Logs and counts the messages that are redelivered after a reset, and stores the setbacks for `attention`."""
+        for setback in setbacks:
+            logger.error(
+                "%s was reset to an older state: it lacks %d messages of %s, redelivered from offset %d; %d of them have expired",
+                self._database, setback.consumed - setback.position, setback.queue, setback.position, setback.expired,
+            )  # fmt: skip
+            self._setbacks[setback.queue] = setback
+            self._lacked.inc(setback.consumed - setback.position)
+
+    def attention(self) -> list[str]:
+        """Returns a line for operators, until the service restarts. Returns an empty list if the database was not reset."""
+        setbacks = list(self._setbacks.values())
+        if not setbacks:
+            return []
+        lacked = sum(setback.consumed - setback.position for setback in setbacks)
+        expired = sum(setback.expired for setback in setbacks)
+        is_new = all(setback.is_new_database for setback in setbacks)
+        what = "has no results at all, and" if is_new else "was reset to an older state:"
+        again = f"{lacked - expired} are redelivered"
+        lost = f", and {expired} have expired at the broker; run `reconcile` to find their orders" if expired else ""
+        return [
+            f"{self._database} {what} it lacked {lacked} messages of {len(setbacks)} queues; {again}{lost}. {self._to_do}."
+            " This line disappears when the service restarts. See docs/services.md, A database that goes back"
+        ]
 
     def _has_results(self, session: Session, results: Sequence[K]) -> bool:
         parts = (results[begin : begin + _RESULTS_AT_ONCE] for begin in range(0, len(results), _RESULTS_AT_ONCE))
@@ -142,17 +179,13 @@ class Positions(Generic[K]):
                 "the database lacks results that were just acknowledged; check that the workers use the same database"
             )
 
-    def _wanted(self, queue: QueueName, offset: int, stored: Mapping[QueueName, int]) -> int:
-        """Returns the position to save. It only increases, unless the queue starts again."""
-        return offset if queue in self._beginning_again else max(offset, stored.get(queue, offset))
-
-    def _stored(self, session: Session) -> dict[QueueName, int]:
+    def _stored(self, session: Session) -> dict[MessageQueue, int]:
         rows = session.connection().execute(select(self._table))
-        return {QueueName(row.topic, row.broker_name, row.queue_id): row.next_offset for row in rows}
+        return {MessageQueue(row.topic, row.broker_name, row.queue_id): row.next_offset for row in rows}
 
-    def _write(self, session: Session, positions: Mapping[QueueName, int]) -> None:
+    def _write(self, session: Session, positions: Mapping[MessageQueue, int]) -> None:
         table = self._table.c
         for queue, offset in sorted(positions.items()):
-            is_it = and_(*(table[name] == value for name, value in queue._asdict().items()))
+            is_it = and_(*(table[name] == value for name, value in asdict(queue).items()))
             session.connection().execute(delete(self._table).where(is_it))
-            session.connection().execute(self._table.insert().values(**queue._asdict(), next_offset=offset))
+            session.connection().execute(self._table.insert().values(**asdict(queue), next_offset=offset))

@@ -14,8 +14,6 @@ The failpoints, in the order of the protocol's steps:
     lose-rollback                ROLLBACK is not sent
     lose-check-back              a check-back is lost
     lose-check-back-answer       the answer to a check-back is not sent
-
-`order_service.adapters.failing_network` drops the frames; this module does the rest.
 """
 
 import itertools
@@ -25,9 +23,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from order_service.service_layer.attempt import Attempt, Outcome
-from rocketmq_broker.client import LocalTransactionState, TransactionListener
-from rocketmq_broker.message import Message, MessageExt
-from service_runtime.failing.armed_failpoints import Failpoints, exit_at_once
+from rocketmq_broker.client import LocalTransactionState, RemotingCommand, RequestCode, TransactionListener
+from rocketmq_broker.message import Message, MessageExt, properties
+from service_runtime.failing.armed_failpoints import FailedOnPurpose, Failpoints, exit_at_once
 
 LOSE_HALF_MESSAGE: Final = "lose-half-message"
 LOSE_HALF_MESSAGE_ANSWER: Final = "lose-half-message-answer"
@@ -46,6 +44,7 @@ _LOST_BY = {
     LocalTransactionState.COMMIT_MESSAGE: LOSE_COMMIT,
     LocalTransactionState.ROLLBACK_MESSAGE: LOSE_ROLLBACK,
 }
+_PROPERTIES_OF_V2 = "i"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class EveryNth:
         """Counts the message if `name` is this failpoint. Returns True for every `n`th one."""
         is_hit = name == self.failpoint and next(self._passed) % self.n == 0
         if is_hit:
-            logger.warning("failpoint %s is hit", name)
+            logger.warning("failpoint %s was hit", name)
         return is_hit
 
 
@@ -94,7 +93,9 @@ class FailingTransactionListener:
             self.end_process()
         decision = self.listener.execute_local_transaction(message, arg)
         assert isinstance(decision, LocalTransactionState)
-        if _is_stored(decision, arg) and self._is_hit(EXIT_AFTER_LOCAL_COMMIT, message):
+        awaits_payment = isinstance(arg, Attempt) and arg.outcome is Outcome.AWAITING_PAYMENT
+        is_stored = awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE
+        if is_stored and self._is_hit(EXIT_AFTER_LOCAL_COMMIT, message):
             self.end_process()
         self._lose(_LOST_BY.get(decision), message)
         return decision
@@ -114,7 +115,34 @@ class FailingTransactionListener:
         return self.failpoints.is_hit(failpoint, message.body, message.transaction_id)
 
 
-def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
-    """Returns True after a local commit, which is followed by COMMIT, or by the wait for the payment."""
-    awaits_payment = isinstance(arg, Attempt) and arg.outcome is Outcome.AWAITING_PAYMENT
-    return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE
+@dataclass(frozen=True, slots=True)
+class FailingNetwork:
+    """An RPC hook (`rocketmq_broker.client.RpcHook`). It drops a frame by raising an error, as if the connection had failed."""
+
+    failpoints: Failpoints
+    _decisions_to_lose: dict[str, str] = field(default_factory=dict)
+
+    def lose_decision(self, transaction_id: str, failpoint: str) -> None:
+        """Drops the next END_TRANSACTION of the transaction. Thread-safe."""
+        self._decisions_to_lose[transaction_id] = failpoint
+
+    def do_before_request(self, address: str, request: RemotingCommand) -> None:
+        """Drops outgoing half messages and decisions, and incoming check-backs."""
+        if request.code == RequestCode.SEND_MESSAGE_V2:
+            self._lose_if_hit(LOSE_HALF_MESSAGE, request.body)
+        elif request.code == RequestCode.CHECK_TRANSACTION_STATE:
+            self._lose_if_hit(LOSE_CHECK_BACK, request.body, request.ext_fields().get("transactionId"))
+        elif request.code == RequestCode.END_TRANSACTION:
+            failpoint = self._decisions_to_lose.pop(request.ext_fields()["msgId"], None)
+            if failpoint is not None:
+                raise FailedOnPurpose(failpoint)
+
+    def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
+        """Drops the answer to a stored half message."""
+        if request.code == RequestCode.SEND_MESSAGE_V2:
+            encoded = request.ext_fields().get(_PROPERTIES_OF_V2, "").encode()
+            self._lose_if_hit(LOSE_HALF_MESSAGE_ANSWER, request.body, properties.find(encoded, properties.UNIQUE_KEY))
+
+    def _lose_if_hit(self, failpoint: str, content: bytes, transaction_id: str | None = None) -> None:
+        if self.failpoints.is_hit(failpoint, content, transaction_id):
+            raise FailedOnPurpose(failpoint)

@@ -1,15 +1,13 @@
-"""The credit service's consumer, on a push consumer that answers as a test says."""
+"""The consumer of a service with an inbox, on a push consumer that answers as a test says."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from credit_service.adapters import order_consumer
-from credit_service.adapters.order_consumer import CONSUMER_GROUP
-from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus, EventLoopThread
 from rocketmq_broker.message import MessageExt
+from service_runtime.inbox import inbox_listener
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
@@ -52,19 +50,16 @@ def listener(_messages: list[MessageExt], _context: ConsumeContext) -> ConsumeSt
     return ConsumeStatus.CONSUME_SUCCESS
 
 
+TAGS = {"orders": "created", "cancellations": "cancelled"}
 RESULTS: Any = object()
-"""The positions of the ledger."""
+"""The positions in the database."""
 
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsumerThread]:
-    monkeypatch.setattr(order_consumer, "PushConsumer", Consumer)
-    made = order_consumer.order_consumer(
-        listener,
-        namesrv_addr="127.0.0.1:1",
-        loop=EventLoopThread(),
-        results=RESULTS,
-    )
+    monkeypatch.setattr(inbox_listener, "PushConsumer", Consumer)
+    loop = EventLoopThread()
+    made = inbox_listener.inbox_consumer("credits", TAGS, listener, namesrv_addr="127.0.0.1:1", loop=loop, results=RESULTS)
     made.start()
     yield made
     made.stop(1)
@@ -78,10 +73,10 @@ def consumer(orders: ConsumerThread) -> Consumer:
 
 
 def test_it_listens_to_new_orders_before_it_starts(consumer: Consumer) -> None:
-    assert consumer.group == CONSUMER_GROUP
+    assert consumer.group == "credits"
     assert consumer.events == [
-        (order_created.TOPIC, order_created.TAG),
-        (order_cancelled.TOPIC, order_cancelled.TAG),
+        ("orders", "created"),
+        ("cancellations", "cancelled"),
         listener,
         "started",
     ]
@@ -95,7 +90,7 @@ def test_a_pull_brings_no_more_than_one_batch(consumer: Consumer) -> None:
     assert consumer.settings["pull_batch_size"] == consumer.settings["consume_message_batch_max_size"] == 256
 
 
-def test_positions_are_those_of_the_ledger(consumer: Consumer) -> None:
+def test_positions_are_those_of_the_database(consumer: Consumer) -> None:
     assert consumer.settings["results"] is RESULTS
 
 

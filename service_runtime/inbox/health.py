@@ -1,0 +1,110 @@
+"""The health of a service with an inbox, for orchestrators and operators: /readyz and /healthz."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Final, Protocol
+
+from flask import Blueprint, Response, current_app
+from pydantic import BaseModel, Field
+
+from service_runtime.failing.dead_letters import DeadLetters, attention_for
+from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of
+from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
+from service_runtime.http.requests import json_response
+from service_runtime.inbox.backlog import InboxBacklog, InboxHealth
+from service_runtime.messaging.positions import Positions
+
+health_api = Blueprint("health", __name__)
+
+MEANWHILE: Final = "Until then messages wait at the broker or in the inbox, and none is lost."
+_OF_DATABASE: Final = "a lock that is held, a full disk, a missing write privilege, or a standby that commits wait for"
+
+
+class Consumer(Needed, DeadLetters, Protocol):
+    """The interface of the consumer: whether messages can arrive, and its dead letters."""
+
+
+class HealthResponse(BaseModel):
+    """The health of the service.
+
+    degraded: something is unavailable, or messages wait in the inbox or the outbox for too long;
+    attention: single messages fail, are parked or are dead letters, or the database was reset to an older state.
+    """
+
+    status: Status
+    database: Word
+    broker: Word
+    inbox: InboxHealth | None
+    """The messages that are acknowledged and not processed yet; null if the database does not answer."""
+    attention: list[str] = Field(description="what needs a person's attention, with the command for it")
+    missing: list[str]
+    """A line for each reason why messages cannot be processed, with what to do about it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceHealth:
+    """Reports what a service with an inbox needs, and what needs a person."""
+
+    service: str
+    """The first word of the service's name, such as credit."""
+    database: Needed
+    consumer: Consumer
+    backlog: InboxBacklog
+    outbox: Need
+    results: Positions[Any]
+    """The source of warnings that the database was reset to an older state."""
+    now_s: Callable[[], float]
+    readiness_counts_s: float = FOR_S
+    """The time in seconds for which a result of the readiness check is cached."""
+    log: ClassVar[str] = "The log"
+    """Where the errors of single messages are."""
+
+    @property
+    def needs(self) -> list[Need]:
+        """All that is required to process a message."""
+        return [
+            Need("database", self.database, f"Check the {self.service} database for {_OF_DATABASE}. {MEANWHILE}"),
+            Need("broker", self.consumer, f"Run rocketmq-admin doctor to check name server and broker. {MEANWHILE}"),
+            Need("orders", self.backlog, f"{self.log} says why. {MEANWHILE}"),
+            self.outbox,
+        ]
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        """The check of all needs."""
+        return Readiness(self.needs, steady_s=self.now_s, for_s=self.readiness_counts_s)
+
+    def report(self) -> HealthResponse:
+        """Returns the report."""
+        missing = self.readiness.missing()
+        database = word_of("database", missing)
+        state = self.backlog.state() if database == "ok" else None
+        attention = [*self.results.attention(), *self.backlog.attention(state), *attention_for(self.consumer)]
+        return HealthResponse(
+            status=status_of(not missing, attention),
+            database=database,
+            broker=word_of("broker", missing),
+            inbox=self.backlog.health(state),
+            attention=attention,
+            missing=[str(one) for one in missing],
+        )
+
+
+@health_api.get("/readyz")
+def get_readyz() -> Response:
+    """Reports whether messages can be processed now: 200, or 503 with what is missing and how to fix it."""
+    missing = _health().readiness.missing()
+    return not_ready(missing) if missing else json_response(ReadyResponse())
+
+
+@health_api.get("/healthz")
+def get_healthz() -> Response:
+    """Reports what the service needs, its inbox and its dead letters: 200, or 503 if degraded."""
+    report = _health().report()
+    return json_response(report, http_status(report.status))
+
+
+def _health() -> ServiceHealth:
+    health: ServiceHealth = current_app.extensions["health"]
+    return health
