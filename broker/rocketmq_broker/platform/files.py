@@ -1,4 +1,4 @@
-"""Reads and writes at positions, the holes of sparse files, and the disk's fill level."""
+"""Reads and writes at positions, the holes of sparse files, the names of files, and the disk's fill level."""
 
 from __future__ import annotations
 
@@ -59,6 +59,27 @@ def _chunks(file: int, position: int) -> Iterator[tuple[int, bytes]]:
     while data := read_at(file, _CHUNK, position):
         yield position, data
         position += len(data)
+
+
+def ignores_case(path: Path) -> bool:
+    """Returns whether names that differ only in case are one name. `path` must exist, and its name must have a letter."""
+    try:
+        return path.samefile(path.with_name(path.name.swapcase()))
+    except FileNotFoundError:
+        return False
+
+
+def is_reserved(path: Path) -> bool:
+    """Returns whether the system does not accept the path's name. Windows reserves CON and others, and some characters."""
+    if sys.platform != "win32":
+        return False
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return True
+    return os.path.basename(os.path.abspath(path)) != path.name
 
 
 def used_ratio(path: Path) -> float:

@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Protocol
 
 from rocketmq_broker.platform.durability import sync_data, sync_directory
-from rocketmq_broker.platform.files import SAFE_OPEN_FLAGS, next_data, read_at, set_length, used_ratio, write_at
+from rocketmq_broker.platform.files import (
+    SAFE_OPEN_FLAGS,
+    ignores_case,
+    is_reserved,
+    next_data,
+    read_at,
+    set_length,
+    used_ratio,
+    write_at,
+)
 from rocketmq_broker.platform.locks import lock, open_directory
 
 
@@ -70,6 +79,12 @@ class FileSystem(Protocol):
 
     def is_still(self, file: int, path: Path) -> bool:
         """Returns whether the path still refers to this open file or directory, and not to one that replaced it."""
+
+    def ignores_case(self, path: Path) -> bool:
+        """Returns whether names that differ only in case are one name. `path` must exist, and its name must have a letter."""
+
+    def is_reserved(self, path: Path) -> bool:
+        """Returns whether the system does not accept the path's name."""
 
     def used_ratio(self, path: Path) -> float:
         """Returns the used share of the disk, 0 to 1."""
@@ -188,6 +203,14 @@ class OsFileSystem:
             return os.path.samestat(os.fstat(file), os.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return False
+
+    def ignores_case(self, path: Path) -> bool:
+        """Returns whether the file is found under its name in the other case, too."""
+        return ignores_case(path)
+
+    def is_reserved(self, path: Path) -> bool:
+        """Returns whether the system does not accept the path's name, as Windows does not accept CON."""
+        return is_reserved(path)
 
     def used_ratio(self, path: Path) -> float:
         """Returns the used share of the disk, 0 to 1. As in RocketMQ, space reserved for root counts as used."""

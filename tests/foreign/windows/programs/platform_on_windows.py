@@ -103,3 +103,11 @@ def test_what_windows_cannot_do_is_said() -> None:
     assert not processes.HAS_FLUSH_PROCESS
     assert processes.end_with(1) is None
     assert files.mode_for_others(Path.home()) is None
+
+
+def test_names_that_windows_cannot_hold_are_found(file: int, tmp_path: Path) -> None:
+    assert files.ignores_case(tmp_path / "file")
+    assert not files.is_reserved(tmp_path / "orders")
+    assert not files.is_reserved(tmp_path / "%RETRY%credits")
+    reserved = ["a|b", "CON", "con", "NUL", "AUX", "PRN", "COM1", "LPT9"]
+    assert [name for name in reserved if files.is_reserved(tmp_path / name)] == reserved
