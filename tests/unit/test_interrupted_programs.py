@@ -18,6 +18,7 @@ OTHERWISE = {
     "lab/benchmarks/reconciliation/two_tables/with_duckdb.py": "a step that a benchmark starts",
     "broker/rocketmq_broker/__main__.py": "it stops well, with exit status 0",
     "broker/rocketmq_broker/admin/__main__.py": "it has its own exit status, and a console that stops well",
+    "broker/rocketmq_broker/cluster/member.py": "it runs another program, in a session without Ctrl-C",
     "broker/rocketmq_broker/nameserver/__main__.py": "it stops well, with exit status 0",
     "broker/rocketmq_broker/platform/flush_helper.py": "a process that the broker starts",
     "demo/__main__.py": "it says itself that all processes are stopped",

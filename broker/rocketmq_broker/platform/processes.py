@@ -6,12 +6,10 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 from rocketmq_broker.platform.signals import STOP_SIGNALS
-
-_PR_SET_PDEATHSIG: Final = 1
 
 NO_SUPERVISOR: Final = (
     "--brokers requires Linux or macOS: Windows has no signal that stops a broker" if sys.platform == "win32" else None
@@ -21,26 +19,26 @@ HAS_FLUSH_PROCESS: Final = sys.platform != "win32"
 """Whether a child process can sync files. On Windows no event loop waits for its pipe together with sockets."""
 
 
-def end_with(parent_id: int) -> Callable[[], None] | None:
-    """Returns a function to call in the child between fork and exec, or None on a system other than Linux.
+def end_with_input() -> None:
+    """Makes this process end by SIGKILL at the end of its standard input, which nobody writes to. Call it before threads start.
 
-    The child then gets SIGKILL when the process `parent_id` ends for any reason (PR_SET_PDEATHSIG of Linux).
-
-    SIGKILL also ends a child that hangs or is stopped, and would otherwise keep its port and the lock of its store. The forking
-    thread must live as long as the parent, because Linux sends the signal when that thread ends.
+    A child whose input is a pipe from its parent thus ends with it, for whatever reason the parent ends. A fork of this process
+    waits for it: so a process that hangs or is stopped also ends, and does not keep its port and the lock of its store.
     """
-    if sys.platform != "linux":
-        return None
-    import ctypes
-
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # resolved before the fork, because the child must not load libraries
-
-    def bind() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != parent_id:
-            os._exit(0)  # the parent ended before prctl was called
-
-    return bind
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows cannot fork")
+    process_id = os.getpid()
+    if os.fork():
+        return
+    try:
+        for output in (1, 2):
+            os.close(output)  # who reads it waits for its end
+        while os.read(0, 1):
+            pass
+        if os.getppid() == process_id:
+            os.kill(process_id, signal.SIGKILL)
+    finally:
+        os._exit(0)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketmq_broker.platform import durability, flush_helper, limits, processes
+from rocketmq_broker.platform import durability, flush_helper, limits
 
 F_FULLFSYNC = 51
 Answer = Callable[[int, int], int]
@@ -104,7 +104,3 @@ def test_the_limit_on_open_files_is_raised_as_far_as_macos_accepts(
     limits.raise_max_open_files()
     assert limit == (raised_to, maximum)
     assert limits.max_open_files() == raised_to
-
-
-def test_a_child_process_is_not_bound_to_its_parent(macos: MacOS) -> None:
-    assert processes.end_with(1) is None

@@ -29,7 +29,7 @@ SYSTEM_MODULES: Final = words("_winapi ctypes fcntl grp msvcrt nt posix pty pwd 
 """Modules of the standard library that a system lacks, or whose content depends on it."""
 PORTABLE: Final[dict[str, frozenset[str]]] = {
     "os": words("""
-        PathLike close cpu_count environ fdopen fsencode fspath fstat getcwd getpid kill listdir lstat makedirs open path read
+        PathLike close cpu_count environ fdopen fsencode fspath fstat getcwd getpid kill listdir lstat makedirs open path pipe read
         replace scandir stat stat_result strerror unlink urandom walk write _exit
         O_CREAT O_EXCL O_RDONLY O_RDWR O_TRUNC O_WRONLY
         """),
@@ -43,8 +43,8 @@ NOT_PORTABLE: Final[dict[str, frozenset[str]]] = {
     "socket": words("AF_UNIX SO_REUSEPORT SO_EXCLUSIVEADDRUSE TCP_KEEPIDLE TCP_QUICKACK TCP_USER_TIMEOUT"),
 }
 METHODS: Final = frozenset({"add_signal_handler", "remove_signal_handler"})
-ARGUMENTS: Final = frozenset({"creationflags", "pass_fds", "process_group", "user", "umask"})
-"""Arguments of a new process that a system refuses. `start_new_session` and `preexec_fn` with None mean nothing on Windows."""
+ARGUMENTS: Final = frozenset({"creationflags", "pass_fds", "preexec_fn", "process_group", "user", "umask"})
+"""Arguments of a new process that a system refuses. `start_new_session` means nothing on Windows."""
 
 
 def departures(tree: ast.Module) -> Iterator[str]:

@@ -101,7 +101,6 @@ def test_the_machine_has_memory_processors_and_room_on_its_disk(tmp_path: Path) 
 def test_what_windows_cannot_do_is_said() -> None:
     assert processes.NO_SUPERVISOR == "--brokers requires Linux or macOS: Windows has no signal that stops a broker"
     assert not processes.HAS_FLUSH_PROCESS
-    assert processes.end_with(1) is None
     assert files.mode_for_others(Path.home()) is None
 
 
