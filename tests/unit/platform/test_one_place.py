@@ -29,8 +29,8 @@ SYSTEM_MODULES: Final = words("_winapi ctypes fcntl grp msvcrt nt posix pty pwd 
 """Modules of the standard library that a system lacks, or whose content depends on it."""
 PORTABLE: Final[dict[str, frozenset[str]]] = {
     "os": words("""
-        PathLike close cpu_count environ fdopen fsencode fspath fstat getcwd getpid kill listdir lstat makedirs open path pipe read
-        replace scandir stat stat_result strerror unlink urandom walk write _exit
+        PathLike close cpu_count environ fdopen fsencode fspath fstat getcwd getpid kill listdir lstat makedirs open path pipe
+        read replace scandir stat stat_result strerror unlink urandom walk write _exit
         O_CREAT O_EXCL O_RDONLY O_RDWR O_TRUNC O_WRONLY
         """),
     "signal": words("SIGINT SIGTERM SIG_DFL SIG_IGN Signals default_int_handler getsignal signal"),
