@@ -22,7 +22,8 @@ FOLDER: Final = PROJECT_ROOT / "build" / "windows"
 UNAVAILABLE: Final = 69
 BROKER: Final = ("msgspec", "librt", "isal", "typer", "rich", "prometheus-client", "pyyaml")
 CONSOLE: Final = ("starlette", "uvicorn", "jinja2", "python-multipart", "itsdangerous")
-TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "sqlalchemy", "greenlet", "httpx")
+TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "greenlet", "httpx")
+DATABASES: Final = ("sqlalchemy", "alembic", "aiosqlite", "django")
 SOURCES: Final = ("", "broker", "packages/commitlog", "packages/faststream-rocketmq")
 
 
@@ -95,7 +96,7 @@ class WindowsBroker:
 def windows() -> Windows:
     """Skips the test where Wine or CPython for Windows cannot be had."""
     versions = dict(re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", (PROJECT_ROOT / "requirements.lock").read_text(), re.M))
-    wanted = [f"{name}{versions[name]}" for name in (*BROKER, *CONSOLE, *TOOLS)]
+    wanted = [f"{name}{versions[name]}" for name in (*BROKER, *CONSOLE, *DATABASES, *TOOLS)]
     with one_at_a_time("python for windows"):
         done = subprocess.run([SETUP, FOLDER, *wanted], capture_output=True, text=True, timeout=1200, check=False)
     if done.returncode == UNAVAILABLE:

@@ -1,4 +1,4 @@
-"""Unit tests, and the tests that docs/testing.md shows, pass under the Python for Windows."""
+"""Unit tests, those of the databases and the console, and the pages' examples pass under the Python for Windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from demo.processes import PROJECT_ROOT
 from tests.foreign.windows.conftest import PROGRAMS, Windows
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
-UNIT: Final = ("message", "protocol", "store", "transaction", "filter", "acl")
+UNIT: Final = ("message", "protocol", "store", "transaction", "filter", "acl", "nameserver", "client", "testing", "admin")
+COMPONENT: Final = {
+    "databases": ("-p", "tests.foreign.windows.programs.sqlite_alone"),
+    "admin/console": (),
+    "app/test_client_page.py": (),
+}
+"""Component tests that need nothing but loopback, each with further options."""
 PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow")
 LOOPS: Final = """
 import asyncio
@@ -27,7 +33,17 @@ def pytest_asyncio_loop_factories(config, item):
 def test_the_unit_tests_pass(windows: Windows, package: str) -> None:
     unit = PROJECT_ROOT / "tests" / "unit"
     # The conftest files above need the demo, and its libraries.
-    told = windows.run(*PYTEST, "--confcutdir", unit, unit / package, cwd=PROJECT_ROOT)
+    ignored = ("--ignore", unit / "testing" / "test_container_settings.py")  # Docker's library is not there
+    told = windows.run(*PYTEST, "--confcutdir", unit, *ignored, unit / package, cwd=PROJECT_ROOT)
+    assert " passed" in told
+
+
+@pytest.mark.parametrize("package", COMPONENT)
+def test_the_component_tests_pass(windows: Windows, package: str) -> None:
+    path = PROJECT_ROOT / "tests" / "component" / package
+    folder = path if path.is_dir() else path.parent
+    fixtures = ("-p", "rocketmq_broker.testing.plugin", *COMPONENT[package])
+    told = windows.run(*PYTEST, "--confcutdir", folder, *fixtures, path, cwd=PROJECT_ROOT)
     assert " passed" in told
 
 
