@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
+from tests.foreign.apache.cluster import apache_rocketmq
 from tests.foreign.windows.conftest import PROGRAMS, Windows, conf_of, windows_broker, windows_path
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -27,8 +29,13 @@ def on_windows(windows: Windows) -> Client:
     return lambda *arguments: windows.run(CLIENT, *arguments, cwd=PROJECT_ROOT, timeout_s=120).splitlines()[-1].split()
 
 
+def run_client(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, CLIENT, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env={**os.environ, **environment})
+
+
 def on_linux(*arguments: str) -> list[str]:
-    done = subprocess.run([sys.executable, CLIENT, *arguments], capture_output=True, text=True, timeout=120, check=False)
+    done = run_client(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -113,6 +120,53 @@ def test_a_store_of_windows_is_one_of_linux_and_the_other_way_round(windows: Win
         assert on_windows(name_server, "credits", "consume", "10") == sorted(texts(0, 10))
     with windows_broker(windows, conf) as broker:
         assert on_linux(name_server, "others", "consume", "10") == sorted(texts(0, 10))
+        assert broker.interrupt() == 0
+
+
+@pytest.mark.java
+def test_apaches_broker_continues_with_a_store_of_windows(windows: Windows, tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    ports, name_server = new_ports()
+    with windows_broker(windows, conf_of(store, "broker", ports=ports)) as broker:
+        on_linux(name_server, "shops", "send", *texts(0, 5))
+        assert broker.interrupt() == 0
+    with apache_rocketmq(tmp_path / "apache", settings={"STORE": str(store)}) as name_server:
+        on_linux(name_server, "shops", "send", *texts(5, 10))
+        assert on_linux(name_server, "credits", "consume", "10") == sorted(texts(0, 10))
+
+
+def test_topics_that_windows_cannot_hold_apart_are_refused_in_one_sentence(windows: Windows, tmp_path: Path) -> None:
+    ports, name_server = new_ports()
+    reasons = {
+        "Orders": "topic Orders cannot be stored beside topic orders: the names of their folders differ only in case, "
+        "which this file system ignores",
+        "CON": "topic CON cannot be stored: this system does not accept a folder of this name",
+    }
+    with windows_broker(windows, conf_of(tmp_path / "store", "broker", ports=ports)) as broker:
+        on_linux(name_server, "shops", "send", *texts(0, 1))
+        for topic, reason in reasons.items():
+            refused = run_client(name_server, "shops", "send", "refused", TOPIC=topic)
+            assert refused.returncode == 1
+            assert reason in refused.stderr.splitlines()[-1]
+        assert on_linux(name_server, "credits", "consume", "1") == texts(0, 1)
+        assert broker.interrupt() == 0
+    assert sorted(os.listdir(tmp_path / "store" / "consumequeue")) == [
+        "RMQ_SYS_TRANS_HALF_TOPIC",
+        "RMQ_SYS_TRANS_OP_HALF_TOPIC",
+        "orders",
+    ]
+
+
+def test_the_first_minute_in_powershell_is_as_the_page_says(windows: Windows, tmp_path: Path) -> None:
+    """All but pip, and with ports of its own."""
+    page = (PROJECT_ROOT / "broker" / "README.md").read_text()
+    block = page.partition("in PowerShell")[2].split("\n\n")[1]
+    install, start, *others = [line.partition("#")[0].split() for line in block.splitlines()]
+    assert (install, start) == (["pip", "install", ".\\broker"], ["rocketmq-broker"])
+    ports, name_server = new_ports()
+    with windows_broker(windows, conf_of(tmp_path / "store", "broker", ports=ports)) as broker:
+        for command in others:
+            assert windows.run(PROGRAMS / "command.py", *command, cwd=tmp_path, timeout_s=120, NAMESRV_ADDR=name_server)
         assert broker.interrupt() == 0
 
 

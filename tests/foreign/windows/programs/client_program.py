@@ -7,6 +7,7 @@ python client_program.py NAME_SERVER GROUP consume COUNT
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 
 from rocketmq_broker.client import (
@@ -20,7 +21,7 @@ from rocketmq_broker.client import (
     TransactionProducer,
 )
 
-TOPIC = "orders"
+TOPIC = os.environ.get("TOPIC", "orders")
 
 
 class Paid:

@@ -1,0 +1,20 @@
+"""Runs a command of the wheel as its launcher does.
+
+python command.py NAME ARGUMENT...
+"""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+SCRIPTS = tomllib.loads((Path(__file__).parents[4] / "broker" / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+    "scripts"
+]
+
+if __name__ == "__main__":
+    del sys.argv[0]
+    module, _, function = SCRIPTS[sys.argv[0]].partition(":")
+    sys.exit(getattr(import_module(module), function)())
