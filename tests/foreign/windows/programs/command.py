@@ -10,11 +10,10 @@ import tomllib
 from importlib import import_module
 from pathlib import Path
 
-SCRIPTS = tomllib.loads((Path(__file__).parents[4] / "broker" / "pyproject.toml").read_text(encoding="utf-8"))["project"][
-    "scripts"
-]
+PROJECT = Path(__file__).parents[4] / "broker" / "pyproject.toml"
 
 if __name__ == "__main__":
     del sys.argv[0]
-    module, _, function = SCRIPTS[sys.argv[0]].partition(":")
+    scripts = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["scripts"]
+    module, _, function = scripts[sys.argv[0]].partition(":")
     sys.exit(getattr(import_module(module), function)())
