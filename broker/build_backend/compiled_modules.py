@@ -5,7 +5,7 @@ A module belongs here if every message passes through it. tests/unit/test_compil
 - a module that defines a msgspec.Struct, because a compiled Struct would accept values that its annotations forbid;
 - a module that has coroutines, because asyncio crashes the interpreter when it formats a future of a compiled coroutine;
 - a module with a class that an interpreted class inherits from, because a compiled class forbids that;
-- a module that users call with values of any type, or `rocketmq_broker.store.flush_helper`, which runs as a script.
+- a module that users call with values of any type, or `rocketmq_broker.platform.flush_helper`, which runs as a script.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 With ROCKETMQ_BROKER_COMPILED=1, mypyc compiles the hot modules of the wheel.
 """
 
+import sys
 from collections.abc import Mapping
 
 from compiled_modules import is_compiled_build
@@ -28,6 +29,9 @@ __all__ = [
 
 COMPILER = ["mypy>=2.4,<3", "msgspec", "types-pyyaml"]
 """A compiled build requires mypy, which contains mypyc, and the typed libraries that the compiled modules use."""
+
+if sys.implementation.name != "cpython":
+    sys.exit("rocketmq-broker requires CPython 3.11 or newer: msgspec, which reads its messages, runs on CPython alone")
 
 prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
 prepare_metadata_for_build_wheel = build_meta.prepare_metadata_for_build_wheel

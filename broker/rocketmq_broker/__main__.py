@@ -9,7 +9,6 @@ import asyncio
 import gc
 import logging
 import os
-import resource
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rocketmq_broker.app import Broker, StartError
-from rocketmq_broker.app.busy_polling import busy_poll_s, usable_processors
+from rocketmq_broker.app.busy_polling import busy_poll_s
 from rocketmq_broker.app.serving import settings_text
 from rocketmq_broker.build_info import is_compiled, version_text
 from rocketmq_broker.cluster.errors import ClusterMistake
@@ -26,6 +25,9 @@ from rocketmq_broker.command_line import BAD_USAGE, CommandLine, count, port_num
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.logs import MAX_LINE_LENGTH, log_to_stderr
 from rocketmq_broker.message.text.printable import printable
+from rocketmq_broker.platform.limits import raise_max_open_files
+from rocketmq_broker.platform.processes import NO_SUPERVISOR
+from rocketmq_broker.platform.processors import usable_processors
 from rocketmq_broker.remoting.event_loop import event_of_stop_signals, new_event_loop
 from rocketmq_broker.world import current_world
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     log_to_stderr(logging.WARNING)
     logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
-    _allow_many_connections()
+    raise_max_open_files()
     try:
         if asked.ephemeral:
             _run_ephemeral(asked.config, given, is_controlled=asked.control)
@@ -97,6 +99,8 @@ def _read(arguments: Sequence[str]) -> Namespace:
         command_line.error("--control requires --ephemeral")
     if asked.brokers is not None and asked.ephemeral:
         command_line.error("--brokers cannot be combined with --ephemeral")
+    if asked.brokers is not None and NO_SUPERVISOR is not None:
+        command_line.error(NO_SUPERVISOR)
     return asked
 
 
@@ -113,15 +117,6 @@ def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controll
 
     read = parse_properties(config.read_text(encoding="utf-8")) if config else {}
     run_ephemeral({**read, **given}, is_controlled=is_controlled)
-
-
-def _allow_many_connections() -> None:
-    """Raises the limit on open files to the allowed maximum.
-
-    The usual limit of 1024 would also limit the number of connections.
-    """
-    _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 @contextmanager

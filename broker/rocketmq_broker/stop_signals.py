@@ -9,7 +9,8 @@ import sys
 from types import FrameType, TracebackType
 
 # Import nothing else here: before `exit_at_once_on_stop_signals` is called, a signal ends the program with a traceback.
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+from rocketmq_broker.platform.signals import STOP_SIGNALS as STOP_SIGNALS
+
 INTERRUPTED = 130
 """The exit status of a program that was ended by Ctrl-C."""
 

@@ -10,6 +10,7 @@ Only the objects that a program creates first call `current_world()`. They pass 
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import socket
@@ -60,6 +61,8 @@ class World:
     """Nanoseconds since the epoch."""
     steady_ns: Callable[[], int] = time.monotonic_ns
     """Nanoseconds since an arbitrary moment (monotonic)."""
+    next_number: Callable[[], int] = field(default_factory=lambda: itertools.count().__next__)
+    """Counts from 0. It tells apart what begins at one reading of the clock, which on Windows moves every 16 ms."""
     sleep: Callable[[float], None] = time.sleep
     """Blocks the calling thread for that many seconds."""
     random: Chance = field(default_factory=Chance)

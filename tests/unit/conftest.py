@@ -33,6 +33,7 @@ IMPURE: Final = {
 
 OWN_FOLDERS: Final = (tempfile.gettempdir(), "/dev/", str(ROOT / ".hypothesis"), str(ROOT / ".pytest_cache"))
 """Below these a test may write; bytecode is written anywhere."""
+BYTECODE: Final = "__pycache__" if sys.pycache_prefix is None else sys.pycache_prefix
 
 
 class _Deeds:
@@ -66,6 +67,8 @@ class _Deeds:
         if not self._is_listening:
             return
         if deed := IMPURE.get(event):
+            if "socketpair" in sys._getframe(1).f_code.co_name:
+                return  # Windows has none: Python connects two sockets, by which an event loop wakes itself
             self.note(deed, f"{event} {arguments!r:.160}")
         elif event == "open" and _is_written_elsewhere(*arguments):
             self.note("writes a file outside its own folder", str(arguments[0]))
@@ -76,7 +79,7 @@ def _is_written_elsewhere(path: object, mode: str | None, _flags: int) -> bool:
     if mode is None or not isinstance(path, str | bytes) or not set(mode) & set("wax+"):
         return False
     name = path.decode(errors="replace") if isinstance(path, bytes) else path
-    return not name.startswith(OWN_FOLDERS) and "__pycache__" not in name
+    return not name.startswith(OWN_FOLDERS) and BYTECODE not in name
 
 
 _deeds = _Deeds()

@@ -39,6 +39,7 @@ EVENT_LOOP = {"asyncio": {"sleep", "timeout", "timeout_at", "wait_for", "get_run
 MAY_READ = {
     "broker/rocketmq_broker/world.py": "it is the seam",
     "broker/rocketmq_broker/remoting/event_loop.py": "it measures how long it really slept; a world's loop is another one",
+    "broker/rocketmq_broker/platform/processes.py": "a process kills the real one that it was forked from",
     "broker/rocketmq_broker/build_info.py": "it says which build runs, for --version",
     "broker/rocketmq_broker/logs/handler.py": "a line says when it was really written, and a flood of lines is one of real time",
     "broker/rocketmq_broker/testing/*": "it makes worlds, and waits in real time for clients elsewhere",

@@ -28,7 +28,8 @@ from rocketmq_broker.remoting.tls import ClientTls, ServerContexts, ServerTls, T
 from rocketmq_broker.server.access import AccessControl
 from rocketmq_broker.server.clients import consumer_notices
 from rocketmq_broker.server.clients.lock_processor import LockProcessor
-from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
+from rocketmq_broker.server.durability.flush_thread import USUAL_FLUSHING
+from rocketmq_broker.server.durability.flusher import NewFlushing
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.popping import REST_S
 from rocketmq_broker.server.schedule import delayed_delivery
@@ -65,7 +66,7 @@ class Broker:
         *,
         pace: Pace = Pace(),  # noqa: B008 - frozen
         files: FileSystem | None = None,
-        new_flushing: NewFlushing = Flusher,
+        new_flushing: NewFlushing = USUAL_FLUSHING,
         requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
     ) -> None:
         """Creates a broker that is not started. The broker uses the time, random numbers and host names of `current_world()`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final
 from rocketmq_broker.app.errors import StartError
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.topics import TRANSACTION_CONSUMER_GROUP
+from rocketmq_broker.platform.files import mode_for_others
 from rocketmq_broker.server.schedule.delay_levels import parse_delay_levels
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.store import (
@@ -130,8 +130,8 @@ def _warn_of_open_folders(config: StoreConfig) -> None:
     The broker creates private directories, but does not change existing ones.
     """
     for folder in dict.fromkeys((config.root, config.commit_log_directory)):
-        mode = stat.S_IMODE(folder.stat().st_mode)
-        if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):
+        mode = mode_for_others(folder)
+        if mode is not None and (folder == config.root or not folder.is_relative_to(config.root)):
             logger.warning("other users can access %s (mode %o): run chmod 700 %s", folder, mode, folder)
 
 

@@ -139,7 +139,7 @@ def _context(
     clock: BrokerClock,
     random: Chance,
 ) -> ServerContext:
-    topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
+    topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock, check_folder=store.messages.check_folder)
     subscription_groups = SubscriptionGroupTable(
         store.groups,
         auto_create=settings.auto_create_subscription_group,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import re
 import signal
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from rocketmq_broker.cluster.orphans import end_with
 from rocketmq_broker.cluster.restarts import BAD_SETTINGS, MAX_RESTARTS, Restarts, ending_text
 from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.world import World
@@ -88,21 +88,25 @@ class Child:
 
     async def _run_once(self) -> int:
         """Starts the process and waits until it ends. Returns its exit status."""
-        # A new session: Ctrl-C reaches only the supervisor, which stops its children in order.
-        self._process = process = await asyncio.create_subprocess_exec(
-            *self._arguments,
-            stdout=PIPE,
-            stderr=STDOUT,
-            stdin=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=end_with(self._world.process_id()),
-            limit=_MAX_LINE_LENGTH,
-        )
-        assert process.stdout is not None
-        reading = asyncio.create_task(self._read_lines(process.stdout), name=f"lines of {self.name}")
-        if self._stopping.is_set():
-            process.terminate()
-        status = await process.wait()
+        read_end, write_end = os.pipe()  # no child inherits the write end: it closes with this process, and `member` notices
+        try:
+            # A new session: Ctrl-C reaches only the supervisor, which stops its children in order.
+            self._process = process = await asyncio.create_subprocess_exec(
+                *self._arguments,
+                stdout=PIPE,
+                stderr=STDOUT,
+                stdin=read_end,
+                start_new_session=True,
+                limit=_MAX_LINE_LENGTH,
+            )
+            assert process.stdout is not None
+            reading = asyncio.create_task(self._read_lines(process.stdout), name=f"lines of {self.name}")
+            if self._stopping.is_set():
+                process.terminate()
+            status = await process.wait()
+        finally:
+            os.close(read_end)
+            os.close(write_end)
         self.address = None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_LAST_LINES_WITHIN_S):

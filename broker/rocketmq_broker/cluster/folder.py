@@ -6,7 +6,6 @@ It contains a store and a settings file for each broker, and a marker file for e
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,8 @@ import msgspec
 from rocketmq_broker.cluster.errors import ClusterMistake
 from rocketmq_broker.cluster.plan import ClusterPlan, FolderFacts
 from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.platform.durability import sync_directory, sync_file
+from rocketmq_broker.platform.locks import lock
 from rocketmq_broker.protocol.java_properties import property_line
 
 _REMOVED: Final = ".taken-away"
@@ -29,18 +30,23 @@ def locked(folder: Path) -> Iterator[None]:
     """Creates the folder and holds its lock during the block. Raises ClusterMistake if another supervisor holds the lock."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise ClusterMistake(f"cannot use the folder {folder}: {error.strerror}") from None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not _is_locked(descriptor):
         os.close(descriptor)
         raise ClusterMistake(f"another cluster is running in {folder}: stop it, or change storePathRootDir") from None
     try:
         yield
     finally:
         os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    try:
+        return lock(descriptor)
+    except OSError:
+        return False
 
 
 def refuse_a_single_broker(folder: Path) -> None:
@@ -68,12 +74,8 @@ def mark_removed(folder: Path, name: str, text: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write(f"{text}\n")
         file.flush()
-        os.fsync(file.fileno())
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_file(file.fileno())
+    sync_directory(folder)
 
 
 def unmark(folder: Path, name: str) -> None:

@@ -105,7 +105,8 @@ class _Running:
             conf = write_namesrv_conf(self._plan, self._options.settings)
         else:
             conf = write_broker_conf(self._plan.folder, broker.settings)
-        return Child(name, [sys.executable, "-m", module, "-c", str(conf)], self._options.report, self._options.world)
+        command = [sys.executable, "-m", "rocketmq_broker.cluster.member", module, "-c", str(conf)]
+        return Child(name, command, self._options.report, self._options.world)
 
     async def run(self) -> bool:
         tasks: list[asyncio.Task[None]] = []

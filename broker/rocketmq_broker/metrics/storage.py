@@ -10,6 +10,7 @@ from prometheus_client import Metric
 
 from rocketmq_broker.metrics.families import Families
 from rocketmq_broker.metrics.sources import MetricsSources
+from rocketmq_broker.platform.files import size_of_file
 
 _BLOCK = 512
 _LABELS = ("storage_type", "storage_medium")
@@ -63,7 +64,7 @@ def size_on_disk(directory: Path) -> int:
     for parent, _, names in os.walk(directory):
         for name in names:
             try:
-                size += os.lstat(os.path.join(parent, name)).st_blocks * _BLOCK
+                size += size_of_file(os.path.join(parent, name))
             except FileNotFoundError:
                 continue
     return size

@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from rocketmq_broker.platform.durability import sync_directory, sync_file
+
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
 """The name of a namespace. For each ordered topic it contains the number of queues at each broker."""
 
@@ -61,10 +63,6 @@ def _write(path: Path, table: dict[str, dict[str, str]]) -> None:
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(msgspec.json.encode(_Content(table)))
         file.flush()
-        os.fsync(file.fileno())
+        sync_file(file.fileno())
     fresh.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_directory(path.parent)

@@ -7,13 +7,14 @@ listener instead pauses for a second, and logs an error at most once a minute.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
-import resource
 import socket
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from rocketmq_broker.platform.limits import max_open_files
 from rocketmq_broker.remoting.complaints import Complaints
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ class Acceptor:
         self._backlog = backlog
         self._loop = asyncio.get_running_loop()
         self._resting: dict[socket.socket, asyncio.TimerHandle] = {}
+        self._accepting: dict[socket.socket, asyncio.Task[None]] = {}
+        """The tasks that accept connections where the event loop has no readers."""
         self._connecting: set[asyncio.Task[object]] = set()
         self._complaints = Complaints()
 
@@ -50,7 +53,7 @@ class Acceptor:
         """Starts listening. Raises OSError if an address cannot be used."""
         for sock in self._sockets:
             sock.listen(self._backlog)
-            self._loop.add_reader(sock, self._accept, sock)
+            self._watch(sock)
 
     def stop(self) -> None:
         """Stops listening. Accepted connections stay open."""
@@ -58,8 +61,35 @@ class Acceptor:
             sock = self._sockets.pop()
             if (rest := self._resting.pop(sock, None)) is not None:
                 rest.cancel()
-            self._loop.remove_reader(sock)
+            else:
+                self._unwatch(sock)
             sock.close()
+
+    def _watch(self, sock: socket.socket) -> None:
+        try:
+            self._loop.add_reader(sock, self._accept, sock)
+        except NotImplementedError:  # the ProactorEventLoop of Windows does not report readable sockets
+            self._accepting[sock] = self._loop.create_task(self._accept_one_by_one(sock))
+
+    def _unwatch(self, sock: socket.socket) -> None:
+        if (accepting := self._accepting.pop(sock, None)) is not None:
+            accepting.cancel()
+            return
+        with contextlib.suppress(NotImplementedError):  # a listener that was not started has no task, either
+            self._loop.remove_reader(sock)
+
+    async def _accept_one_by_one(self, sock: socket.socket) -> None:
+        while True:
+            try:
+                taken, _ = await self._loop.sock_accept(sock)
+            except (ConnectionAbortedError, ConnectionResetError):
+                continue
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                self._rest(sock, error.strerror)
+                return
+            self._connect(taken)
 
     def _accept(self, sock: socket.socket) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):
@@ -90,20 +120,20 @@ class Acceptor:
             logger.error("a connection could not be accepted", exc_info=error)
 
     def _rest(self, sock: socket.socket, reason: str | None) -> None:
-        self._loop.remove_reader(sock)
+        self._unwatch(sock)
         self._resting[sock] = self._loop.call_later(_REST_S, self._go_on, sock)
         host, port = sock.getsockname()[:2]
         if self._complaints.is_due(host, "resources", self._loop.time()):
             logger.error(
                 "no more connections can be accepted at %s:%d: %s; the limit is %d (ulimit -n); retrying every %g s",
-                host, port, reason, resource.getrlimit(resource.RLIMIT_NOFILE)[0], _REST_S,
+                host, port, reason, max_open_files(), _REST_S,
             )  # fmt: skip
 
     def _go_on(self, sock: socket.socket) -> None:
         del self._resting[sock]
-        self._loop.add_reader(sock, self._accept, sock)
+        self._watch(sock)
 
 
 def _max_descriptors() -> int:
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return limit - min(RESERVED, limit // 4) if limit != resource.RLIM_INFINITY else 1 << 31
+    limit = max_open_files()
+    return limit - min(RESERVED, limit // 4)

@@ -12,11 +12,10 @@ wait polls for a moment before it sleeps, and yields the processor after each po
 from __future__ import annotations
 
 import asyncio
-import os
 import selectors
 from time import perf_counter
 
-from rocketmq_broker.stop_signals import STOP_SIGNALS
+from rocketmq_broker.platform.event_loop import call_on_stop_signals, server_loop, yield_processor
 
 Ready = list[tuple[selectors.SelectorKey, int]]
 
@@ -45,7 +44,7 @@ class OnceAnswered(selectors.DefaultSelector):
         if self._was_short:
             moment = self._busy_poll_s if timeout is None else min(self._busy_poll_s, timeout)
             while perf_counter() < began + moment:
-                os.sched_yield()
+                yield_processor()
                 if ready := super().select(0):
                     return ready
             if timeout is not None:
@@ -56,13 +55,12 @@ class OnceAnswered(selectors.DefaultSelector):
 
 
 def new_event_loop(busy_poll_s: float = 0.0) -> asyncio.AbstractEventLoop:
-    """Returns asyncio's event loop with this selector, for `asyncio.Runner(loop_factory=...)`."""
-    return asyncio.SelectorEventLoop(OnceAnswered(busy_poll_s))
+    """Returns asyncio's event loop with this selector, where it can have one, for `asyncio.Runner(loop_factory=...)`."""
+    return server_loop(lambda: OnceAnswered(busy_poll_s))
 
 
 def event_of_stop_signals() -> asyncio.Event:
     """Returns an event of the running loop that SIGTERM and Ctrl-C set."""
     stopping = asyncio.Event()
-    for number in STOP_SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    call_on_stop_signals(asyncio.get_running_loop(), stopping.set)
     return stopping

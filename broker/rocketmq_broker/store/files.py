@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections import OrderedDict
 from pathlib import Path
 from typing import Protocol
+
+from rocketmq_broker.platform.durability import sync_data, sync_directory
+from rocketmq_broker.platform.files import (
+    SAFE_OPEN_FLAGS,
+    ignores_case,
+    is_reserved,
+    next_data,
+    read_at,
+    set_length,
+    used_ratio,
+    write_at,
+)
+from rocketmq_broker.platform.locks import lock, open_directory
 
 
 class FileSystem(Protocol):
@@ -68,6 +80,12 @@ class FileSystem(Protocol):
     def is_still(self, file: int, path: Path) -> bool:
         """Returns whether the path still refers to this open file or directory, and not to one that replaced it."""
 
+    def ignores_case(self, path: Path) -> bool:
+        """Returns whether names that differ only in case are one name. `path` must exist, and its name must have a letter."""
+
+    def is_reserved(self, path: Path) -> bool:
+        """Returns whether the system does not accept the path's name."""
+
     def used_ratio(self, path: Path) -> float:
         """Returns the used share of the disk, 0 to 1."""
 
@@ -82,7 +100,7 @@ A stricter umask still applies.
 
 def open_regular(path: Path, flags: int) -> int:
     """Opens a regular file. Raises OSError for other kinds of files, because opening a named pipe could block forever."""
-    file = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
+    file = os.open(path, flags | SAFE_OPEN_FLAGS, FILE_MODE)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
@@ -107,39 +125,30 @@ class OsFileSystem:
 
     def read(self, file: int, length: int, position: int) -> bytes:
         """Reads at most `length` bytes with pread. Returns fewer bytes at the end of the file."""
-        return os.pread(file, length, position)
+        return read_at(file, length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
         """Writes all bytes with pwrite, in several calls if needed."""
-        written = os.pwrite(file, data, position)
+        written = write_at(file, data, position)
         while written < len(data):
             # When the disk fills up, the first write is short and the next one fails.
-            written += os.pwrite(file, memoryview(data)[written:], position + written)
+            written += write_at(file, memoryview(data)[written:], position + written)
 
     def truncate(self, file: int, length: int) -> None:
         """Sets the file's length in bytes. An added part is sparse and reads as zeros."""
-        os.ftruncate(file, length)
+        set_length(file, length)
 
     def next_data(self, file: int, position: int) -> int | None:
         """Returns the next position outside a hole of a sparse file (SEEK_DATA), or None if there is none."""
-        try:
-            return os.lseek(file, position, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                return None
-            raise
+        return next_data(file, position)
 
     def sync(self, file: int) -> None:
-        """Syncs with fdatasync."""
-        os.fdatasync(file)
+        """Syncs content and length, with fdatasync on Linux."""
+        sync_data(file)
 
     def sync_directory(self, path: Path) -> None:
-        """Syncs the directory with fsync."""
-        directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        """Syncs the directory, where the system can."""
+        sync_directory(path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """Creates the missing directories, parents first, and syncs each parent if `is_durable`."""
@@ -182,19 +191,11 @@ class OsFileSystem:
 
     def open_directory(self, path: Path) -> int:
         """Opens the directory read-only, for locking."""
-        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return open_directory(path)
 
     def lock(self, file: int) -> bool:
-        """Acquires a POSIX lock on the first byte, as Java does, and a flock against a second store in the same process."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if stat.S_ISREG(os.fstat(file).st_mode):
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                return False
-            raise
-        return True
+        """Acquires a lock on the first byte, as Java does, that also excludes a second store in the same process."""
+        return lock(file)
 
     def is_still(self, file: int, path: Path) -> bool:
         """Returns whether device and inode of the open file are those of the path."""
@@ -203,12 +204,17 @@ class OsFileSystem:
         except (FileNotFoundError, NotADirectoryError):
             return False
 
+    def ignores_case(self, path: Path) -> bool:
+        """Returns whether the file is found under its name in the other case, too."""
+        return ignores_case(path)
+
+    def is_reserved(self, path: Path) -> bool:
+        """Returns whether the system does not accept the path's name, as Windows does not accept CON."""
+        return is_reserved(path)
+
     def used_ratio(self, path: Path) -> float:
         """Returns the used share of the disk, 0 to 1. As in RocketMQ, space reserved for root counts as used."""
-        disk = os.statvfs(path)
-        used = disk.f_blocks - disk.f_bfree
-        available = used + disk.f_bavail
-        return used / available if available else 1.0
+        return used_ratio(path)
 
 
 class OpenFiles:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from rocketmq_broker.stop_signals import STOP_SIGNALS
-from rocketmq_broker.store import flush_helper
+from rocketmq_broker.platform import flush_helper
+from rocketmq_broker.platform.processes import stop_signals_blocked
 
 _INT32 = struct.Struct(">i")
 _EXIT_TIMEOUT_S = 5.0
@@ -28,7 +27,7 @@ class FlushProcess:
     def __init__(self) -> None:
         """Starts the helper. Raises OSError."""
         command = [sys.executable, "-I", "-S", os.fspath(Path(flush_helper.__file__).resolve())]
-        with _stop_signals_blocked():
+        with stop_signals_blocked():
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -66,16 +65,3 @@ class FlushProcess:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-@contextlib.contextmanager
-def _stop_signals_blocked() -> Iterator[None]:
-    """A context manager that blocks the stop signals in the parent, and permanently in a child started within it.
-
-    Ctrl-C reaches the whole process group, and the parent needs the child for its last flush.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

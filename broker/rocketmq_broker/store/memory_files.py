@@ -215,6 +215,14 @@ class MemoryFiles:
         """Returns whether the path still refers to the open file or directory."""
         return self._opened[file] in (path, self._files.get(path))
 
+    def ignores_case(self, path: Path) -> bool:
+        """Returns whether the base ignores case. Memory does not."""
+        return self._base is not None and self._base.ignores_case(path)
+
+    def is_reserved(self, path: Path) -> bool:
+        """Returns whether the base does not accept the path's name. Memory accepts each."""
+        return self._base is not None and self._base.is_reserved(path)
+
     def used_ratio(self, path: Path) -> float:
         """Returns the used ratio of the base's disk, or 0 without a base."""
         return 0.0 if self._base is None else self._base.used_ratio(path)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import errno
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from rocketmq_broker.message import topics
@@ -25,6 +26,7 @@ from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.queues.dispatch import VISIBILITY, DispatchRequest, unit_tags_code
+from rocketmq_broker.store.queues.topic_folders import TopicFolders
 from rocketmq_broker.store.recovery.damaged_units import DamagedUnits
 from rocketmq_broker.store.recovery.durable_state import DurableState
 from rocketmq_broker.store.recovery.recovery import recover
@@ -54,12 +56,12 @@ class MessageStore(StoreReader):
         self._max_message_size = config.max_message_size
         self._open_files = OpenFiles(files, config.max_open_files)
         log = CommitLog(Segments(config.commit_log_directory, config.commit_log_segment_size, self._open_files))
-        queues = ConsumeQueueTable(config, self._open_files)
+        self.lock = StoreLock(files, config.root, config.commit_log_directory)
+        """The locks on the store. The caller must check them about once a second, and call `give_up` if they are lost."""
+        queues = ConsumeQueueTable(config, self._open_files, TopicFolders(config.consume_queue_directory, self.lock.file, files))
         index = Index(config, self._open_files)
         super().__init__(log, queues, index, DamagedUnits(log, queues, config.delay_levels_ms))
         self._durable = DurableState(config.root, files)
-        self.lock = StoreLock(files, config.root, config.commit_log_directory)
-        """The locks on the store. The caller must check them about once a second, and call `give_up` if they are lost."""
         self._is_open = False
         self._backlog = Backlog()
         self.writability = Writability()
@@ -131,6 +133,7 @@ class MessageStore(StoreReader):
         queue_offset = self._backlog.next_offsets.get(key)
         if queue_offset is None:
             _check_queue_name(topic, queue_id)
+            self.check_folder(topic.decode())
             queue_offset = 0
         size = size_of(message, self._store_host)
         if len(message.body) > self._max_message_size or len(properties) > MAX_PROPERTIES_LENGTH or not log.fits(size):
@@ -291,6 +294,11 @@ class MessageStore(StoreReader):
     def next_offset(self, topic: bytes, queue_id: int) -> int:
         """Returns the queue offset of the next message. It exceeds `max_offset` while messages are not visible yet."""
         return self._backlog.next_offsets.get((topic, queue_id), 0)
+
+    def check_folder(self, topic: str, others: Iterable[str] = ()) -> None:
+        """Raises IllegalMessage if the file system cannot hold the topic's folder beside those of the store and of `others`."""
+        stored = (name.decode() for name, _ in self._backlog.next_offsets)
+        self._queues.folders.check(topic, chain(stored, others))
 
     def forget_topic(self, topic: bytes) -> list[Path]:
         """Drops a topic's queues. Returns the paths to delete, in deletion order. Raises StoreUnwritable.

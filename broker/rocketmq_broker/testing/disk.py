@@ -32,6 +32,8 @@ class Disk:
         self.is_directory = files.is_directory
         self.lock = files.lock
         self.is_still = files.is_still
+        self.ignores_case = files.ignores_case
+        self.is_reserved = files.is_reserved
 
     def open(self, path: Path, *, create: bool = False) -> int:
         """Opens the file. A killed broker creates no files."""

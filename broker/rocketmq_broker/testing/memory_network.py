@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import errno
-import os
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -33,7 +32,7 @@ _LOW_WATER_SHARE: Final = 4
 
 def connection_reset() -> ConnectionResetError:
     """Returns the error for a connection that the peer has reset."""
-    return ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+    return ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
 
 class MemoryNetwork:
@@ -69,7 +68,7 @@ class MemoryNetwork:
         elif port == 0:
             port = self._next_port = self._next_port + 10
         if port in self._listeners:
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+            raise OSError(errno.EADDRINUSE, "Address already in use")
         self._ports_used.add(port)
         listener = self._listeners[port] = MemoryListener(port, served, tcp, lambda: self._listeners.pop(port, None))
         return listener
@@ -80,7 +79,7 @@ class MemoryNetwork:
         if listener is not None and listener.is_listening and tls is None:
             return self._connected(new_protocol(), listener, port)
         if not self._is_open or (listener is None and port in self._ports_used):
-            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+            raise ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused")
         return await self._tcp.connect(new_protocol, host, port, tls)
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:

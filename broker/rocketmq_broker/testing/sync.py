@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
@@ -252,7 +253,7 @@ class SyncClient:
     def __getattr__(self, name: str) -> Any:
         """Returns the client's attribute. A coroutine function is wrapped in a function that waits for the result."""
         found = getattr(self._client, name)
-        if not asyncio.iscoroutinefunction(found):
+        if not inspect.iscoroutinefunction(found):
             return found
 
         def call(*args: Any, **named: Any) -> Any:

@@ -19,11 +19,12 @@ import asyncio
 import math
 import selectors
 import time
+from asyncio.proactor_events import BaseProactorEventLoop
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rocketmq_broker.message.text.mistakes import kind_of
 
@@ -55,6 +56,12 @@ def without_threads() -> Iterator[None]:
 
 class NothingHappens(Exception):
     """The test waits for an event that will never occur, however much time passes."""
+
+
+class _Selector(Protocol):
+    """What an event loop waits with: a selector, or on Windows a proactor."""
+
+    def select(self, timeout: float | None = None) -> list[Any]: ...
 
 
 class VirtualTime:
@@ -178,37 +185,36 @@ class VirtualTime:
 
     def new_loop(self) -> asyncio.SelectorEventLoop:
         """Returns an event loop that uses this time."""
-        selector = _Waiting(selectors.DefaultSelector(), self)
-        loop = _VirtualLoop(selector, self)
+        loop = _VirtualLoop(_Waiting(selectors.DefaultSelector(), self), self)
         self._loop = loop
         return loop
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
         """Makes a running loop use this clock. Returns a function that restores the loop's own clock.
 
-        Raises TypeError for a loop without a selector (uvloop).
+        Raises TypeError for a loop that is not asyncio's (uvloop).
         """
         selector = getattr(loop, "_selector", None)
-        if not isinstance(loop, asyncio.SelectorEventLoop) or selector is None:
+        if not isinstance(loop, asyncio.SelectorEventLoop | BaseProactorEventLoop) or selector is None:
             raise TypeError(f"virtual time requires asyncio's own event loop, not {kind_of(loop)}")
         if getattr(loop, "_scheduled", None):
             self._loop_begins_s = loop.time()  # existing timers keep their times
         run_in_executor = loop.run_in_executor
-        resolution_s = loop._clock_resolution  # type: ignore[attr-defined]
+        resolution_s = loop._clock_resolution  # type: ignore[union-attr]
         self._loop = loop
         replaced = {
             "time": self.loop_time,
-            "_selector": _Waiting(selector, self),
+            "_selector": (_WaitingProactor if isinstance(loop, BaseProactorEventLoop) else _Waiting)(selector, self),
             "run_in_executor": lambda executor, work, *args: self.run(run_in_executor, executor, work, *args),
         }
         for name, value in replaced.items():
             setattr(loop, name, value)
 
         def give_back() -> None:
-            loop._selector = selector  # type: ignore[attr-defined]
+            loop._selector = selector  # type: ignore[union-attr]
             for name in ("time", "run_in_executor"):
                 delattr(loop, name)
-            loop._clock_resolution = resolution_s  # type: ignore[attr-defined]
+            loop._clock_resolution = resolution_s  # type: ignore[union-attr]
             self._loop = None
 
         return give_back
@@ -233,8 +239,11 @@ class VirtualTime:
             done.set_exception(error)
         return done
 
-    def _wait(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Waits for events like a selector, or advances the virtual clock if the loop has no other source of work."""
+    def _wait(self, selector: _Selector, open_files: Callable[[], int], timeout: float | None) -> list[Any]:
+        """Waits for events like a selector, or advances the virtual clock if the loop has no other source of work.
+
+        `open_files` returns the number of files that the selector waits for, the loop's own one included.
+        """
         self.turns += 1
         is_quick = self._advancing and not self._at_work and self.turns % LOOK_OUTSIDE_EVERY
         ready = [] if is_quick else selector.select(0)
@@ -255,7 +264,7 @@ class VirtualTime:
         if timeout is not None and self._advancing:
             self._pass(_ns(timeout))
             return []
-        leads_out = self._is_flowing or len(selector.get_map()) > 1 + self.own_sockets() or self._at_work > self._paused
+        leads_out = self._is_flowing or open_files() > 1 + self.own_sockets() or self._at_work > self._paused
         if leads_out:
             return self._wait_really(selector, timeout)
         if timeout is None or not self._is_awaited():
@@ -267,7 +276,7 @@ class VirtualTime:
         self._pass(_ns(timeout))
         return []
 
-    def _wait_really(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
+    def _wait_really(self, selector: _Selector, timeout: float | None) -> list[Any]:
         began_ns = time.monotonic_ns()
         ready = selector.select(timeout)
         self._pass(time.monotonic_ns() - began_ns)
@@ -294,11 +303,22 @@ class _Waiting(selectors.BaseSelector):
         self.close = selector.close  # type: ignore[method-assign]
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        return self._virtual._wait(self._selector, timeout)
+        return self._virtual._wait(self._selector, lambda: len(self._selector.get_map()), timeout)
 
     def register(self, *args: Any, **named: Any) -> Any: ...
     def unregister(self, *args: Any, **named: Any) -> Any: ...
     def get_map(self) -> Any: ...
+
+
+class _WaitingProactor:
+    """A proactor (Windows) that waits in virtual time. It waits for operations on files, such as one to accept or to read."""
+
+    def __init__(self, proactor: Any, virtual: VirtualTime) -> None:
+        self._proactor = proactor
+        self._virtual = virtual
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        return self._virtual._wait(self._proactor, lambda: len(self._proactor._cache), timeout)
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):

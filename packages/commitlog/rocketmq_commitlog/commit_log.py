@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from rocketmq_broker.message import CorruptRecord, properties, sysflag
 from rocketmq_broker.message.record import BLANK_MAGIC, HEAD_V4, MESSAGE_MAGIC, SIZE_AND_MAGIC, body_crc, decode_record
+from rocketmq_broker.platform.files import SAFE_OPEN_FLAGS, end_of_data
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import QueueUnits, known_end
 
@@ -179,7 +180,7 @@ def regular_only(path: str, flags: int) -> int:
 
     Raises OSError for other files, because opening a FIFO could block.
     """
-    file = os.open(path, flags | os.O_NONBLOCK)
+    file = os.open(path, flags | SAFE_OPEN_FLAGS)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
@@ -194,7 +195,7 @@ def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
     """
     try:
         with open(path, "rb", opener=regular_only) as file:
-            length = _end_of_data(file.fileno())
+            length = end_of_data(file.fileno())
             if not length:
                 yield b""
                 return
@@ -455,15 +456,3 @@ def _magic_codes(data: mmap.mmap | bytes, position: int, until: int) -> Iterator
     while at >= 0:
         yield at - _MAGIC_POSITION
         at = data.find(_MAGIC, at + 1, last_magic_end)
-
-
-def _end_of_data(descriptor: int) -> int:
-    end = 0
-    while True:
-        try:
-            begin = os.lseek(descriptor, end, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:
-                return end
-            raise
-        end = os.lseek(descriptor, begin, os.SEEK_HOLE)

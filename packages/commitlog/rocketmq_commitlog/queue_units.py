@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from rocketmq_broker.platform.files import read_at
+
 _UNIT: Final = struct.Struct(">qiq")
 _BLANK_SIZE: Final = 0x7FFFFFFF
 """The value of the size field in a unit that has no message."""
@@ -162,7 +164,7 @@ def _size_of(path: Path) -> int:
 def _read(path: Path, position: int) -> tuple[int, int, int] | None:
     try:
         with path.open("rb") as file:
-            content = os.pread(file.fileno(), _UNIT.size, position)
+            content = read_at(file.fileno(), _UNIT.size, position)
     except OSError:
         return None
     return _UNIT.unpack(content) if len(content) == _UNIT.size else None

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from demo.ports import free_ports
-from rocketmq_broker.store import flush_helper
+from rocketmq_broker.platform import flush_helper
 
 LIBRARIES = {"msgspec", "isal", "librt", "typing_extensions", "rocketmq_broker__mypyc"}
 """Those of a broker that serves; msgspec imports typing_extensions."""
@@ -66,7 +66,7 @@ def test_a_name_server_needs_no_store_and_no_tool(tmp_path: Path) -> None:
     command = ("rocketmq_broker.nameserver", "-p", "0", "--kv-config", str(tmp_path / "kv.json"))
     modules = imports_of(*command, ready="boot success", told_in=tmp_path / "imports")
     assert foreign(modules) <= LIBRARIES
-    assert rooms(modules) <= {"acl", "logs", "message", "nameserver", "protocol", "remoting"}
+    assert rooms(modules) <= {"acl", "logs", "message", "nameserver", "platform", "protocol", "remoting"}
 
 
 def test_a_supervisor_needs_no_tables_on_a_screen(tmp_path: Path) -> None:

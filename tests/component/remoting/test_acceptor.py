@@ -43,6 +43,19 @@ async def listening(sock: socket.socket) -> AsyncIterator[Listening]:
         taking.stop()
 
 
+@pytest.fixture(params=["readers", "no readers"], autouse=True)
+async def _loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The event loop reports readable sockets, or does not, like the ProactorEventLoop of Windows."""
+
+    def refuse(*arguments: object) -> None:
+        raise NotImplementedError
+
+    if request.param == "no readers":
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "add_reader", refuse)
+        monkeypatch.setattr(loop, "remove_reader", refuse)
+
+
 @pytest.fixture
 def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acceptor, "_REST_S", 0.01)
@@ -74,6 +87,13 @@ async def test_a_listener_out_of_descriptors_says_so_once_and_goes_on_by_itself(
     assert (record.levelno, record.exc_info) == (logging.ERROR, None)
     assert "no more connections can be accepted" in record.getMessage()
     assert "Too many open files; the limit is" in record.getMessage()
+
+
+async def test_a_listener_that_was_not_started_is_stopped() -> None:
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    Acceptor([sock], asyncio.Protocol, 16).stop()
+    assert sock.fileno() == -1
 
 
 async def test_a_listener_that_was_stopped_while_it_rests_stays_stopped(short_rest: None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import selectors
 import socket
 from collections.abc import Iterator
@@ -78,7 +77,7 @@ class RecordedSystem:
         self._answers = list(answers)
         self._now_s = 0.0
         monkeypatch.setattr(event_loop, "perf_counter", lambda: self._now_s)
-        monkeypatch.setattr(os, "sched_yield", lambda: None)
+        monkeypatch.setattr(event_loop, "yield_processor", lambda: None)
         monkeypatch.setattr(selectors.DefaultSelector, "select", self._select)
 
     def _select(self, timeout: float | None = None) -> list[str]:
@@ -113,7 +112,7 @@ def test_what_comes_in_that_moment_is_found_without_a_sleep(
         monkeypatch.setattr(
             selectors.DefaultSelector, "select", lambda it, timeout: (asked.append(timeout), select(it, timeout))[1]
         )
-        monkeypatch.setattr(os, "sched_yield", lambda: peers.send(b"y"))
+        monkeypatch.setattr(event_loop, "yield_processor", lambda: peers.send(b"y"))
         assert ready(selector, None) == [ours]
         assert asked == [0]
 

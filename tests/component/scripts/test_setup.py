@@ -168,3 +168,17 @@ def test_another_set_of_packages_is_refused(checkout: FreshCheckout) -> None:
     refused = checkout.run("half")
     assert (refused.returncode, "deploy/scripts/setup demo" in refused.stderr) == (1, True)
     assert checkout.calls() == []
+
+
+def test_on_macos_it_names_the_formulas_of_homebrew_and_calls_no_apt(checkout: FreshCheckout) -> None:
+    checkout.write("bin/uname", "#!/bin/sh\necho Darwin\n")
+    checkout.write("bin/java", "#!/bin/sh\necho 'Unable to locate a Java Runtime.' >&2\nexit 1\n")
+    checkout.write("bin/apt-get", "#!/bin/sh\necho apt-get >>calls\n")
+    missing = checkout.run()
+    assert missing.returncode == 1
+    assert "brew install redis openjdk@17, then export JAVA_HOME=$(brew --prefix openjdk@17)" in missing.stderr
+    assert checkout.calls() == ["venv", "pip requirements.lock"]
+    home = checkout.folder / "openjdk@17"
+    checkout.write("openjdk@17/bin/java", JAVA)
+    checkout.environment["JAVA_HOME"] = str(home)
+    assert checkout.run().returncode == 0

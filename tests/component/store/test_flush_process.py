@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker.platform.flush_helper import serve
 from rocketmq_broker.store import flush_process
-from rocketmq_broker.store.flush_helper import serve
 from rocketmq_broker.store.flush_process import FlushProcess
 
 

@@ -38,7 +38,7 @@ def test_a_change_that_does_not_reach_the_disk_is_no_change(tmp_path: Path, is_d
     config.put("space", "key", "value")
     (tmp_path / "kvConfig.json.tmp").mkdir()  # where the new file would be written
     change = partial(config.delete, "space", "key") if is_deleted else partial(config.put, "space", "key", "other")
-    with pytest.raises(OSError, match="Is a directory"):
+    with pytest.raises(OSError, match=r"kvConfig\.json\.tmp"):
         change()
     assert config.get("space", "key") == "value"
     assert KVConfig(path).get("space", "key") == "value"

@@ -172,6 +172,7 @@ class Desk:
             TopicConfigs(directory),
             TopicRules(cluster=IDENTITY.cluster, broker_name=IDENTITY.name, auto_create_topic_enable=auto_create),
             clock=self.clock,
+            check_folder=self.store.check_folder,
         )
         self.groups = SubscriptionGroupTable(SubscriptionGroups(directory), auto_create=auto_create, clock=self.clock)
         self.offsets = ConsumerOffsets(directory)

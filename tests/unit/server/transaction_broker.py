@@ -213,7 +213,7 @@ class TransactionBroker:
         configs = TopicConfigs(ROOT / "config", self.disk)
         configs.load()
         rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a")
-        topics = TopicTable(configs, rules, clock=lambda: self.now_ms)
+        topics = TopicTable(configs, rules, clock=lambda: self.now_ms, check_folder=self.store.check_folder)
         topics.update(TopicConfig("orders", queue_nums, queue_nums))
         return topics
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from rocketmq_broker.store import files
 from rocketmq_broker.store.files import OpenFiles, OsFileSystem
 
 FILES = OsFileSystem()
@@ -21,13 +22,14 @@ def file(tmp_path: Path) -> Iterator[int]:
 
 
 def test_what_the_disk_takes_in_parts_is_written_whole(file: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, position: write(file, bytes(data)[:4], position))
+    write = files.write_at
+    monkeypatch.setattr(files, "write_at", lambda file, data, position: write(file, bytes(data)[:4], position))
     FILES.write(file, b"abcdefghij", 3)
     assert FILES.read(file, 100, 0) == b"\0\0\0abcdefghij"
 
 
 def test_a_write_for_which_there_is_no_room_is_never_taken_for_done(file: int) -> None:
+    resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, limits[1]))
     try:
@@ -53,8 +55,9 @@ def test_a_file_that_cannot_be_written_is_opened_for_reading(
     monkeypatch.setattr(os, "open", open_read_only)
     opened = FILES.open(path)
     assert FILES.read(opened, 10, 0) == b"kept"
-    with pytest.raises(OSError, match="Bad file descriptor"):
+    with pytest.raises(OSError) as refused:  # noqa: PT011
         FILES.write(opened, b"x", 0)
+    assert refused.value.errno in (errno.EBADF, errno.EACCES)  # the latter on Windows
     FILES.close(opened)
     with pytest.raises(OSError, match=os.strerror(reason)):
         FILES.open(tmp_path / "new", create=True)
@@ -65,6 +68,7 @@ def test_a_missing_file_is_not_opened_for_reading(tmp_path: Path) -> None:
         FILES.open(tmp_path / "missing")
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not say where a file has data: it is read")
 def test_a_disk_error_is_not_taken_for_the_end_of_the_data(file: int) -> None:
     FILES.truncate(file, 100_000)
     assert FILES.next_data(file, 0) is None
@@ -97,6 +101,7 @@ def test_the_least_recently_used_file_is_closed_for_another(tmp_path: Path) -> N
     assert len(closed) == 5
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 @pytest.mark.parametrize(
     ("umask", "file_mode", "directory_mode"), [(0o022, 0o600, 0o700), (0o277, 0o400, 0o500), (0, 0o600, 0o700)]
 )

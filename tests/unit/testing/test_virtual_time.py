@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 import time
+from asyncio.proactor_events import BaseProactorEventLoop
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -100,6 +101,7 @@ def test_time_goes_on_as_it_does_outside_while_a_socket_leads_there() -> None:
             asyncio.get_running_loop().add_reader(here, lambda: None)
             began_s = time.monotonic()
             await asyncio.sleep(0.05)
+            asyncio.get_running_loop().remove_reader(here)
             return time.monotonic() - began_s
 
     assert run(work) >= 0.049
@@ -111,6 +113,7 @@ def test_time_can_be_advanced_although_a_socket_leads_out() -> None:
         with here, there:
             asyncio.get_running_loop().add_reader(here, lambda: None)
             await virtual.advance(3600)
+            asyncio.get_running_loop().remove_reader(here)
             return virtual.elapsed_s
 
     assert run(work) >= 3600
@@ -188,6 +191,59 @@ async def test_a_loop_gets_its_own_time_back() -> None:
     await asyncio.sleep(1000)
     give_back()
     assert abs(loop.time() - time.monotonic()) < 100
+
+
+class PlayedProactor:
+    """What a ProactorEventLoop waits with: it has the operations that wait for a file, and answers none of them."""
+
+    def __init__(self) -> None:
+        self._cache: dict[int, asyncio.Future[bytes]] = {}
+        self.waited: list[float] = []
+        """The time-outs of the waits."""
+
+    def set_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def recv(self, sock: object, length: int) -> asyncio.Future[bytes]:
+        return self._cache.setdefault(len(self._cache), self._loop.create_future())
+
+    def select(self, timeout: float | None) -> list[asyncio.Future[bytes]]:
+        assert timeout is not None
+        if timeout > 0:
+            self.waited.append(timeout)
+        return []
+
+    def close(self) -> None:
+        self._cache.clear()
+
+
+class WindowsLoop(BaseProactorEventLoop):
+    """A ProactorEventLoop that reads from its own socket, so that other threads can wake it up, as the one of Windows does."""
+
+    def run_forever(self) -> None:
+        self.call_soon(self._loop_self_reading)  # type: ignore[attr-defined]
+        super().run_forever()
+
+
+@pytest.mark.parametrize(("connections", "seconds", "is_waited_for"), [(0, 1000, False), (1, 0.001, True)])
+def test_on_a_proactor_time_is_the_tests_until_another_file_is_open(
+    connections: int, seconds: float, is_waited_for: bool
+) -> None:
+    proactor, virtual = PlayedProactor(), VirtualTime(0)
+
+    async def work() -> float:
+        give_back = virtual.adopt(asyncio.get_running_loop())
+        for _ in range(connections):
+            proactor.recv(None, 1)
+        await asyncio.sleep(seconds)
+        give_back()
+        return virtual.elapsed_s
+
+    loop = WindowsLoop(proactor)  # type: ignore[call-arg]
+    elapsed_s = loop.run_until_complete(work())
+    loop.close()
+    assert bool(proactor.waited) == is_waited_for
+    assert elapsed_s >= seconds
 
 
 def test_a_loop_without_a_selector_is_refused() -> None:

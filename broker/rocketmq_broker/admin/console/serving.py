@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from starlette.applications import Starlette
 from rocketmq_broker.admin.console.live import Streams
 from rocketmq_broker.admin.console.patience import MAX_CONNECTIONS, PatientProtocol
 from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSettings
+from rocketmq_broker.platform.event_loop import called_on_stop_signals
 
 _FORWARDED: Final = "FORWARDED_ALLOW_IPS"
 _STOP_WITHIN_S: Final = 2
@@ -35,15 +35,8 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stops the server when it receives a signal. Unlike uvicorn, it does not raise the signal again afterwards."""
-        loop = asyncio.get_running_loop()
-        numbers = signal.SIGINT, signal.SIGTERM
-        for number in numbers:
-            loop.add_signal_handler(number, self.stop)
-        try:
+        with called_on_stop_signals(asyncio.get_running_loop(), self.stop):
             yield
-        finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
 
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:

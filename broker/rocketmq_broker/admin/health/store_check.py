@@ -5,10 +5,7 @@ The check writes nothing to the disk and takes no lock, because all changes go t
 
 from __future__ import annotations
 
-import fcntl
 import os
-import stat
-import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,6 +13,8 @@ from typing import Final
 from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.message.record import host_bytes
+from rocketmq_broker.platform.files import mode_for_others
+from rocketmq_broker.platform.locks import holder
 from rocketmq_broker.store import (
     ConsumerOffsets,
     DamagedStore,
@@ -33,8 +32,6 @@ from rocketmq_broker.store.memory_files import MemoryFiles
 
 _UNIT_SIZE: Final = 20
 _NAME_LENGTH: Final = 20
-_FLOCK: Final = struct.Struct("hhqqi")
-"""The layout of Linux's struct flock, with the fields type, whence, start, length and process id."""
 _MAX_NAMED: Final = 20
 _FULL_PERCENT: Final = 90
 """The default of diskSpaceWarningLevelRatio, in percent. The store does not contain the configured value."""
@@ -54,9 +51,9 @@ def examine_store(root: Path, now_ms: int) -> list[HealthFinding]:
 
 
 def _log(subject: str, root: Path, now_ms: int) -> Iterator[HealthFinding]:
-    process_id = user_of(root / "lock")
-    if process_id is not None:
-        yield fine(subject, f"A broker is using it (process {process_id}): stop the broker to check the commit log.")
+    user = user_of(root / "lock")
+    if user is not None:
+        yield fine(subject, f"A broker is using it ({user}): stop the broker to check the commit log.")
         return
     config = store_config(root)
     try:
@@ -146,23 +143,21 @@ def _disk(subject: str, root: Path) -> Iterator[HealthFinding]:
         yield fine(subject, f"Its disk is {percent:.0f} % full; above {_FULL_PERCENT} % a broker refuses messages.")
     else:
         yield wrong(subject, f"Its disk is {percent:.0f} % full: a broker refuses new messages.", "Free space on it.")
-    mode = stat.S_IMODE(root.stat().st_mode)
-    if mode & 0o077:
+    mode = mode_for_others(root)
+    if mode is not None:
         yield wrong(subject, f"Other users of this machine can read it (mode {mode:o}).", f"chmod 700 {root}")
 
 
-def user_of(lock: Path) -> int | None:
-    """Returns the id of the process that holds the lock on the file; None if it is not locked. Takes no lock."""
+def user_of(lock: Path) -> str | None:
+    """Returns the process that holds the lock on the file; None if it is not locked. Takes no lock."""
     try:
         file = open_regular(lock, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
-        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-        kind, *_, process_id = _FLOCK.unpack_from(fcntl.fcntl(file, fcntl.F_GETLK, asked))
+        return holder(file)
     finally:
         os.close(file)
-    return None if kind == fcntl.F_UNLCK else process_id
 
 
 def store_config(root: Path) -> StoreConfig:

@@ -19,9 +19,9 @@ from rocketmq_broker.remoting.tls import ClientTls
 from rocketmq_broker.world import World
 
 
-def new_client_id(world: World, address: str, instance_name: str | None = None) -> str:
-    """Returns `address@instance`. The default instance is `pid#nanoseconds`, which is unique within a process."""
-    return f"{address}@{instance_name or f'{world.process_id()}#{world.steady_ns()}'}"
+def new_client_id(world: World, address: str) -> str:
+    """Returns `address@pid#nanoseconds`, a new id at each call within a process."""
+    return f"{address}@{world.process_id()}#{world.steady_ns() + world.next_number()}"
 
 
 logger = logging.getLogger(__name__)

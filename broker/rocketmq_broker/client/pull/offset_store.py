@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +13,7 @@ import msgspec
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.client.pull.queue_requests import QueueRequests
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.platform.durability import sync_file
 from rocketmq_broker.protocol.body import Body
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.protocol.queue_table import QueueTable
@@ -164,7 +164,7 @@ class LocalFileOffsetStore:
         with written.open("wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            sync_file(file.fileno())
         if self._path.exists():
             self._path.replace(self._backup)
         written.replace(self._path)

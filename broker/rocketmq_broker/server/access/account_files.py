@@ -11,6 +11,7 @@ from typing import Final
 
 from rocketmq_broker.acl import AccessRules, AccountMistake
 from rocketmq_broker.acl.plain_acl import PlainAcl
+from rocketmq_broker.platform.durability import sync_directory, sync_file
 
 _SUFFIXES: Final = (".yml", ".yaml")
 _OF_MQADMIN: Final = "tools.yml"
@@ -61,15 +62,11 @@ class AccountFiles:
             with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
                 file.write(plain_acl_text(acl))
                 file.flush()
-                os.fsync(file.fileno())
+                sync_file(file.fileno())
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
-        directory = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(target.parent)
 
 
 def rules_of(files: Mapping[str, PlainAcl]) -> AccessRules:

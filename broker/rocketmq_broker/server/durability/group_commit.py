@@ -18,7 +18,8 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.checkpoints import Checkpoints
 from rocketmq_broker.server.durability.completion import CommitListener, Completion, FrameSink, WaitingAnswers
 from rocketmq_broker.server.durability.file_work import on_thread
-from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
+from rocketmq_broker.server.durability.flush_thread import USUAL_FLUSHING
+from rocketmq_broker.server.durability.flusher import NewFlushing
 from rocketmq_broker.server.durability.put_times import PutTimes
 from rocketmq_broker.server.statistics.histogram import Histogram
 from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
@@ -53,7 +54,7 @@ class GroupCommit:
         flush_timeout_s: float = 5.0,
         async_flush_interval_s: float = 0.5,
         checkpoint_interval_s: float = 5.0,
-        new_flushing: NewFlushing = Flusher,
+        new_flushing: NewFlushing = USUAL_FLUSHING,
         on_broken: Callable[[str], object] = lambda reason: None,
     ) -> None:
         """`unwaited_delay_s` is the delay of messages that no response waits for, so that they share a flush.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
+from rocketmq_broker.platform.memory import physical_memory_bytes
 from rocketmq_broker.store import MessageStore
 
 _SHARE_OF_MEMORY: Final = 0.4
@@ -32,4 +32,4 @@ def young_queue_bytes() -> int:
 
     It depends on the machine's memory.
     """
-    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE_OF_MEMORY)
+    return int(physical_memory_bytes() * _SHARE_OF_MEMORY)

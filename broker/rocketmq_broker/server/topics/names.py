@@ -10,19 +10,27 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 
+def refuse_unless(validate: Callable[[str], None], name: str) -> None:
+    """Raises RequestRefused where `validate` raises IllegalMessage."""
+    try:
+        validate(name)
+    except IllegalMessage as error:
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
+
+
 def refuse_illegal_topic(topic: str) -> None:
     """Raises RequestRefused if the topic name is illegal."""
-    _refuse_unless(topics.validate_topic, topic)
+    refuse_unless(topics.validate_topic, topic)
 
 
 def refuse_illegal_producer_group(group: str) -> None:
     """Raises RequestRefused if the producer group name is illegal."""
-    _refuse_unless(topics.validate_group, group)
+    refuse_unless(topics.validate_group, group)
 
 
 def refuse_illegal_consumer_group(group: str) -> None:
     """Raises RequestRefused if the consumer group name is illegal."""
-    _refuse_unless(topics.validate_consumer_group, group)
+    refuse_unless(topics.validate_consumer_group, group)
 
 
 def refuse_as_consumer(group: str) -> None:
@@ -48,10 +56,3 @@ def refuse_message_of_the_broker(topic: bytes) -> None:
     if name in topics.CONSUMED_BY_THE_BROKER:
         remark = f"only the broker consumes topic[{name}]: no group can have received a message of it"
         raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
-
-
-def _refuse_unless(validate: Callable[[str], None], name: str) -> None:
-    try:
-        validate(name)
-    except IllegalMessage as error:
-        raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -12,7 +12,7 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import FURTHER_DETAILS, ResponseCode
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.topics.names import refuse_illegal_topic
+from rocketmq_broker.server.topics.names import refuse_illegal_topic, refuse_unless
 from rocketmq_broker.store import StoreUnwritable, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
@@ -48,12 +48,15 @@ class TopicTable:
         rules: TopicRules,
         *,
         clock: Callable[[], int],
+        check_folder: Callable[[str, Iterable[str]], None],
     ) -> None:
+        """`check_folder` raises IllegalMessage if the store cannot have a topic's folder beside those of the other topics."""
         self.on_change: Callable[[str], None] = lambda topic: None
         """A function that is called with the topic after each change that the name servers need."""
         self._configs = configs
         self._rules = rules
         self._clock = clock
+        self._check_folder = check_folder
         self._sendable: dict[str, TopicConfig] = {}
         self.has_changed = Alarm()
         """Wakes the task that calls `persist_changes` when there are unsaved changes."""
@@ -97,6 +100,7 @@ class TopicTable:
             refuse_illegal_topic(topic)
             if topic in topics.NOT_ALLOWED_SEND_TOPICS:
                 raise RequestRefused(ResponseCode.NO_PERMISSION, f"Sending message to topic[{topic}] is forbidden.")
+            self._refuse_folder(topic)
             config = self._configs.get(topic) or self._create_for_send(topic, default_topic, queue_nums, unit_mode)
             if not permissions.is_writeable(config.perm):
                 raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
@@ -125,10 +129,17 @@ class TopicTable:
         return config
 
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
-        """Returns the topic in which the group's messages wait for a retry. Creates the topic if it is missing."""
+        """Returns the topic in which the group's messages wait for a retry. Creates the topic if it is missing.
+
+        Raises RequestRefused if the file system cannot hold its folder.
+        """
         topic = topics.retry_topic(group)
-        flag = permissions.UNIT_SUBSCRIPTION if unit_mode else 0
-        return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
+        config = self._configs.get(topic)
+        if config is None:
+            self._refuse_folder(topic)
+            flag = permissions.UNIT_SUBSCRIPTION if unit_mode else 0
+            config = self._make_internal(topic, queue_nums, topic_sys_flag=flag)
+        return config
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
         """Returns the topic for the group's messages that used up all attempts. Creates it if it is missing.
@@ -142,6 +153,7 @@ class TopicTable:
         refuse_illegal_topic(config.topic_name)
         self._refuse_system_topic(config.topic_name)
         self._refuse_if_full(config.topic_name)
+        self._refuse_folder(config.topic_name)
         self._put(config)
         self.persist_changes()
 
@@ -197,6 +209,9 @@ class TopicTable:
             count, limit = len(self._configs), self._rules.max_topics
             remark = f"cannot create topic {topic}: {count} topics exist, maxTopicNum={limit}"
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+
+    def _refuse_folder(self, topic: str) -> None:
+        refuse_unless(lambda name: self._check_folder(name, (config.topic_name for config in self._configs)), topic)
 
     def _refuse_system_topic(self, topic: str) -> None:
         if self.is_system_topic(topic):

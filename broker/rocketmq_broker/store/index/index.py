@@ -48,8 +48,8 @@ Strings longer than `_MAX_REMEMBERED_LENGTH` bytes are not cached. Both limits a
 """
 _FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_MAX_REMEMBERED_LENGTH)]
 """The powers of 31, by key length. The hash code of the string before a key is multiplied by the power for the key's length."""
-_LAST_MS: Final = 253_402_214_400_000
-"""A time on the last day of the year 9999, in milliseconds since the epoch."""
+_LAST_MS: Final = 32_503_593_600_000
+"""A time on the last day of the year 2999, in milliseconds since the epoch. Windows formats no later years."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
 _KEYS: Final = message_properties.beginning(message_properties.KEYS)
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()

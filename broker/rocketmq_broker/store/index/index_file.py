@@ -13,7 +13,6 @@ header does not count. `repair` makes it point to the newest older entry that th
 
 from __future__ import annotations
 
-import mmap
 import struct
 import sys
 from array import array
@@ -23,6 +22,7 @@ from typing import Final, NamedTuple
 
 from librt.strings import BytesWriter, write_i32_be, write_i64_be
 
+from rocketmq_broker.platform.memory import zeroed_memory
 from rocketmq_broker.store.files import OpenFiles, create_file_lazily
 from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
@@ -289,7 +289,7 @@ class IndexFile:
 
 def _empty_slots(slots: int) -> memoryview[int]:
     """Returns empty slots. The kernel allocates each page of their memory only when the page is first written."""
-    return memoryview(mmap.mmap(-1, slots * SLOT_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)).cast("i")
+    return memoryview(zeroed_memory(slots * SLOT_SIZE)).cast("i")
 
 
 def _slots_of(data: bytes) -> memoryview[int]:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.store.errors import DamagedStore
 from rocketmq_broker.store.files import OpenFiles
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.store.queues.consume_queue import ConsumeQueue, Unit
 from rocketmq_broker.store.queues.dispatch import DispatchRequest
+from rocketmq_broker.store.queues.topic_folders import TopicFolders
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, Unsynced
 from rocketmq_broker.store.results import Trimmed
 from rocketmq_broker.store.settings import StoreConfig
@@ -19,12 +21,14 @@ from rocketmq_broker.store.settings import StoreConfig
 class ConsumeQueueTable:
     """The table of queues. A queue is created with its first message."""
 
-    def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
+    def __init__(self, config: StoreConfig, open_files: OpenFiles, folders: TopicFolders) -> None:
         """Creates an empty table. Call `load` to find the queues on disk."""
         self._directory = config.consume_queue_directory
         self._segment_size = config.consume_queue_units_per_file * UNIT_SIZE
         self._open = open_files
         self._files = open_files.files
+        self.folders = folders
+        """Decides which topics can have queues."""
         self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
         self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
         """The queues that may have units to write."""
@@ -45,8 +49,17 @@ class ConsumeQueueTable:
         return self._table.get((topic, queue_id))
 
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
-        """Returns the queue. Creates it if it does not exist. The topic's name must be valid."""
-        return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
+        """Returns the queue. Creates it if it does not exist. The topic's name must be valid.
+
+        Raises DamagedStore if the file system cannot hold the topic's folder: the store comes from one that can.
+        """
+        if (queue := self._table.get((topic, queue_id))) is not None:
+            return queue
+        try:
+            self.folders.check(topic.decode(), (name.decode() for name, _ in self._table))
+        except IllegalMessage as error:
+            raise DamagedStore(str(error)) from None
+        return self._create(topic, queue_id)
 
     def put(self, request: DispatchRequest) -> ConsumeQueue:
         """Adds a record's unit to its queue."""

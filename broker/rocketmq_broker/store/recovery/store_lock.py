@@ -26,6 +26,8 @@ class StoreLock:
         self._files = files
         self._root = root
         self._commit_log = commit_log
+        self.file = root / _LOCK_FILE
+        """The locked file. It exists while the lock is held."""
         self._held: dict[Path, int] = {}
 
     def acquire(self) -> list[str]:
@@ -36,8 +38,8 @@ class StoreLock:
         complaints = []
         try:
             self._files.make_directory(self._root)
-            self._take(self._root / _LOCK_FILE, self._files.open(self._root / _LOCK_FILE, create=True), self._root)
-            self._files.write(self._held[self._root / _LOCK_FILE], b"lock", 0)
+            self._take(self.file, self._files.open(self.file, create=True), self._root)
+            self._files.write(self._held[self.file], b"lock", 0)
             self._files.make_directory(self._commit_log)
             folder = self._files.open_directory(self._commit_log)
             try:

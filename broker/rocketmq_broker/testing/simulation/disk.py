@@ -27,7 +27,18 @@ from rocketmq_broker.testing.simulation.process import Killed
 _USUAL_FLUSH_S: Final = (0.0005, 0.005)
 _WRITES_BACK_EVERY: Final = 64
 """The mean number of writes after which the kernel makes a part of the file durable without a sync."""
-_READS: Final = ("read", "next_data", "list", "size", "is_directory", "open_directory", "lock", "is_still")
+_READS: Final = (
+    "read",
+    "next_data",
+    "list",
+    "size",
+    "is_directory",
+    "open_directory",
+    "lock",
+    "is_still",
+    "ignores_case",
+    "is_reserved",
+)
 
 
 @dataclass(slots=True)

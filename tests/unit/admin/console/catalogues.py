@@ -22,7 +22,7 @@ def runs_of(folder: Path) -> dict[str, str]:
     """Each run of words in the folder's templates, and the first template that has it."""
     runs: dict[str, str] = {}
     for template in sorted(folder.glob("*.html")):
-        for run in words_of(template.read_text()):
+        for run in words_of(template.read_text(encoding="utf-8")):
             runs.setdefault(run, template.name)
     return runs
 
@@ -39,7 +39,7 @@ def lost_places(english: str, translation: str) -> set[str]:
 def sentences_of(module: Path) -> set[str]:
     """What the forms of a module say when they are done, and what they refuse, with `{0}` for what differs."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text())):
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Refused":
             found |= {f"{said[0].upper()}{said[1:]}." for said in map(literal, node.args) if said}
         elif isinstance(node, ast.AsyncFunctionDef) and node.returns is not None and ast.unparse(node.returns) == "str":

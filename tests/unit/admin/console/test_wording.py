@@ -102,6 +102,6 @@ def test_a_sentence_of_a_program_is_told_with_what_differs_and_an_unknown_one_as
 def test_where_two_catalogues_differ_the_first_folder_counts(tmp_path: Path) -> None:
     for folder, word in ((tmp_path / "a", "甲"), (tmp_path / "b", "乙")):
         folder.mkdir()
-        (folder / "zh.json").write_text(json.dumps({"templates": {"x": word}, "sentences": {}}))
+        (folder / "zh.json").write_text(json.dumps({"templates": {"x": word}, "sentences": {}}), encoding="utf-8")
     assert Words.of("zh", [tmp_path / "a", tmp_path / "b", tmp_path / "none"]).templates == {"x": "甲"}
     assert Words.of("en", [tmp_path / "a"]).templates == {}

@@ -18,7 +18,8 @@ from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroups, TopicConf
 class Tables:
     def __init__(self, root: Path, *, auto_create: bool = True, max_groups: int = 100, max_offsets: int = 5) -> None:
         self.offsets = ConsumerOffsets(root)
-        self.topics = TopicTable(TopicConfigs(root), TopicRules(cluster="c", broker_name="b"), clock=lambda: 0)
+        rules = TopicRules(cluster="c", broker_name="b")
+        self.topics = TopicTable(TopicConfigs(root), rules, clock=lambda: 0, check_folder=lambda topic, others: None)
         self.topics.update(TopicConfig("orders", 4, 4))
         self.groups = SubscriptionGroupTable(
             SubscriptionGroups(root), auto_create=auto_create, clock=lambda: 0, max_groups=max_groups

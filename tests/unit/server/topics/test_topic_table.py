@@ -11,13 +11,15 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
-from rocketmq_broker.store import StoreUnwritable, TopicConfigs
+from rocketmq_broker.store import StoreUnwritable, TopicConfigs, files
+from tests.unit.server.conftest import Desk
 
 
 def table(directory: Path, **rules: object) -> TopicTable:
     configs = TopicConfigs(directory)
     configs.load()
-    return TopicTable(configs, TopicRules(cluster="DefaultCluster", broker_name="broker-a", **rules), clock=lambda: 1)
+    all_rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a", **rules)
+    return TopicTable(configs, all_rules, clock=lambda: 1, check_folder=lambda topic, others: None)
 
 
 def test_a_new_broker_has_the_topics_that_apaches_has(tmp_path: Path) -> None:
@@ -187,3 +189,23 @@ def test_topics_are_bounded_and_those_that_there_are_go_on(tmp_path: Path) -> No
         bounded.for_sending("%RETRY%unknown", "", 1)
     bounded.update(TopicConfig("orders", 2, 2))
     assert bounded.retry_topic("g", 1).topic_name == "%RETRY%g"
+
+
+def test_topics_whose_folders_the_store_cannot_hold_are_refused_before_they_exist(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "ignores_case", lambda path: True)
+    desk.topics.update(TopicConfig("orders", 4, 4))
+    desk.topics.retry_topic("credits", 1)
+    refusals = {
+        "Orders": lambda: desk.topics.update(TopicConfig("Orders", 4, 4)),
+        "ORDERS": lambda: desk.topics.for_sending("ORDERS", "TBW102", 4),
+        "%RETRY%Credits": lambda: desk.topics.retry_topic("Credits", 1),
+    }
+    for topic, create in refusals.items():
+        with pytest.raises(RequestRefused, match=f"^topic {topic} cannot be stored beside topic "):
+            create()
+        assert desk.topics.get(topic) is None
+    desk.topics.delete("orders")
+    desk.topics.update(TopicConfig("Orders", 4, 4))
+    assert desk.topics.for_sending("Orders", "TBW102", 4).write_queue_nums == 4

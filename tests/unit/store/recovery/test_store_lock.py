@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,11 @@ from rocketmq_broker.store import MessageStore, StoreLocked, StoreUnwritable
 from rocketmq_broker.store.files import OsFileSystem
 from tests.unit.store.conftest import append, bodies, crash, send, small_config
 
+folders_are_locked = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no locks on folders")
+open_files_move = pytest.mark.skipif(sys.platform == "win32", reason="Windows does not move or remove an open file")
 
+
+@folders_are_locked
 def test_two_roots_with_one_commit_log_are_one_store(tmp_path: Path) -> None:
     log = tmp_path / "log"
     first = MessageStore.open(small_config(tmp_path / "a", commit_log_path=log))
@@ -22,6 +28,7 @@ def test_two_roots_with_one_commit_log_are_one_store(tmp_path: Path) -> None:
     MessageStore.open(small_config(tmp_path / "b", commit_log_path=log)).close()
 
 
+@folders_are_locked
 def test_a_link_to_the_commit_log_is_the_commit_log(tmp_path: Path) -> None:
     first = MessageStore.open(small_config(tmp_path / "a"))
     (tmp_path / "link").symlink_to(tmp_path / "a" / "commitlog")
@@ -30,6 +37,7 @@ def test_a_link_to_the_commit_log_is_the_commit_log(tmp_path: Path) -> None:
     first.close()
 
 
+@folders_are_locked
 def test_without_its_lock_file_a_store_is_locked_still(tmp_path: Path) -> None:
     first = MessageStore.open(small_config(tmp_path))
     (tmp_path / "lock").unlink()
@@ -38,6 +46,7 @@ def test_without_its_lock_file_a_store_is_locked_still(tmp_path: Path) -> None:
     first.close()
 
 
+@folders_are_locked
 def test_a_store_that_could_not_be_opened_leaves_no_lock_behind(tmp_path: Path) -> None:
     log = tmp_path / "log"
     first = MessageStore.open(small_config(tmp_path / "a", commit_log_path=log))
@@ -54,6 +63,7 @@ def test_the_locked_folder_has_no_file_that_rocketmq_would_take_for_a_segment(tm
     store.close()
 
 
+@open_files_move
 @pytest.mark.parametrize("what", ["lock", "commitlog"])
 @pytest.mark.parametrize("how", ["removed", "replaced"])
 def test_a_lock_that_was_removed_or_replaced_is_noticed(tmp_path: Path, what: str, how: str) -> None:
@@ -72,13 +82,13 @@ def test_a_lock_that_was_removed_or_replaced_is_noticed(tmp_path: Path, what: st
 def test_a_folder_that_cannot_be_locked_is_said_to_be_one_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class NetworkFiles(OsFileSystem):
         def lock(self, file: int) -> bool:
-            if os.path.isdir(f"/proc/self/fd/{file}"):
+            if stat.S_ISDIR(os.fstat(file).st_mode):
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             return super().lock(file)
 
     store = MessageStore.open(small_config(tmp_path), NetworkFiles())
     assert store.recovery.actions == [
-        f"cannot lock the folder {tmp_path}/commitlog: Bad file descriptor; do not start a second broker on it"
+        f"cannot lock the folder {tmp_path / 'commitlog'}: Bad file descriptor; do not start a second broker on it"
     ]
     send(store, b"1")
     assert bodies(store) == [b"1"]

@@ -15,6 +15,7 @@ from rocketmq_broker.admin.progress.groups import groups_of
 from rocketmq_broker.admin.progress.resetting import TO_THE_END, TO_THE_FIRST, ResetPlan, plan_reset, reset
 from rocketmq_broker.admin.session import Session
 
+_FIRST_YEAR: Final = 1970
 _TO: Final = {"first": TO_THE_FIRST, "end": TO_THE_END}
 
 
@@ -100,7 +101,8 @@ def _time_ms(visit: Visit) -> int:
     if is_number(text) and int(text) > 0:
         return int(text)
     try:
-        time_ms = int(datetime.fromisoformat(text).timestamp() * 1000)
+        time = datetime.fromisoformat(text)
+        time_ms = int(time.timestamp() * 1000) if time.year >= _FIRST_YEAR else 0  # Windows cannot convert earlier times
     except (ValueError, OverflowError, OSError):
         raise Refused(f"invalid time {text!r}: expected, for example, 2026-01-31T12:00") from None
     if time_ms <= 0:

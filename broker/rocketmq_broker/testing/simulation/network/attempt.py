@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import errno
-import os
 from collections.abc import Callable
 from typing import Final
 
@@ -84,7 +83,7 @@ class ConnectionAttempt:
 
     def _refuse(self) -> None:
         if not self._answer.done():
-            self._answer.set_exception(ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED)))
+            self._answer.set_exception(ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"))
 
     def _give_up(self) -> None:
         if not self._answer.done():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import socket
 from typing import Final
 
@@ -75,10 +74,10 @@ class Machines:
         """Binds a port of the process; 0 selects a free port. Raises OSError."""
         address = owner.address
         if host not in _ALL_ADDRESSES and self.address(owner, host) != address:
-            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+            raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
         key = address, port or self._free_port(address)
         if key in self._ports:
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+            raise OSError(errno.EADDRINUSE, "Address already in use")
         bound = SimulatedPort(owner, key[1], new_protocol, host in LOOPBACK_HOSTS, lambda: self._ports.pop(key, None))
         self._ports[key] = bound
         return bound

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import errno
-import os
 from collections.abc import Callable
 from typing import Final
 
@@ -19,7 +18,7 @@ _MAX_TRIES: Final = 15
 
 def timed_out() -> TimeoutError:
     """Returns the error for a connection whose peer did not answer in time."""
-    return TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+    return TimeoutError(errno.ETIMEDOUT, "Connection timed out")
 
 
 class Retransmission:

@@ -1,0 +1,39 @@
+"""The limit on open files, which also limits connections."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Final
+
+with contextlib.suppress(ModuleNotFoundError):  # Windows has no such module
+    import resource
+
+_UNLIMITED: Final = 1 << 31
+_OPEN_MAX: Final = 10240
+"""The greatest limit that macOS accepts, whatever its maximum is (OPEN_MAX of its <sys/syslimits.h>)."""
+
+
+def max_open_files() -> int:
+    """Returns the number of files that this process may have open. Descriptors are smaller than that, except on Windows.
+
+    Windows has no such limit: a handle is any number.
+    """
+    if sys.platform == "win32":
+        return _UNLIMITED
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return limit if limit != resource.RLIM_INFINITY else _UNLIMITED
+
+
+def raise_max_open_files() -> None:
+    """Raises the limit on open files to the allowed maximum.
+
+    The usual limit of 1024 on Linux, and of 256 on macOS, would also limit the number of connections.
+    """
+    if sys.platform == "win32":
+        return
+    current, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if sys.platform != "darwin":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
+    elif current < _OPEN_MAX:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(_OPEN_MAX, maximum), maximum))

@@ -1,0 +1,56 @@
+"""Child processes: which signals reach them, and how they end when their parent ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Final
+
+from rocketmq_broker.platform.signals import STOP_SIGNALS
+
+NO_SUPERVISOR: Final = (
+    "--brokers requires Linux or macOS: Windows has no signal that stops a broker" if sys.platform == "win32" else None
+)
+"""The reason why this system cannot run several brokers under a supervisor, or None if it can."""
+HAS_FLUSH_PROCESS: Final = sys.platform != "win32"
+"""Whether a child process can sync files. On Windows no event loop waits for its pipe together with sockets."""
+
+
+def end_with_input() -> None:
+    """Makes this process end by SIGKILL at the end of its standard input, which nobody writes to. Call it before threads start.
+
+    A child whose input is a pipe from its parent thus ends with it, for whatever reason the parent ends. A fork of this process
+    waits for it: so a process that hangs or is stopped also ends, and does not keep its port and the lock of its store.
+    """
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows cannot fork")
+    process_id = os.getpid()
+    if os.fork():
+        return
+    try:
+        for output in (1, 2):
+            os.close(output)  # who reads it waits for its end
+        while os.read(0, 1):
+            pass
+        if os.getppid() == process_id:
+            os.kill(process_id, signal.SIGKILL)
+    finally:
+        os._exit(0)
+
+
+@contextlib.contextmanager
+def stop_signals_blocked() -> Iterator[None]:
+    """A context manager that blocks the stop signals in the parent, and permanently in a child started within it.
+
+    Ctrl-C reaches the whole process group, and the parent needs the child for its last flush.
+    """
+    if sys.platform == "win32":
+        raise NotImplementedError("Windows cannot block a signal in a child process")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,32 @@
+"""Decides whether the file system can hold a topic's folder of consume queues. Most of Linux's hold each; others ignore case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.store.files import FileSystem
+
+
+class TopicFolders:
+    """The folders of topics in one directory. Two topics in one folder would overwrite each other's consume queues."""
+
+    def __init__(self, directory: Path, existing_file: Path, files: FileSystem) -> None:
+        """`existing_file` is a file on the same file system, whose name has a letter. It must exist when `check` is called."""
+        self._directory = directory
+        self._existing_file = existing_file
+        self._files = files
+
+    def check(self, topic: str, others: Iterable[str]) -> None:
+        """Raises IllegalMessage if the topic cannot have a folder of its own beside those of the other topics."""
+        if self._files.is_reserved(self._directory / topic):
+            raise IllegalMessage(f"topic {topic} cannot be stored: this system does not accept a folder of this name")
+        if self._files.ignores_case(self._existing_file):
+            folded = topic.lower()
+            for other in others:
+                if other.lower() == folded and other != topic:
+                    raise IllegalMessage(
+                        f"topic {topic} cannot be stored beside topic {other}: the names of their folders differ only in case, "
+                        "which this file system ignores"
+                    )

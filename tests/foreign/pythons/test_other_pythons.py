@@ -1,0 +1,155 @@
+"""The broker works with each other Python from 3.11 on, installed from the checkout as pip installs it for a user.
+
+3.13 and 3.14 are downloaded, so that they are tested on each machine. The environments have what the broker asks for and the
+tools of the tests, nothing else; so they also show that the broker needs nothing of the reference application.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from demo.ports import free_ports
+from demo.processes import PROJECT_ROOT
+from deploy.scripts.build_wheels import run
+from tests.foreign.package.environments import other_pythons, unhashed
+from tests.one_at_a_time import one_at_a_time
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+SETUP: Final = Path(__file__).with_name("maven-python")
+CLIENT: Final = PROJECT_ROOT / "tests" / "foreign" / "windows" / "programs" / "client_program.py"
+FOLDER: Final = PROJECT_ROOT / "build" / "pythons"
+UNAVAILABLE: Final = 69
+DOWNLOADED: Final = ("3.13", "3.14")
+VERSIONS: Final = [version for version in ("3.11", "3.12", *DOWNLOADED) if version != "{}.{}".format(*sys.version_info)]
+TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
+EXTRAS: Final = "console,grpc,simulation,sqlalchemy"
+UNIT: Final = ("message", "protocol", "store", "transaction", "nameserver", "client", "testing")
+COMPONENT: Final = ("testing/apache", "testing/test_as_apache.py")
+"""A part that is quick, and passes through all layers: check-backs between a client and a broker whose time the test owns."""
+
+# CI: hypothesis gives no example a deadline then.
+KEPT: Final = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST_", "HYPOTHESIS_"))}
+ENVIRONMENT: Final = {**KEPT, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+
+ABSENT: Final = {
+    "rocketmq_broker.databases.django",
+    "rocketmq_broker.testing.containers",  # both need a library that is not installed here, and say so
+    "rocketmq_broker.platform.windows",
+}
+IMPORT_ALL: Final = f"""
+import importlib, pkgutil, rocketmq_broker
+names = [module.name for module in pkgutil.walk_packages(rocketmq_broker.__path__, "rocketmq_broker.")]
+for name in set(names) - {ABSENT}:
+    importlib.import_module(name)
+print(len(names))
+"""
+
+
+def interpreter(version: str) -> Path:
+    """The Python of this version. Skips the test where it cannot be had."""
+    if version not in DOWNLOADED:
+        if version not in other_pythons():
+            pytest.skip(f"no Python {version}: neither on the PATH nor in ~/.pyenv (pyenv install {version})")
+        return other_pythons()[version]
+    with one_at_a_time("python of maven"):
+        done = subprocess.run([SETUP, FOLDER, version], capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode == UNAVAILABLE:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Python of an environment into which pip installed the broker from its source."""
+    found = interpreter(request.param)
+    folder = tmp_path_factory.mktemp("environment")
+    # pip builds in the folder itself.
+    source = shutil.copytree(
+        PROJECT_ROOT / "broker", folder / "broker", ignore=shutil.ignore_patterns("*.so", "build", "*.egg-info")
+    )
+    run(found, "-m", "venv", folder / "env", cwd=folder)
+    constraints = unhashed(PROJECT_ROOT / "requirements.lock", folder)
+    own = folder / "env" / "bin" / "python"
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints)
+    run(own, *pip, f"{source}[{EXTRAS}]", *TOOLS, cwd=folder)
+    return own
+
+
+def test_every_module_is_imported_without_a_warning(python: Path, tmp_path: Path) -> None:
+    assert int(run(python, "-W", "error", "-c", IMPORT_ALL, cwd=tmp_path)) > 500
+
+
+def test_a_broker_serves_and_stops(python: Path, tmp_path: Path) -> None:
+    with broker(python, tmp_path) as name_server:
+        for action in (("shops", "send", "order-1", "order-2"), ("credits", "consume", "2")):
+            told = run(python, "-W", "error::DeprecationWarning", CLIENT, name_server, *action, cwd=tmp_path)
+            assert told.split() == ["order-1", "order-2"]
+
+
+def test_the_tests_of_the_page_pass(python: Path, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", (PROJECT_ROOT / "docs" / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
+    for number, block in enumerate(block for block in blocks if re.search(r"^(async )?def test_", block, re.MULTILINE)):
+        (tmp_path / f"test_block_{number}.py").write_text(block)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    told = passes(python, "-v", cwd=tmp_path)
+    assert "test_a_lost_commit_is_settled_by_a_check_back PASSED" in told
+    assert "test_a_message_that_fails_comes_again PASSED" in told
+
+
+@pytest.mark.parametrize(("layer", "parts"), [("unit", UNIT), ("component", COMPONENT)])
+def test_the_tests_pass(python: Path, layer: str, parts: tuple[str, ...]) -> None:
+    tests = PROJECT_ROOT / "tests" / layer
+    # The conftest files above need the demo, and its libraries.
+    below = tests if layer == "unit" else tests / "testing"
+    passes(
+        python,
+        "-q",
+        "-m",
+        "not slow",
+        "-p",
+        "no:cacheprovider",
+        "--confcutdir",
+        below,
+        *(tests / part for part in parts),
+        cwd=PROJECT_ROOT,
+    )
+
+
+@contextmanager
+def broker(python: Path, folder: Path) -> Iterator[str]:
+    """A broker that serves. Yields its name server's address, and expects that the broker ends well."""
+    port, name_server = free_ports(2)
+    conf = folder / "broker.conf"
+    conf.write_text(f"listenPort={port}\nnamesrvListenPort={name_server}\nstorePathRootDir={folder / 'store'}\n")
+    environment = {**ENVIRONMENT, "PYTHONWARNINGS": "error::DeprecationWarning"}
+    command: tuple[str | Path, ...] = (python.with_name("rocketmq-broker"), "-c", conf)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            assert any("boot success" in line for line in process.stdout)
+            yield f"127.0.0.1:{name_server}"
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def passes(python: Path, *arguments: str | Path, cwd: Path) -> str:
+    """Runs pytest, with deprecations as errors. Returns what it printed."""
+    warnings = ("-W", "error::DeprecationWarning", "-W", "error::PendingDeprecationWarning")
+    command = [python, "-m", "pytest", *warnings, *arguments]
+    done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    assert " passed" in done.stdout
+    return done.stdout

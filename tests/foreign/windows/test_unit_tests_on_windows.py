@@ -1,0 +1,67 @@
+"""Unit tests, those of the databases and the console, and the pages' examples pass under the Python for Windows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from demo.processes import PROJECT_ROOT
+from tests.foreign.windows.conftest import PROGRAMS, Windows
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
+UNIT: Final = ("message", "protocol", "store", "transaction", "filter", "acl", "nameserver", "client", "testing", "admin")
+COMPONENT: Final = {
+    "databases": ("-p", "tests.foreign.windows.programs.sqlite_alone"),
+    "admin/console": (),
+    "app/test_client_page.py": (),
+}
+"""Component tests that need nothing but loopback, each with further options."""
+PYTEST: Final = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow")
+LOOPS: Final = """
+import asyncio
+
+
+def pytest_asyncio_loop_factories(config, item):
+    return {"proactor": asyncio.ProactorEventLoop, "selector": asyncio.SelectorEventLoop}
+"""
+
+
+@pytest.mark.parametrize("package", UNIT)
+def test_the_unit_tests_pass(windows: Windows, package: str) -> None:
+    unit = PROJECT_ROOT / "tests" / "unit"
+    # The conftest files above need the demo, and its libraries.
+    ignored = ("--ignore", unit / "testing" / "test_container_settings.py")  # Docker's library is not there
+    told = windows.run(*PYTEST, "--confcutdir", unit, *ignored, unit / package, cwd=PROJECT_ROOT)
+    assert " passed" in told
+
+
+@pytest.mark.parametrize("package", COMPONENT)
+def test_the_component_tests_pass(windows: Windows, package: str) -> None:
+    path = PROJECT_ROOT / "tests" / "component" / package
+    folder = path if path.is_dir() else path.parent
+    fixtures = ("-p", "rocketmq_broker.testing.plugin", *COMPONENT[package])
+    told = windows.run(*PYTEST, "--confcutdir", folder, *fixtures, path, cwd=PROJECT_ROOT)
+    assert " passed" in told
+
+
+def test_what_the_system_offers(windows: Windows) -> None:
+    told = windows.run(*PYTEST, "--confcutdir", PROGRAMS, PROGRAMS / "platform_on_windows.py", cwd=PROJECT_ROOT)
+    assert re.search(r"^\d+ passed in", told, re.MULTILINE)
+
+
+def test_the_tests_of_the_page_pass_on_both_event_loops(windows: Windows, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", (PROJECT_ROOT / "docs" / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
+    tests = [block for block in blocks if re.search(r"^(async )?def test_", block, re.MULTILINE)]
+    for number, block in enumerate(tests):
+        (tmp_path / f"test_block_{number}.py").write_text(block)
+    (tmp_path / "conftest.py").write_text(LOOPS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
+    told = windows.run(
+        "-m", "pytest", "-v", "-p", "rocketmq_broker.testing.plugin", "-p", "no:cacheprovider", tmp_path, cwd=tmp_path
+    )
+    assert "test_a_lost_commit_is_settled_by_a_check_back[proactor] PASSED" in told
+    assert "test_a_lost_commit_is_settled_by_a_check_back[selector] PASSED" in told
+    assert "test_a_message_that_fails_comes_again PASSED" in told
