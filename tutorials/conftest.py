@@ -3,6 +3,7 @@
 A ```bash block is executed. A ```text block is the expected output of the block before it.
 """
 
+import logging
 import os
 import shutil
 from contextlib import ExitStack
@@ -20,6 +21,9 @@ from tests.side_by_side import needs_the_place
 from tutorials.shell import Shell, compare_output, run_block
 
 exempt_loopback_from_proxies(os.environ)  # the chapters use curl with loopback addresses
+
+# Apache's client 5 exports metrics until its process ends, to brokers that have ended, too.
+logging.getLogger("opentelemetry.exporter.otlp.proto.grpc").setLevel(logging.CRITICAL)
 
 CHECKOUT: Final = Path(__file__).parent.parent
 MAX_S: Final = 1200

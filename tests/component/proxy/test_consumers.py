@@ -303,8 +303,9 @@ async def test_a_client_has_a_share_of_the_calls_that_wait(
     async with connected(rocketmq.grpc_endpoint, x_mq_client_id="client-2") as other:
         second = asyncio.create_task(receive(other, poll_s=20))
         await rocketmq.wait_until(lambda: serving.popping.waiting.count == 2)
-        for number in range(2):
-            await client.send("orders", b"more", message_id=f"more-{number}")
+        await client.send("orders", b"more", message_id="more-0")
+        await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
+        await client.send("orders", b"more", message_id="more-1")
         assert [len(found) for found in await asyncio.gather(first, second)] == [1, 1]
 
 
