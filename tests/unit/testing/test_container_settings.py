@@ -2,6 +2,8 @@
 
 import pytest
 
+pytest.importorskip("testcontainers")  # tests/foreign/pythons and windows have no Docker
+
 from rocketmq_broker.testing.containers import RocketMQContainer
 
 
