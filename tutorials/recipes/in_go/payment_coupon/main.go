@@ -1,4 +1,4 @@
-// Three payments: the bank accepts one, refuses one, and answers late for one. Whoever has paid gets one coupon.
+// Three payments: the bank accepts one, refuses one, and answers late for one. Each customer who has paid gets one coupon.
 package main
 
 import (

@@ -12,7 +12,7 @@ import org.apache.rocketmq.client.producer.TransactionMQProducer;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** Three payments: the bank accepts one, refuses one, and answers late for one. Whoever has paid gets one coupon. */
+/** Three payments: the bank accepts one, refuses one, and answers late for one. Each customer who has paid gets one coupon. */
 public final class PaymentCoupon {
     private static final String TOPIC = "payments-in-java";
 
