@@ -17,7 +17,8 @@ from rocketmq_broker.client import (
     PushConsumer,
 )
 from rocketmq_broker.client.checks.listener_check import is_async
-from rocketmq_broker.client.namespace import NO_NAMESPACE, Namespace
+from rocketmq_broker.client.instance.namespace import NO_NAMESPACE, Namespace
+from rocketmq_broker.client.push.listener_call import with_namespace
 from tests.unit.client.messages import message
 
 TENANT = Namespace("tenant")
@@ -62,7 +63,7 @@ def test_without_a_namespace_nothing_is_copied(namespace: Namespace) -> None:
     assert namespace.wrap_message(sent) is namespace.unwrap_message(sent) is sent
     assert namespace.unwrap_messages(messages) is messages
     assert namespace.wrap_queue(QUEUE) is namespace.unwrap_queue(QUEUE) is QUEUE
-    assert namespace.listener(plain) is plain
+    assert with_namespace(plain, namespace) is plain
 
 
 def plain(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
@@ -77,7 +78,7 @@ async def as_a_task(messages: list[MessageExt], context: ConsumeContext) -> Cons
 
 async def test_a_listener_sees_the_names_of_its_program_and_stays_what_it_is() -> None:
     messages = [message(1, topic="tenant%orders")]
-    function, task = TENANT.listener(plain), TENANT.listener(as_a_task)
+    function, task = with_namespace(plain, TENANT), with_namespace(as_a_task, TENANT)
     assert (is_async(function), is_async(task)) == (False, True)
     assert function(messages, ConsumeContext(QUEUE)) is ConsumeStatus.CONSUME_SUCCESS
     running = task(messages, ConsumeContext(QUEUE))

@@ -18,8 +18,8 @@ from rocketmq_broker.client.checks.settings_check import check_group, check_topi
 from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance, RequestHandlers
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
-from rocketmq_broker.client.namespace import Namespace
 from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests, SendSettings
 from rocketmq_broker.client.producer.replies import PendingReplies
 from rocketmq_broker.client.producer.send_result import SendResult

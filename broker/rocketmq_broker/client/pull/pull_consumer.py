@@ -21,7 +21,7 @@ from rocketmq_broker.client.checks.settings_check import (
 from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
-from rocketmq_broker.client.namespace import Namespace
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_loop import PullSettings
 from rocketmq_broker.client.pull.queue_requests import PullAnswer, QueueRequests

@@ -18,9 +18,9 @@ from rocketmq_broker.client.errors import ClientError, IllegalConfiguration, Not
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.instance import ClientInstance
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
 from rocketmq_broker.client.listeners import MessageListener
-from rocketmq_broker.client.namespace import Namespace
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
@@ -29,6 +29,7 @@ from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.push.consumer_parts import ConsumerParts
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
 from rocketmq_broker.client.push.consumer_settings import HALF_AN_HOUR_MS, ConsumerOptions, ConsumerSettings
+from rocketmq_broker.client.push.listener_call import with_namespace
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, HeartbeatData
@@ -238,7 +239,7 @@ class PushConsumer(RunsWithin):
             rpc_hook=self._rpc_hook,
         )
         parts = ConsumerParts(
-            self.group, instance, self.settings, self._subscriptions, self._namespace.listener(self._listener),
+            self.group, instance, self.settings, self._subscriptions, with_namespace(self._listener, self._namespace),
             is_orderly=self._is_orderly, results=self._results,
         )  # fmt: skip
         instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance, instance.routes).handlers)

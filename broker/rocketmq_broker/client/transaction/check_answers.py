@@ -6,7 +6,7 @@ import logging
 from functools import partial
 from typing import NamedTuple
 
-from rocketmq_broker.client.namespace import NO_NAMESPACE, Namespace
+from rocketmq_broker.client.instance.namespace import NO_NAMESPACE, Namespace
 from rocketmq_broker.client.producer.send_result import LocalTransactionState
 from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners

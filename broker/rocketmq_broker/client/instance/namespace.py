@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from rocketmq_broker.client.checks.listener_check import is_async
 from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.message import Message, MessageExt, MessageQueue, properties, topics
 from rocketmq_broker.message.text.mistakes import kind_of
 
@@ -28,7 +25,7 @@ class Namespace:
     System topics and groups, and names that are wrapped already, stay as they are.
     """
 
-    __slots__ = ("_name", "_prefix")
+    __slots__ = ("_prefix", "name")
 
     def __init__(self, name: str | None = None) -> None:
         """Raises IllegalConfiguration if `name` is not a string, or contains `%`."""
@@ -36,7 +33,7 @@ class Namespace:
             raise IllegalConfiguration(f"namespace must be a str, not {kind_of(name)}")
         if name and _SEPARATOR in name:
             raise IllegalConfiguration(f"namespace {name!r} must not contain {_SEPARATOR}")
-        self._name = name or ""
+        self.name = name or ""
         self._prefix = f"{name}{_SEPARATOR}" if name else ""
 
     def wrap(self, name: str) -> str:
@@ -59,7 +56,7 @@ class Namespace:
             or message.properties.get(properties.MESSAGE_TYPE) == properties.REPLY
         ):
             return message
-        return replace(message, topic=self.wrap(message.topic)).with_properties({properties.INSTANCE_ID: self._name})
+        return replace(message, topic=self.wrap(message.topic)).with_properties({properties.INSTANCE_ID: self.name})
 
     def unwrap_message(self, message: M) -> M:
         """Returns a received message with the topic that the program knows."""
@@ -76,21 +73,6 @@ class Namespace:
     def unwrap_queue(self, queue: MessageQueue) -> MessageQueue:
         """Returns a queue as the program knows it."""
         return replace(queue, topic=self.unwrap(queue.topic)) if self._prefix else queue
-
-    def listener(self, listener: MessageListener) -> MessageListener:
-        """Returns a listener that calls `listener` with unwrapped messages, in a thread or as a task like `listener`."""
-        if not self._prefix:
-            return listener
-
-        def call(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
-            context.message_queue = self.unwrap_queue(context.message_queue)
-            return listener(self.unwrap_messages(messages), context)
-
-        async def call_async(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus | None:
-            answer = call(messages, context)
-            return await answer if isinstance(answer, Awaitable) else answer
-
-        return call_async if is_async(listener) else call
 
 
 NO_NAMESPACE: Final = Namespace()
