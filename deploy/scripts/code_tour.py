@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from rocketmq_broker.stop_signals import until_interrupted
+
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "tour.md"
 TOUR: Final = ROOT / ".tours" / "reading-tour.tour"
@@ -63,4 +65,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with until_interrupted():
+        main()
