@@ -98,7 +98,8 @@ def play(home: Path, programs: Programs, namesrv_addr: str) -> Played:
         delivered = [f"delivered: Hello RocketMQ {number} " for number in (1, 4, 7)]
         sample = started("sample", "OfficialSample", until=delivered)
         payment = started("payment", "PaymentCoupon", until=["a coupon for ada", "a coupon for eve"])
-        restarted = started("restarted", "OrderCredit", "order-2", until=["order-1: 25 points", "order-2: 25 points"])
+        settled = ["order-1: 25 points", "order-2: 25 points", "check-back for order-2: ROLLBACK"]
+        restarted = started("restarted", "OrderCredit", "order-2", "order-2", until=settled)
         for process in (restarted, payment, sample):
             process.wait_until_ready(WAIT_S)
         return Played(
@@ -166,6 +167,11 @@ def test_an_order_whose_program_is_killed_before_its_commit_gets_its_credit_once
     assert played.orders == [("order-1",), ("order-2",)]
     assert played.credits == [("order-1", 25), ("order-2", 25)]
     assert played.restarted.count("order-1: 25 points") == 1
+
+
+def test_an_order_that_is_placed_twice_is_stored_once_and_a_check_back_rolls_the_second_back(played: Played) -> None:
+    assert played.restarted.count("order-2 is stored") == played.restarted.count("left to the check-back") == 1
+    assert played.restarted.count("order-2: 25 points") == 1
 
 
 def test_only_who_has_paid_gets_a_coupon_and_a_late_answer_of_the_bank_is_found_by_a_check_back(played: Played) -> None:
