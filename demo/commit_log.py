@@ -115,4 +115,4 @@ def _id_of(record: Record) -> str:
 
 
 def _is_committed_order(record: Record) -> bool:
-    return record.topic == ORDERS_TOPIC and record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+    return record.topic == ORDERS_TOPIC and record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE

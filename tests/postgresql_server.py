@@ -52,6 +52,7 @@ def _server_port() -> int | None:
     subprocess.run(["setpriv", *user, *initdb], check=True, timeout=60, **quiet)  # type: ignore[call-overload]
     (port,) = free_ports(1)
     settings = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=200"]
+    settings.append("max_prepared_transactions=10")  # for XA
     options = [option for setting in settings for option in ("-c", setting)]
     # The server dies with this process, however that ends.
     server = subprocess.Popen(

@@ -1,7 +1,7 @@
 """An mkdocs hook that adds tutorials and recipes to the site, and replaces links to files that are not pages.
 
 In the repository, a page may link to any file. On the site, links to pages remain, and a link to another file is replaced by its
-text and its path, so that no link is broken.
+text, its path and its line, so that no link is broken.
 """
 
 import posixpath
@@ -45,7 +45,8 @@ def _linked(found: re.Match[str], in_repository: str, source: str, files: Files)
     target = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), path))
     page = page_of(target)
     if files.get_file_from_path(page) is None:
-        return f"{found['text']} (`{target}`)"
+        line = f":{anchor.removeprefix('L')}" if anchor else ""
+        return f"{found['text']} (`{target}{line}`)"
     relative = posixpath.relpath(page, posixpath.dirname(source) or ".")
     return f"{found['image']}[{found['text']}]({relative}{f'#{anchor}' if anchor else ''})"
 

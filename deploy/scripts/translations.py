@@ -20,6 +20,8 @@ CODE: Final = re.compile(r"(?:^<!-- \S+\.\w+(?: \w+)? -->\n)?^```.*?^```$", re.D
 """Matches a code block, including the comment above it that names the block's file."""
 LINK: Final = re.compile(r"(?<=\]\()(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?(?=\))")
 """Matches the target of a link."""
+_LINE: Final = re.compile(r"(?<=\.py)#L\d+(?=\))")
+"""Matches the line in a link to code. A line that moves is no change of the prose."""
 _LINK_TO_TRANSLATION: Final = re.compile(r"\[中文\]\([^)]*\)")
 _HEADING: Final = re.compile(r"^(?=#+ )", re.MULTILINE)
 _MARK: Final = re.compile(r"\n*^<!-- sections of (?P<page>\S+), as translated: (?P<digests>[0-9a-f ]*) -->\n\Z", re.MULTILINE)
@@ -40,8 +42,8 @@ def english_of(page: Path) -> Path:
 
 
 def prose_of(text: str) -> str:
-    """Returns a page's text without code blocks, without the link to its translation, and without the line of digests."""
-    return _MARK.sub("\n", _LINK_TO_TRANSLATION.sub("", CODE.sub("", text)))
+    """Returns a page's text without code blocks, the link to its translation, lines of links to code, and the line of digests."""
+    return _MARK.sub("\n", _LINE.sub("", _LINK_TO_TRANSLATION.sub("", CODE.sub("", text))))
 
 
 def sections_of(text: str) -> list[tuple[str, str]]:

@@ -46,7 +46,7 @@ class RecordedTransaction:
             producer_group=self.half.producer_group,
             commit_log_offset=int(answer.msg_id[16:], 16),
             tran_state_table_offset=answer.queue_offset,
-            commit_or_rollback=sysflag.TRANSACTION_COMMIT,
+            commit_or_rollback=sysflag.TRANSACTION_COMMIT_TYPE,
             msg_id=self._unique_key(number),
         )
         return encode_request(RequestCode.END_TRANSACTION, header, opaque=number, oneway=True, serialize_type=self.serialize_type)

@@ -28,7 +28,7 @@ from tests.e2e.clients import SEND
 pytestmark = pytest.mark.e2e
 
 GROUP = "victims"
-COMMIT, ROLLBACK = sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK
+COMMIT, ROLLBACK = sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE
 HEAD_LENGTH = 88
 """Bytes of a record with IPv4 hosts before its body."""
 UNASKED = {"transactionTimeOut": "600000", "transactionCheckInterval": "600000"}
@@ -57,7 +57,7 @@ class Peer:
         return await self.ask(RequestCode.SEND_MESSAGE_V2, msgspec.structs.replace(SEND, **changes), body)
 
     async def send_half(self, transaction_id: str, body: bytes, **more: str) -> Half:
-        answer = await self.send(transaction_id, body, sysflag.TRANSACTION_PREPARED, TRAN_MSG="true", **more)
+        answer = await self.send(transaction_id, body, sysflag.TRANSACTION_PREPARED_TYPE, TRAN_MSG="true", **more)
         assert answer.code == ResponseCode.SUCCESS, answer.remark
         header = answer.decode_header(SendMessageResponseHeader)
         return Half(parse_offset_message_id(header.msg_id).commit_log_offset, header.queue_offset)

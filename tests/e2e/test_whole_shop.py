@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from tests.conftest import PROCESSES
 from tests.dead_proxies import DEAD_PROXIES
 from tests.e2e.backups import copied
 from tests.e2e.clients import PATIENT
+from tests.e2e.requests_file import Player, written_requests
 from tests.e2e.trace_collector import Collector, running_collector
 from tests.waiting import wait_until
 
@@ -271,3 +273,15 @@ def test_the_operators_see_transactions_and_a_service_does_not(shop: Shop, accou
     command = [sys.executable, "-m", "rocketmq_broker.admin", "pending"]
     asked = subprocess.run(command, env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=120)
     assert (asked.returncode == 0, refusal in asked.stderr) == (not refusal, True), asked.stderr
+
+
+def test_each_request_of_the_requests_file_is_answered_as_it_says(shop: Shop) -> None:
+    system = shop.system
+    player = Player({"orders": system.order_url, "credits": system.credit_url, "inventory": system.inventory_url})
+    for request in written_requests():
+        answer = player.play(request)
+        deadline = time.monotonic() + 60
+        while answer.status_code == httpx.codes.NOT_FOUND and time.monotonic() < deadline:  # its message is on its way
+            time.sleep(0.1)
+            answer = player.play(request)
+        assert answer.status_code == request.status, f"{request.title}: {answer.text}"

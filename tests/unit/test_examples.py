@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from order_messages import credit_refused, order_cancelled, order_created, stock_short
 
 ROOT = Path(__file__).resolve().parents[2]
-RECIPES = sorted(page.parent for page in (ROOT / "tutorials" / "recipes").glob("*/README.md"))
+RECIPES = sorted(program.parent for program in (ROOT / "tutorials" / "recipes").glob("*/__main__.py"))
 MAX_LINES = 150
 MAX_LINES_OF_COMPARISON = 30
 PUBLIC = ("rocketmq_broker.client", "rocketmq_broker.databases", "rocketmq_broker.testing", "rocketmq_broker.stop_signals")

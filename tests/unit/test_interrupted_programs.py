@@ -31,6 +31,7 @@ OTHERWISE = {
     "tutorials/build_your_own/examples.py": "it ends at once",
     "tutorials/build_your_own/solution/__main__.py": "a broker that the tester starts",
     "tutorials/build_your_own/wrong_broker.py": "a broker that the tester starts",
+    "tutorials/halfway/services.py": "a process that the programs of a chapter start",
 }
 """Programs without the helper, and why."""
 

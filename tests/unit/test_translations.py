@@ -105,6 +105,15 @@ def test_space_line_breaks_and_code_of_the_english_page_may_change(page: Path) -
     assert changed_sections(page) == []
 
 
+def test_a_line_of_code_that_moved_is_no_change_and_another_file_is(page: Path) -> None:
+    change(english_of(page), "First.", "First: [`x`](../a.py#L1).")
+    page.write_text(as_translated_now(page))
+    change(english_of(page), "a.py#L1)", "a.py#L2)")
+    assert changed_sections(page) == []
+    change(english_of(page), "a.py#L2)", "b.py#L2)")
+    assert changed_sections(page) == ["# One"]
+
+
 def test_a_section_that_is_gone_is_a_change(page: Path) -> None:
     english = english_of(page)
     english.write_text(english.read_text().partition("## Two")[0])

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from rocketmq_broker.stop_signals import until_interrupted
 
-RECIPES = sorted(page.parent.name for page in Path(__file__).parent.glob("*/README.md"))
+RECIPES = sorted(program.parent.name for program in Path(__file__).parent.glob("*/__main__.py"))
 
 
 @contextmanager

@@ -1,10 +1,20 @@
 """Tests claims about transactional messages that many articles repeat."""
 
+import threading
+
 import pytest
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import (
+    ConsumeContext,
+    ConsumeStatus,
+    EventLoopThread,
+    LocalTransactionState,
+    Message,
+    MessageExt,
+    TransactionProducer,
+)
 from rocketmq_broker.message import topics
-from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
@@ -114,6 +124,96 @@ async def test_commit_for_a_transaction_that_one_does_not_know_invents_a_credit(
     await rocketmq.transaction_producer("shop", Listener(UNKNOWN, checked=COMMIT))
     await rocketmq.advance(minutes=2)
     await rocketmq.committed("order-1")
+
+
+async def test_the_delivered_message_keeps_tran_msg_and_has_its_own_store_time_and_queue_offset(rocketmq: RocketMQ) -> None:
+    await sent(rocketmq, Listener(ROLLBACK))  # so the second half message has queue offset 1
+    await sent(rocketmq, Listener(UNKNOWN, COMMIT))
+    half = (await rocketmq.messages(topics.HALF_TOPIC))[1]
+    await rocketmq.advance(minutes=2)
+    [delivered] = await rocketmq.messages("orders")
+    assert delivered.properties["TRAN_MSG"] == "true"
+    assert delivered.store_timestamp > half.store_timestamp
+    assert (half.queue_offset, delivered.queue_offset) == (1, 0)
+    assert delivered.prepared_transaction_offset == half.commit_log_offset  # only this field refers to the half message
+
+
+@pytest.mark.parametrize(("settings", "checks"), [({}, 15), ({"transactionCheckMax": 5}, 5)])
+async def test_the_broker_checks_fifteen_times_unless_its_settings_differ(settings: dict[str, int], checks: int) -> None:
+    listener = Listener(UNKNOWN)
+    async with RocketMQ(settings) as rocketmq:
+        await sent(rocketmq, listener)
+        await rocketmq.advance(minutes=30)
+    assert listener.checks == checks
+
+
+@pytest.mark.parametrize(("timeout_s", "checks"), [(6, 1), (90, 0)])
+async def test_the_timeout_is_the_age_at_which_checks_begin(timeout_s: int, checks: int) -> None:
+    listener = Listener(UNKNOWN)
+    async with RocketMQ({"transactionTimeOut": timeout_s * 1000}) as rocketmq:
+        await sent(rocketmq, listener)
+        await rocketmq.advance(seconds=30)
+        assert listener.checks == checks
+        await rocketmq.advance(minutes=2)
+        assert listener.checks > checks  # an older half message is checked, and checked again
+
+
+async def test_the_immunity_time_is_the_earliest_check_and_not_the_latest(rocketmq: RocketMQ) -> None:
+    listener = Listener(UNKNOWN, COMMIT)
+    producer = await rocketmq.transaction_producer("shop", listener)
+    immune = {"CHECK_IMMUNITY_TIME_IN_SECONDS": "300"}
+    await producer.send_message_in_transaction(Message.of("orders", "a book", user_properties=immune))
+    await rocketmq.advance(seconds=299)
+    assert listener.checks == 0
+    await rocketmq.advance(minutes=2)
+    assert listener.checks == 1
+
+
+async def test_a_check_needs_a_stored_half_message_and_a_missing_decision(rocketmq: RocketMQ) -> None:
+    listener = Listener(COMMIT, COMMIT)
+    producer = await rocketmq.transaction_producer("shop", listener)
+    rocketmq.refuse_sends()
+    with pytest.raises(Exception, match="refused"):
+        await producer.send_message_in_transaction(Message.of("orders", "not stored", keys=["order-1"]))
+    rocketmq.accept_sends()
+    await rocketmq.advance(minutes=2)
+    assert listener.checks == 0
+    rocketmq.lose_next_decision()
+    await producer.send_message_in_transaction(Message.of("orders", "stored, and answered", keys=["order-2"]))
+    await rocketmq.advance(minutes=2)
+    assert listener.checks == 1
+
+
+async def test_after_a_failed_send_the_producer_sends_no_rollback_and_the_half_message_waits(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.transaction_producer("shop", Listener(COMMIT, ROLLBACK))
+    rocketmq.lose_next_answer()
+    with pytest.raises(Exception, match="could not be sent"):
+        await producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"]))
+    await rocketmq.advance(seconds=1)
+    assert len(await rocketmq.pending("order-1")) == 1
+    await rocketmq.advance(seconds=10)
+    await rocketmq.rolled_back("order-1")  # by the check-back
+    assert [message.text for message in await rocketmq.messages(topics.HALF_TOPIC)] == ["a book"]  # but not deleted
+
+
+def test_the_sender_runs_the_local_transaction_and_another_thread_answers_check_backs() -> None:
+    threads: list[threading.Thread] = []
+
+    class Noting:
+        def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+            threads.append(threading.current_thread())
+            return UNKNOWN
+
+        def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+            threads.append(threading.current_thread())
+            return COMMIT
+
+    with SyncRocketMQ() as rocketmq, EventLoopThread() as loop:
+        client = TransactionProducer("shop", Noting(), namesrv_addr=rocketmq.namesrv_addr)
+        with loop.running(client) as producer:
+            loop.run(producer.send_message_in_transaction(Message.of("orders", "a book", keys=["order-1"])))
+            rocketmq.wait_until(lambda: len(threads) == 2)
+    assert [thread is threading.current_thread() for thread in threads] == [True, False]
 
 
 async def test_the_listener_that_raises_says_unknown_and_is_asked_again(rocketmq: RocketMQ) -> None:

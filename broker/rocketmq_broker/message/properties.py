@@ -7,6 +7,8 @@ and keep the others as they are. `encode` and `decode` handle all properties.
 
 If a name occurs several times, the last pair with a value counts, as in RocketMQ. All functions here follow this rule, so that
 brokers and consumers read the same value.
+
+A constant has the name after `PROPERTY_` in RocketMQ's MessageConst: PROPERTY_REAL_TOPIC is REAL_TOPIC here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,15 +34,15 @@ RECONSUME_TIME: Final = "RECONSUME_TIME"
 FIRST_POP_TIME: Final = "1ST_POP_TIME"
 MSG_REGION: Final = "MSG_REGION"
 TRACE_SWITCH: Final = "TRACE_ON"
-UNIQUE_KEY: Final = "UNIQ_KEY"
+UNIQUE_KEY: Final = "UNIQ_KEY"  # PROPERTY_UNIQ_CLIENT_MESSAGE_ID_KEYIDX
 MAX_RECONSUME_TIMES: Final = "MAX_RECONSUME_TIMES"
-CONSUME_START_TIME: Final = "CONSUME_START_TIME"
+CONSUME_START_TIME: Final = "CONSUME_START_TIME"  # PROPERTY_CONSUME_START_TIMESTAMP
 TRANSACTION_PREPARED_QUEUE_OFFSET: Final = "TRAN_PREPARED_QUEUE_OFFSET"
 TRANSACTION_CHECK_TIMES: Final = "TRANSACTION_CHECK_TIMES"
 CHECK_IMMUNITY_TIME_IN_SECONDS: Final = "CHECK_IMMUNITY_TIME_IN_SECONDS"
 INSTANCE_ID: Final = "INSTANCE_ID"
 CLUSTER: Final = "CLUSTER"
-REPLY_TO_CLIENT: Final = "REPLY_TO_CLIENT"
+REPLY_TO_CLIENT: Final = "REPLY_TO_CLIENT"  # PROPERTY_MESSAGE_REPLY_TO_CLIENT
 PUSH_REPLY_TIME: Final = "PUSH_REPLY_TIME"
 CORRELATION_ID: Final = "CORRELATION_ID"
 MESSAGE_TTL: Final = "TTL"

@@ -5,10 +5,10 @@ from typing import Final
 COMPRESSED: Final = 0x1
 MULTI_TAGS: Final = 0x2
 
-TRANSACTION_NOT: Final = 0x0
-TRANSACTION_PREPARED: Final = 0x4
-TRANSACTION_COMMIT: Final = 0x8
-TRANSACTION_ROLLBACK: Final = 0xC
+TRANSACTION_NOT_TYPE: Final = 0x0
+TRANSACTION_PREPARED_TYPE: Final = 0x4
+TRANSACTION_COMMIT_TYPE: Final = 0x8
+TRANSACTION_ROLLBACK_TYPE: Final = 0xC
 TRANSACTION_MASK: Final = 0xC
 
 BORN_HOST_V6: Final = 0x10
@@ -30,7 +30,7 @@ _HOST_V6_LENGTH: Final = 20
 
 
 def with_transaction(sys_flag: int, transaction: int) -> int:
-    """Returns the flag with its transaction bits set to one of the TRANSACTION_* values."""
+    """Returns the flag with one of the TRANSACTION_*_TYPE values as its transaction bits (resetTransactionValue)."""
     return (sys_flag & ~TRANSACTION_MASK) | transaction
 
 

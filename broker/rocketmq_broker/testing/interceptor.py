@@ -36,7 +36,7 @@ from rocketmq_broker.testing.memory_network import MemoryTransport
 from rocketmq_broker.testing.tapped import Tapped, frames
 
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
-_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
+_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT_TYPE: "COMMIT", sysflag.TRANSACTION_ROLLBACK_TYPE: "ROLLBACK"}
 _LENGTH_SIZE: Final = 4
 _MAX_PULLS: Final = 1000
 ANSWERS_WITHIN_S: Final = 1.0

@@ -47,7 +47,7 @@ class EndRequest(NamedTuple):
     """A producer's request to end a transaction (EndTransactionRequestHeader)."""
 
     commit_or_rollback: int
-    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). The header's decoder refuses other values."""
+    """TRANSACTION_NOT_TYPE, _COMMIT_TYPE or _ROLLBACK_TYPE (sysflag). The header's decoder refuses other values."""
     commit_log_offset: int
     queue_offset: int
     producer_group: str
@@ -74,7 +74,7 @@ _ALREADY = {
 
 def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
     """Returns the decision about a request. Uses only the table of pending transactions."""
-    if request.commit_or_rollback == sysflag.TRANSACTION_NOT:
+    if request.commit_or_rollback == sysflag.TRANSACTION_NOT_TYPE:
         return _KEEP
     transaction = table.find(request.commit_log_offset)
     if transaction is not None:
@@ -114,7 +114,7 @@ def _decide(request: EndRequest, transaction: PendingTransaction, queue_offset: 
         return _wrong_group(request, transaction.producer_group)
     if request.queue_offset != queue_offset:
         return _wrong_queue_offset(request, queue_offset)
-    is_commit = request.commit_or_rollback == sysflag.TRANSACTION_COMMIT
+    is_commit = request.commit_or_rollback == sysflag.TRANSACTION_COMMIT_TYPE
     return EndDecision(EndAction.COMMIT if is_commit else EndAction.ROLLBACK, transaction)
 
 

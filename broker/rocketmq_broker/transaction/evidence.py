@@ -48,7 +48,7 @@ class Evidence:
             return
         if message.topic == DISCARD_TOPIC:
             recovered, state = self._discarded(message), State.DISCARDED
-        elif message.topic != HALF_TOPIC and message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
+        elif message.topic != HALF_TOPIC and message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE:
             recovered, state = self._committed(message), State.COMMITTED
         else:
             return

@@ -26,5 +26,5 @@ def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]
         if message.topic == HALF_TOPIC:
             if message.commit_log_offset > discarded.commit_log_offset:
                 raise AlreadyResumed("already resumed")
-        elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT:
+        elif message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE:
             raise AlreadyResumed("already delivered")

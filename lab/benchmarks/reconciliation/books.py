@@ -208,7 +208,7 @@ class _Log:
             queue_offset=self._queue_offsets[topic, queue_id],
             commit_log_offset=offset,
             flag=0,
-            sys_flag=0 if half is None else sysflag.TRANSACTION_COMMIT,
+            sys_flag=0 if half is None else sysflag.TRANSACTION_COMMIT_TYPE,
             born_timestamp=order.at_ms,
             born_host=_HOST,
             store_timestamp=order.at_ms + 5,

@@ -26,7 +26,7 @@ def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
             if (
                 unique_key is None
                 or record.topic.startswith(_OF_REDELIVERIES)
-                or record.sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_COMMIT
+                or record.sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_COMMIT_TYPE
             ):
                 continue
             first = seen.setdefault((record.topic, unique_key), record)

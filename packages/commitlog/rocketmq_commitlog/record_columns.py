@@ -83,7 +83,7 @@ def _kinds(rows: RecordColumns) -> Sequence[str]:
 
 
 def _kind_by_flag(sys_flag: int) -> str:
-    is_committed = sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+    is_committed = sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE
     return RecordKind.COMMITTED.value if is_committed else RecordKind.PLAIN.value
 
 

@@ -173,7 +173,7 @@ def planted(offset: int, queue_offset: int, length: int = 0) -> bytes:
     """A whole committed order that claims to lie at this offset, as a client can write one."""
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
-        sys_flag=sysflag.TRANSACTION_COMMIT, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
+        sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
         reconsume_times=0, prepared_transaction_offset=0, body=EVIL + b" " * length, properties=b"KEYS\x01evil\x02",
     )  # fmt: skip
 

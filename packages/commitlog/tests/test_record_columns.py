@@ -76,7 +76,7 @@ def test_check_times_that_are_no_number_are_none(tmp_path: Path) -> None:
 def one_record(host: str) -> bytes:
     address = host_bytes(host, 10911)
     return encode_record(
-        topic=b"orders", queue_id=3, queue_offset=9, commit_log_offset=0, flag=0, sys_flag=sysflag.TRANSACTION_COMMIT,
+        topic=b"orders", queue_id=3, queue_offset=9, commit_log_offset=0, flag=0, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE,
         born_timestamp=1, born_host=address, store_timestamp=2, store_host=address, reconsume_times=0,
         prepared_transaction_offset=77, body=b"a body", properties=b"KEYS\x01a",
     )  # fmt: skip

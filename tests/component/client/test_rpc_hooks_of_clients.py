@@ -14,8 +14,9 @@ from rocketmq_broker.client import (
     RemotingCommand,
     RequestCode,
 )
+from rocketmq_broker.message import sysflag
 from rocketmq_broker.testing.rocketmq import RocketMQ
-from tests.unit.testing.listeners import COMMIT, Transactions, order
+from tests.unit.testing.listeners import COMMIT, UNKNOWN, Transactions, order
 
 
 class Losing:
@@ -50,6 +51,26 @@ async def test_a_decision_that_it_stops_never_reaches_the_broker_and_check_back_
     await rocketmq.advance(minutes=2)
     await rocketmq.committed("order-1")
     assert listener.checks == 1
+
+
+async def test_it_sees_each_decision_with_its_transaction_and_whether_a_check_asked_for_it(rocketmq: RocketMQ) -> None:
+    """What RocketMQ's EndTransactionHook is for."""
+    seen: list[tuple[str, str, str]] = []
+
+    class Watching(Losing):
+        def do_before_request(self, address: str, request: RemotingCommand) -> None:
+            if request.code == RequestCode.END_TRANSACTION:
+                fields = request.ext_fields()
+                seen.append((fields["msgId"], fields["commitOrRollback"], fields["fromTransactionCheck"]))
+
+    producer = await rocketmq.transaction_producer("p", Transactions(UNKNOWN, checked=COMMIT), rpc_hook=Watching())
+    sent = await producer.send_message_in_transaction(order())
+    await rocketmq.advance(minutes=2)
+    assert sent.transaction_id is not None
+    assert seen == [
+        (sent.transaction_id, str(sysflag.TRANSACTION_NOT_TYPE), "false"),
+        (sent.transaction_id, str(sysflag.TRANSACTION_COMMIT_TYPE), "true"),
+    ]
 
 
 async def test_a_check_back_that_it_stops_is_not_heard_and_comes_again(rocketmq: RocketMQ) -> None:

@@ -64,7 +64,7 @@ def planted(log: LogWriter, prefix: int, queue_offset: int = 1) -> bytes:
     """A whole committed order of 10^9 cents for the body of the next message, behind so many bytes."""
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=log.end + HEAD_V4.size + prefix, flag=0,
-        sys_flag=sysflag.TRANSACTION_COMMIT, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
+        sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
         reconsume_times=0, prepared_transaction_offset=0, body=EVIL, properties=b"KEYS\x01evil\x02",
     )  # fmt: skip
 

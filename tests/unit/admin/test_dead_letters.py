@@ -248,7 +248,7 @@ async def test_our_broker_is_told_which_letter_why_and_whether_again() -> None:
 
 
 async def test_at_apaches_broker_the_tool_sends_the_message_to_the_groups_retry_topic() -> None:
-    broker = ApachesBroker(stored(3, body=b"zipped", sys_flag=sysflag.TRANSACTION_COMMIT | sysflag.COMPRESSED))
+    broker = ApachesBroker(stored(3, body=b"zipped", sys_flag=sysflag.TRANSACTION_COMMIT_TYPE | sysflag.COMPRESSED))
     (found,) = await find_dead_letters(session(broker), "A1", None)
 
     await retry(found, again=False, reason="")

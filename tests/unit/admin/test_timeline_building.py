@@ -36,7 +36,7 @@ def half(at_ms: int = HALF_MS, *, checks: int | None = None, offset: int = 0) ->
 
 
 def committed(at_ms: int, *, checks: int | None = None) -> Record:
-    return record("orders", at_ms, checks=checks, sys_flag=sysflag.TRANSACTION_COMMIT)
+    return record("orders", at_ms, checks=checks, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE)
 
 
 def evidence(*halves: Record, info: TransactionInfo | None = None, **found: object) -> TimelineEvidence:

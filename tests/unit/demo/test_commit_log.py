@@ -26,7 +26,7 @@ class CommitLog:
             queue_offset=queue_offset,
             commit_log_offset=len(self.data),
             flag=0,
-            sys_flag=sysflag.TRANSACTION_COMMIT if prepared is not None else 0,
+            sys_flag=sysflag.TRANSACTION_COMMIT_TYPE if prepared is not None else 0,
             born_timestamp=1,
             born_host=HOST,
             store_timestamp=stored,

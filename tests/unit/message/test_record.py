@@ -205,11 +205,11 @@ def test_moving_a_record_changes_its_place_only() -> None:
     made = plain_record()
     moved = record.with_place(made, topic=b"half", queue_id=0, encoded_properties=b"p")
     assert (moved.topic, moved.queue_id, moved.properties, moved.body) == (b"half", 0, b"p", made.body)
-    assert with_transaction_bits(moved.sys_flag) == sysflag.TRANSACTION_COMMIT
+    assert with_transaction_bits(moved.sys_flag) == sysflag.TRANSACTION_COMMIT_TYPE
 
 
 def with_transaction_bits(flags: int) -> int:
-    return sysflag.with_transaction(flags | sysflag.TRANSACTION_PREPARED, sysflag.TRANSACTION_COMMIT)
+    return sysflag.with_transaction(flags | sysflag.TRANSACTION_PREPARED_TYPE, sysflag.TRANSACTION_COMMIT_TYPE)
 
 
 @pytest.mark.parametrize("born", ["127.0.0.1", "::1"])

@@ -61,7 +61,7 @@ class LogWriter:
     ) -> int:
         named = {properties.REAL_TOPIC: "orders"}
         body = order_body(key, at) if body is None else body
-        sys_flag = sysflag.TRANSACTION_COMMIT
+        sys_flag = sysflag.TRANSACTION_COMMIT_TYPE
         return self.append(topic, key, unique_key, at, sys_flag=sys_flag, half=half, body=body, born=born, more=named)
 
     def discard(self, key: str, *, at: int = 1) -> int:
@@ -70,17 +70,17 @@ class LogWriter:
     def delay(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
         """What a consumer group sent back, and waits for its time."""
         named = {properties.REAL_TOPIC: topics.retry_topic(group), properties.RETRY_TOPIC: "orders"}
-        return self.append(topics.SCHEDULE_TOPIC, key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT, more=named)
+        return self.append(topics.SCHEDULE_TOPIC, key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def retry(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
         """A message given to its group once more."""
         named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
-        return self.append(topics.retry_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT, more=named)
+        return self.append(topics.retry_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def bury(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
         """A dead letter."""
         named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
-        return self.append(topics.dead_letter_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT, more=named)
+        return self.append(topics.dead_letter_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def consume(self, group: str = "credit_service", **kept_back: int) -> None:
         """Writes consumerOffset.json: the group has consumed all but the last messages of the topics named."""

@@ -55,7 +55,7 @@ class HostileClient:
 
     def claim_to_be_committed(self, transaction_id: str, half: Appended, born_ms: int) -> None:
         """A plain message with the transaction bits of a committed or rolled-back one, or with those that it begins one."""
-        for bits in (sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK, sysflag.TRANSACTION_PREPARED):
+        for bits in (sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE, sysflag.TRANSACTION_PREPARED_TYPE):
             header = sent(transaction_id, born_ms, sys_flag=bits)
             assert self._wire.ask(RequestCode.SEND_MESSAGE_V2, header, FORGED) in REFUSED
             in_batch = sent(transaction_id, born_ms, sys_flag=bits, batch=True)
@@ -86,11 +86,11 @@ class HostileClient:
 
     def commit_a_twin(self, transaction_id: str, half: Appended, born_ms: int) -> None:
         """A half message that looks the same, committed by who sent it: a transaction of its own."""
-        self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_COMMIT)
+        self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_COMMIT_TYPE)
 
     def roll_back_a_twin(self, transaction_id: str, half: Appended, born_ms: int) -> None:
         """The same, rolled back."""
-        self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_ROLLBACK)
+        self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_ROLLBACK_TYPE)
 
     def decide_wrongly(self, transaction_id: str, half: Appended, born_ms: int) -> None:
         """Decisions that name the transaction almost rightly."""
@@ -100,7 +100,7 @@ class HostileClient:
             ("g" * 120, half.queue_offset, half.commit_log_offset),
         )
         for group, queue_offset, commit_log_offset in wrong:
-            for answer in (sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK):
+            for answer in (sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE):
                 assert self._end(Appended(commit_log_offset, queue_offset, 0), answer, group) in REFUSED
 
     def forge_a_record(self, transaction_id: str, half: Appended, born_ms: int) -> None:
@@ -110,7 +110,7 @@ class HostileClient:
             body = forged_record(at, topic=topic.encode(), queue_offset=half.queue_offset, body=FORGED, UNIQ_KEY=transaction_id)
             self._wire.ask(RequestCode.SEND_MESSAGE_V2, sent("carrier", 0, queue_id=7), body)
             self._use_as_message(at)
-            for answer in (sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK):
+            for answer in (sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE):
                 assert self._end(Appended(at, half.queue_offset, 0), answer) in REFUSED
 
     def use_the_half_message(self, transaction_id: str, half: Appended, born_ms: int) -> None:
@@ -138,7 +138,7 @@ class HostileClient:
         assert self._wire.ask(RequestCode.DELETE_SUBSCRIPTIONGROUP, delete) in REFUSED
 
     def _send_half(self, transaction_id: str, born_ms: int, *claimed: tuple[str, str]) -> Appended:
-        header = sent(transaction_id, born_ms, *claimed, AS_HALF, *claimed, sys_flag=sysflag.TRANSACTION_PREPARED)
+        header = sent(transaction_id, born_ms, *claimed, AS_HALF, *claimed, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
         assert self._wire.ask(RequestCode.SEND_MESSAGE_V2, header, FORGED) == ResponseCode.SUCCESS
         stored = self._broker.records(HALF_TOPIC)[-1]
         self.half_offsets.add(stored.commit_log_offset)

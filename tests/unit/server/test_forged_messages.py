@@ -17,7 +17,7 @@ from tests.unit.server.conftest import START_MS, Desk, Wire
 
 TOPICS = ("orders", "%RETRY%g", "SCHEDULE_TOPIC_XXXX", "%DLQ%g")
 FORGED = "\x02".join(f"{name}\x01{value}" for name in BROKERS_OWN for value in ("7", "8"))
-DECIDED = [sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK]
+DECIDED = [sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE]
 
 
 def header(**changes: object) -> SendMessageRequestHeaderV2:
@@ -76,7 +76,7 @@ def test_a_message_that_begins_a_transaction_cannot_be_decided_already(desk: Des
 
 
 def test_a_message_that_is_part_of_a_batch_begins_no_transaction(desk: Desk) -> None:
-    code, sent, body = ways(header(sys_flag=sysflag.TRANSACTION_PREPARED))[2]
+    code, sent, body = ways(header(sys_flag=sysflag.TRANSACTION_PREPARED_TYPE))[2]
     assert desk.ask(code, sent, body).code == ResponseCode.MESSAGE_ILLEGAL
     assert stored(desk) == []
 
@@ -94,7 +94,7 @@ def test_of_the_sys_flag_only_what_a_client_may_say_is_stored(desk: Desk, way: i
 def test_a_failed_message_that_an_old_consumer_sends_by_itself_is_tried_again(desk: Desk) -> None:
     """Java clients before 4.6.1 leave TRAN_MSG in it, and say in the sysFlag what TRAN_MSG says."""
     encoded = "TRAN_MSG\x01true\x02PGROUP\x01p\x02REAL_TOPIC\x01orders\x02REAL_QID\x017\x02DELAY\x013\x02RETRY_TOPIC\x01orders"
-    sent = header(topic="%RETRY%g", properties=encoded, sys_flag=sysflag.TRANSACTION_PREPARED, reconsume_times=1)
+    sent = header(topic="%RETRY%g", properties=encoded, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE, reconsume_times=1)
     assert desk.ask(RequestCode.SEND_MESSAGE_V2, sent, b"body").code == ResponseCode.SUCCESS
     desk.deliver_due(10_000)
     (record,) = desk.messages("%RETRY%g")
@@ -119,7 +119,7 @@ def test_each_property_that_only_a_broker_writes_is_recognised_by_itself(name: s
 
 
 def test_what_a_half_message_is_made_of_holds_nothing_that_only_a_broker_writes(desk: Desk) -> None:
-    sent = header(properties=f"TRAN_MSG\x01true\x02{FORGED}\x02PGROUP\x01p", sys_flag=sysflag.TRANSACTION_PREPARED)
+    sent = header(properties=f"TRAN_MSG\x01true\x02{FORGED}\x02PGROUP\x01p", sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
     desk.ask(RequestCode.SEND_MESSAGE_V2, sent, b"body")
     (begun,) = desk.half_messages.begun
     assert properties.decode(begun.properties) == {"TRAN_MSG": "true", "PGROUP": "p", "CLUSTER": "DefaultCluster"}

@@ -31,7 +31,7 @@ from tests.unit.server.transaction_broker import (
     TransactionBroker,
 )
 
-COMMIT, ROLLBACK = sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK
+COMMIT, ROLLBACK = sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE
 HEAD_LENGTH = 88
 """Bytes of a record with IPv4 hosts before its body."""
 
@@ -64,7 +64,7 @@ def end(half: Appended, answer: int, group: str = GROUP) -> EndTransactionReques
     )  # fmt: skip
 
 
-PREPARED_FLAG = {"sys_flag": sysflag.TRANSACTION_PREPARED}
+PREPARED_FLAG = {"sys_flag": sysflag.TRANSACTION_PREPARED_TYPE}
 AS_HALF = ("TRAN_MSG", "true")
 
 

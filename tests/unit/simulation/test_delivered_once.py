@@ -17,7 +17,7 @@ def record(
     unique_key: str,
     queue_offset: int,
     *,
-    sys_flag: int = sysflag.TRANSACTION_COMMIT,
+    sys_flag: int = sysflag.TRANSACTION_COMMIT_TYPE,
     queue_id: int = 0,
     topic: str = "orders",
 ) -> LogRecord:

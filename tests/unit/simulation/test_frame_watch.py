@@ -103,7 +103,7 @@ def record(name: str, queue_offset: int = 0, topic: str = "orders", commit_log_o
     )  # fmt: skip
 
 
-COMMIT, ROLLBACK, UNKNOWN = sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK, 0
+COMMIT, ROLLBACK, UNKNOWN = sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE, 0
 
 
 @pytest.fixture

@@ -73,8 +73,8 @@ def test_a_damaged_topic_costs_that_message_only_wherever_it_lies(
 
 def test_a_prepared_record_is_found_by_key_after_a_crash_and_enters_no_queue(config: StoreConfig, store: MessageStore) -> None:
     send(store, b"1")
-    send(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED, properties=b"KEYS\x01k")
-    send(store, b"rolled back", sys_flag=sysflag.TRANSACTION_ROLLBACK, properties=b"KEYS\x01k")
+    send(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED_TYPE, properties=b"KEYS\x01k")
+    send(store, b"rolled back", sys_flag=sysflag.TRANSACTION_ROLLBACK_TYPE, properties=b"KEYS\x01k")
     crash(store)
     again = MessageStore.open(config)
     assert (bodies(again), again.max_offset(b"orders", 0)) == ([b"1"], 1)

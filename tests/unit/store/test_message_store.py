@@ -104,8 +104,10 @@ def test_one_batch_may_span_several_segments(store: MessageStore) -> None:
 
 
 def test_prepared_and_rolled_back_records_enter_no_queue(store: MessageStore) -> None:
-    appended = send(store, b"p", sys_flag=sysflag.TRANSACTION_PREPARED) + send(store, b"r", sys_flag=sysflag.TRANSACTION_ROLLBACK)
-    send(store, b"c", sys_flag=sysflag.TRANSACTION_COMMIT)
+    appended = send(store, b"p", sys_flag=sysflag.TRANSACTION_PREPARED_TYPE) + send(
+        store, b"r", sys_flag=sysflag.TRANSACTION_ROLLBACK_TYPE
+    )
+    send(store, b"c", sys_flag=sysflag.TRANSACTION_COMMIT_TYPE)
     assert bodies(store) == [b"c"]
     assert [decode_record(store.read(place.commit_log_offset)).queue_offset for place in appended] == [0, 0]
 
@@ -286,7 +288,7 @@ def test_what_is_on_disk_is_shown_though_what_came_after_it_was_taken_back(store
 def test_taking_back_a_record_that_enters_no_queue_changes_no_queue(store: MessageStore) -> None:
     send(store, b"1", b"2")
     store.flush()
-    append(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED)
+    append(store, b"prepared", sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
     store.write()
     store.abandon_unflushed()
     assert store.next_offset(b"orders", 0) == 2

@@ -8,16 +8,19 @@ def test_a_check_back_has_whom_when_and_what_was_answered() -> None:
     check_backs = CheckBacks()
     check_backs.asked(7, "10.0.0.1:5", 1000)
     check_backs.asked(7, "10.0.0.2:5", 2000)
-    check_backs.answered(7, "10.0.0.2:5", sysflag.TRANSACTION_COMMIT, 2100)
-    assert check_backs.of(7) == (CheckBack(1000, "10.0.0.1:5"), CheckBack(2000, "10.0.0.2:5", sysflag.TRANSACTION_COMMIT, 2100))
+    check_backs.answered(7, "10.0.0.2:5", sysflag.TRANSACTION_COMMIT_TYPE, 2100)
+    assert check_backs.of(7) == (
+        CheckBack(1000, "10.0.0.1:5"),
+        CheckBack(2000, "10.0.0.2:5", sysflag.TRANSACTION_COMMIT_TYPE, 2100),
+    )
     assert check_backs.of(8) == ()
 
 
 def test_an_answer_to_no_question_on_record_is_passed_over() -> None:
     check_backs = CheckBacks()
-    check_backs.answered(7, "10.0.0.1:5", sysflag.TRANSACTION_COMMIT, 1000)
+    check_backs.answered(7, "10.0.0.1:5", sysflag.TRANSACTION_COMMIT_TYPE, 1000)
     check_backs.asked(7, "10.0.0.1:5", 2000)
-    check_backs.answered(7, "10.0.0.9:5", sysflag.TRANSACTION_COMMIT, 2100)
+    check_backs.answered(7, "10.0.0.9:5", sysflag.TRANSACTION_COMMIT_TYPE, 2100)
     assert check_backs.of(7) == (CheckBack(2000, "10.0.0.1:5"),)
 
 

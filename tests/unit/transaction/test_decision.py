@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from rocketmq_broker.message.sysflag import TRANSACTION_COMMIT, TRANSACTION_NOT, TRANSACTION_ROLLBACK
+from rocketmq_broker.message.sysflag import TRANSACTION_COMMIT_TYPE, TRANSACTION_NOT_TYPE, TRANSACTION_ROLLBACK_TYPE
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.copies import identity_of
 from rocketmq_broker.transaction.decision import (
@@ -32,13 +32,17 @@ def table() -> PendingTransactions:
     return table
 
 
-def request(answer: int = TRANSACTION_COMMIT, offset: int = 100, queue_offset: int = 5, group: str = GROUP) -> EndRequest:
+def request(answer: int = TRANSACTION_COMMIT_TYPE, offset: int = 100, queue_offset: int = 5, group: str = GROUP) -> EndRequest:
     return EndRequest(answer, offset, queue_offset, group)
 
 
 @pytest.mark.parametrize(
     ("answer", "action"),
-    [(TRANSACTION_COMMIT, EndAction.COMMIT), (TRANSACTION_ROLLBACK, EndAction.ROLLBACK), (TRANSACTION_NOT, EndAction.KEEP)],
+    [
+        (TRANSACTION_COMMIT_TYPE, EndAction.COMMIT),
+        (TRANSACTION_ROLLBACK_TYPE, EndAction.ROLLBACK),
+        (TRANSACTION_NOT_TYPE, EndAction.KEEP),
+    ],
 )
 def test_a_pending_transaction_is_decided_as_its_producer_says(
     table: PendingTransactions, answer: int, action: EndAction
@@ -72,7 +76,7 @@ def test_a_decision_that_does_not_fit_is_refused(table: PendingTransactions, wro
         (State.DISCARDED, Refusal.ALREADY_DISCARDED),
     ],
 )
-@pytest.mark.parametrize("answer", [TRANSACTION_COMMIT, TRANSACTION_ROLLBACK])
+@pytest.mark.parametrize("answer", [TRANSACTION_COMMIT_TYPE, TRANSACTION_ROLLBACK_TYPE])
 def test_the_first_decision_wins(table: PendingTransactions, outcome: State, refusal: Refusal, answer: int) -> None:
     found = table.find(100)
     assert found is not None

@@ -64,10 +64,10 @@ def _value(name: str, data: bytes) -> str:
 
 
 _TRANSACTION_STATES: Final = {
-    sysflag.TRANSACTION_NOT: "no transaction bits",
-    sysflag.TRANSACTION_PREPARED: "prepared: a half message",
-    sysflag.TRANSACTION_COMMIT: "COMMIT",
-    sysflag.TRANSACTION_ROLLBACK: "ROLLBACK",
+    sysflag.TRANSACTION_NOT_TYPE: "no transaction bits",
+    sysflag.TRANSACTION_PREPARED_TYPE: "prepared: a half message",
+    sysflag.TRANSACTION_COMMIT_TYPE: "COMMIT",
+    sysflag.TRANSACTION_ROLLBACK_TYPE: "ROLLBACK",
 }
 
 

@@ -88,7 +88,7 @@ async def _of_group(broker: BrokerRequests, group: str, transaction_id: str) -> 
 
 def is_committed(record: Record) -> bool:
     """Returns whether the record is the visible message of a committed transaction."""
-    return record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+    return record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE
 
 
 def _sorted(records: list[Record]) -> list[Record]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rocketmq_broker.client.checks.argument_check import check_batch, check_target
 from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, NameServerUnreachable, SendFailed
 from rocketmq_broker.client.instance.broker_calls import TIMEOUT_MS, BrokerCalls
 from rocketmq_broker.client.instance.calls import ask_for_success
+from rocketmq_broker.client.instance.namespace import NO_NAMESPACE, Namespace
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.client.instance.unreadable import understood
 from rocketmq_broker.client.producer.queue_selection import QueueSelector
@@ -137,14 +138,22 @@ class MessageSender:
     """Sends the messages of one producer group."""
 
     def __init__(
-        self, group: str, requests: SendRequests, routes: Routes, ids: UniqueIdMaker, settings: SendSettings, world: World
+        self,
+        group: str,
+        requests: SendRequests,
+        routes: Routes,
+        ids: UniqueIdMaker,
+        settings: SendSettings,
+        world: World,
+        namespace: Namespace = NO_NAMESPACE,
     ) -> None:
-        """`ids` generates the message ids."""
+        """`ids` generates the message ids. `namespace` wraps the topics of messages."""
         self._group = group
         self._requests = requests
         self._routes = routes
         self._ids = ids
         self._settings = settings
+        self._namespace = namespace
         self._selector = QueueSelector(world.random.randrange(1 << 16))
         self._now_ms = world.wall_ms
         self.latest = LatestSends()
@@ -165,6 +174,7 @@ class MessageSender:
         MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if no
         broker can be reached.
         """
+        message = self._namespace.wrap_message(message)
         check_message(message)
         check_target(queue, timeout_ms)
 
@@ -189,6 +199,7 @@ class MessageSender:
 
         Raises MessageRefused, NoRoute or NameServerUnreachable, and BrokerUnreachable if the message cannot be sent.
         """
+        message = self._namespace.wrap_message(message)
         check_message(message)
         check_target(queue, None)
         wire = to_wire(with_unique_id(message, self._ids.make(self._now_ms())), compress_over=self._settings.compress_over)
@@ -209,7 +220,8 @@ class MessageSender:
             self.latest.failed(f"broker {result.queue.broker_name} does not flush messages to disk in time", _now_s())
         else:
             self.latest.stored(_now_s())
-        return result
+        queue = self._namespace.unwrap_queue(result.queue)
+        return result if queue is result.queue else replace(result, queue=queue)
 
     async def _send_by(
         self, deadline: _Deadline, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
@@ -256,6 +268,7 @@ class MessageSender:
 
     def _ready_batch(self, messages: Sequence[Message]) -> WireMessage:
         check_batch(messages)
+        messages = [self._namespace.wrap_message(message) for message in messages]
         for message in messages:
             check_message(message)
         return to_wire_batch([with_unique_id(message, self._ids.make(self._now_ms())) for message in messages])

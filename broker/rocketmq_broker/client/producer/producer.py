@@ -18,6 +18,7 @@ from rocketmq_broker.client.checks.settings_check import check_group, check_topi
 from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance, RequestHandlers
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
 from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests, SendSettings
 from rocketmq_broker.client.producer.replies import PendingReplies
@@ -60,6 +61,7 @@ class Producer(RunsWithin):
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
         rpc_hook: RpcHook | None = None,
+        namespace: str | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -71,15 +73,19 @@ class Producer(RunsWithin):
         `credentials` sign each request. By default they are read from ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, if set.
         `tls` enables TLS; True uses the system's certificates. By default ROCKETMQ_TLS_ENABLE decides.
         `rpc_hook` is called with each request and each answer. An exception raised by the hook stops the request or answer.
+        `namespace` is put before the group and each topic, and removed from what comes back, as by Apache's clients of 4.x.
         Raises IllegalConfiguration for an invalid group name, an unknown setting, or a setting of the wrong type or range.
         """
         refuse_unknown(self, unknown)
+        self._namespace = Namespace(namespace)
+        group = self._namespace.wrap(group)
         check_group("producer", group)
         check_whole_number("send_timeout_ms", send_timeout_ms, minimum=1)
         check_whole_number("retry_times_when_send_failed", retry_times_when_send_failed, minimum=0)
         check_whole_number("compress_message_body_over", compress_message_body_over, minimum=0)
         check_whole_number("default_topic_queue_nums", default_topic_queue_nums, minimum=1)
         self.group = group
+        """The group as brokers know it, with the namespace."""
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
         self._tls = tls
@@ -107,7 +113,7 @@ class Producer(RunsWithin):
         )
         requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
         ids = UniqueIdMaker(world, instance.client_ip)
-        sender = MessageSender(self.group, requests, instance.routes, ids, self._settings, world)
+        sender = MessageSender(self.group, requests, instance.routes, ids, self._settings, world, self._namespace)
         instance.answer(self._handlers())
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.routes.watch(topics.AUTO_CREATE_TOPIC)  # all brokers that create topics have it, so its route lists them
@@ -192,6 +198,7 @@ class Producer(RunsWithin):
         messages were refused. Otherwise requests the state of each broker of the topic, with a timeout of 1 s. Apache's brokers
         support this request.
         """
+        topic = self._namespace.wrap(topic)
         check_topic(topic)
         running = self._lifecycle.running()
         calls = BrokerCalls(running.instance.remoting, running.instance.routes)
@@ -202,6 +209,7 @@ class Producer(RunsWithin):
 
         Requests the state of each broker, with a timeout of 1 s. Raises NoRoute or NameServerUnreachable.
         """
+        topic = self._namespace.wrap(topic)
         check_topic(topic)
         running = self._lifecycle.running()
         calls = BrokerCalls(running.instance.remoting, running.instance.routes)
@@ -209,13 +217,16 @@ class Producer(RunsWithin):
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Returns the queues for sending to the topic. Raises NoRoute or NameServerUnreachable."""
+        topic = self._namespace.wrap(topic)
         check_topic(topic)
-        return await self._lifecycle.running().instance.routes.queues_to_publish(topic)
+        queues = await self._lifecycle.running().instance.routes.queues_to_publish(topic)
+        return [self._namespace.unwrap_queue(queue) for queue in queues]
 
     async def create_topic(self, topic: str, queue_count: int = 4) -> None:
         """Creates the topic on every broker, or changes its number of queues. Returns once the topic accepts messages."""
         running = self._lifecycle.running()
         instance = running.instance
+        topic = self._namespace.wrap(topic)
         check_topic(topic)
         check_whole_number("queue_count", queue_count, minimum=1)
         info = await instance.name_servers.cluster_info()

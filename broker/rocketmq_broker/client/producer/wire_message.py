@@ -61,7 +61,7 @@ def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> Wir
     """Returns the wire form of a message that has an id. Raises MessageRefused if its properties are too long."""
     body, sys_flag = _compressed(message.body, compress_over)
     if message.properties.get(properties.TRANSACTION_PREPARED) == "true":
-        sys_flag |= sysflag.TRANSACTION_PREPARED
+        sys_flag |= sysflag.TRANSACTION_PREPARED_TYPE
     carried = dict(message.properties)
     reconsume_times = 0
     max_reconsume_times = None

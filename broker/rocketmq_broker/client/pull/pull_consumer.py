@@ -21,6 +21,7 @@ from rocketmq_broker.client.checks.settings_check import (
 from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_loop import PullSettings
 from rocketmq_broker.client.pull.queue_requests import PullAnswer, QueueRequests
@@ -62,6 +63,7 @@ class PullConsumer(RunsWithin):
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
         rpc_hook: RpcHook | None = None,
+        namespace: str | None = None,
         consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         consume_timestamp_ms: int = 0,
         pull_batch_size: int = 32,
@@ -70,15 +72,18 @@ class PullConsumer(RunsWithin):
     ) -> None:
         """`consume_from_where` is the start position in queues in which the group has no offset. Raises IllegalConfiguration.
 
-        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` have the same meaning as for a Producer.
+        `namesrv_addr`, `credentials`, `tls`, `rpc_hook` and `namespace` have the same meaning as for a Producer.
         """
         refuse_unknown(self, unknown)
+        self._namespace = Namespace(namespace)
+        group = self._namespace.wrap(group)
         check_group("consumer", group)
         check_member("consume_from_where", consume_from_where, ConsumeFromWhere)
         check_whole_number("consume_timestamp_ms", consume_timestamp_ms, minimum=0)
         check_whole_number("pull_batch_size", pull_batch_size, minimum=1, maximum=1024)
         check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, minimum=1, maximum=65535)
         self.group = group
+        """The group as brokers know it, with the namespace."""
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
         self._tls = tls
@@ -115,21 +120,20 @@ class PullConsumer(RunsWithin):
 
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Returns the readable queues of the topic. Raises NoRoute or NameServerUnreachable."""
+        topic = self._namespace.wrap(topic)
         check_topic(topic)
         routes = self._lifecycle.running().instance.routes
         await routes.refresh(topic)
         queues = routes.queues_to_subscribe(topic)
         if not queues:
             raise NoRoute(f"no broker has a readable queue of topic {topic}: check its permission and readQueueNums")
-        return queues
+        return [self._namespace.unwrap_queue(queue) for queue in queues]
 
     def assign(self, queues: Iterable[MessageQueue], expression: MessageSelector | str = "*") -> None:
         """Sets the queues that `poll` reads, each from the group's offset. `expression` filters the messages."""
         running = self._lifecycle.running()
         check_queues(queues)
-        wanted = set(queues)
-        for queue in wanted:
-            check_queue(queue)
+        wanted = {self._known(queue) for queue in queues}
         self._is_assigned = True
         for queue in running.read_ahead.queues - wanted:
             running.read_ahead.give_up(queue)
@@ -141,7 +145,7 @@ class PullConsumer(RunsWithin):
     def seek(self, queue: MessageQueue, offset: int) -> None:
         """Sets the offset at which `poll` continues in a queue. Raises IllegalConfiguration if it is not assigned."""
         read_ahead = self._lifecycle.running().read_ahead
-        check_queue(queue)
+        queue = self._known(queue)
         check_number("offset", offset, minimum=0)
         if queue not in read_ahead.queues:
             raise IllegalConfiguration(f"{queue} is not assigned: call assign([queue]) first")
@@ -163,7 +167,7 @@ class PullConsumer(RunsWithin):
             if not await read_ahead.wait(deadline_s - now_s()):
                 return []
             self._lifecycle.running()  # raises NotRunning after a shutdown, which also ends the wait
-        return messages
+        return self._namespace.unwrap_messages(messages)
 
     async def commit(self) -> None:
         """Commits the offsets of the messages that `poll` has returned, and waits for the brokers. Raises ClientError."""
@@ -180,12 +184,12 @@ class PullConsumer(RunsWithin):
         suspend_ms: int = 0,
     ) -> PullAnswer:
         """Pulls messages at and after `offset`. The broker waits up to `suspend_ms` for a message. Raises ClientError."""
-        check_queue(queue)
+        queue = self._known(queue)
         check_number("offset", offset, minimum=0)
         check_number("max_messages", max_messages, minimum=1)
         subscription = Subscription.parse(queue.topic, expression, self._lifecycle.running().instance.world.wall_ms())
         requests = await self._requests_about(queue)
-        return await requests.pull(
+        answer = await requests.pull(
             self.group,
             queue,
             offset,
@@ -194,35 +198,43 @@ class PullConsumer(RunsWithin):
             sends_expression=True,
             suspend_ms=suspend_ms,
         )
+        return answer._replace(messages=self._namespace.unwrap_messages(answer.messages))
 
     async def committed(self, queue: MessageQueue) -> int | None:
         """Returns the group's offset in the queue; None if the broker has none. Raises ClientError."""
+        queue = self._known(queue)
         requests = await self._requests_about(queue)
         return await requests.committed_offset(self.group, queue)
 
     async def min_offset(self, queue: MessageQueue) -> int:
         """Returns the offset of the queue's oldest message. Raises ClientError."""
+        queue = self._known(queue)
         requests = await self._requests_about(queue)
         return await requests.min_offset(queue)
 
     async def max_offset(self, queue: MessageQueue) -> int:
         """Returns the offset of the queue's next message. Raises ClientError."""
+        queue = self._known(queue)
         requests = await self._requests_about(queue)
         return await requests.max_offset(queue)
 
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
         """Returns the offset of the queue's first message stored at or after a time. Raises ClientError."""
-        check_queue(queue)
+        queue = self._known(queue)
         check_number("timestamp_ms", timestamp_ms, minimum=0)
         requests = await self._requests_about(queue)
         return await requests.search_offset(queue, timestamp_ms)
 
     async def _requests_about(self, queue: MessageQueue) -> QueueRequests:
         """Returns the request sender, after reading the route of the queue's topic if it is unknown."""
-        check_queue(queue)
         running = self._lifecycle.running()
         await running.instance.routes.refresh_if_unknown(queue.topic)
         return running.requests
+
+    def _known(self, queue: MessageQueue) -> MessageQueue:
+        """Returns a queue as brokers know it. Raises TypeError unless it is a MessageQueue."""
+        check_queue(queue)
+        return self._namespace.wrap_queue(queue)
 
     def _membership(self, client_id: str) -> HeartbeatData:
         running = self._lifecycle.running_parts

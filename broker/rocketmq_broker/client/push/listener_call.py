@@ -6,7 +6,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from rocketmq_broker.client.checks.listener_check import is_async
 from rocketmq_broker.client.errors import MessagesWithdrawn
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.unreadable import UnreadableMessage
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
@@ -17,6 +19,22 @@ logger = logging.getLogger(__name__)
 
 TO_THE_DEAD_LETTERS: Final = -1
 """The delay level that moves a message to the dead-letter topic without further redeliveries."""
+
+
+def with_namespace(listener: MessageListener, namespace: Namespace) -> MessageListener:
+    """Returns a listener that calls `listener` with unwrapped topics, in a thread or as a task like `listener`."""
+    if not namespace.name:
+        return listener
+
+    def call(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
+        context.message_queue = namespace.unwrap_queue(context.message_queue)
+        return listener(namespace.unwrap_messages(messages), context)
+
+    async def call_async(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus | None:
+        answer = call(messages, context)
+        return await answer if isinstance(answer, Awaitable) else answer
+
+    return call_async if is_async(listener) else call
 
 
 class ListenerCall:

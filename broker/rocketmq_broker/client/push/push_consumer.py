@@ -6,7 +6,7 @@ import asyncio
 import logging
 import warnings
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar, Unpack
 
 from rocketmq_broker.acl import SessionCredentials
@@ -18,6 +18,7 @@ from rocketmq_broker.client.errors import ClientError, IllegalConfiguration, Not
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.instance import ClientInstance
+from rocketmq_broker.client.instance.namespace import Namespace
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
 from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.pull.message_selector import MessageSelector
@@ -28,6 +29,7 @@ from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.push.consumer_parts import ConsumerParts
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
 from rocketmq_broker.client.push.consumer_settings import HALF_AN_HOUR_MS, ConsumerOptions, ConsumerSettings
+from rocketmq_broker.client.push.listener_call import with_namespace
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, HeartbeatData
@@ -69,21 +71,25 @@ class PushConsumer(RunsWithin):
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
         rpc_hook: RpcHook | None = None,
+        namespace: str | None = None,
         results: ResultPositions | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
         """`settings` are the fields of ConsumerSettings.
 
-        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` have the same meaning as for a Producer. `results` saves the
-        group's offsets in the database of the listener's results before they are committed at the brokers. If that database
+        `namesrv_addr`, `credentials`, `tls`, `rpc_hook` and `namespace` have the same meaning as for a Producer. `results` saves
+        the group's offsets in the database of the listener's results before they are committed at the brokers. If that database
         loses results, their messages are delivered again. Raises IllegalConfiguration.
         """
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
+        self._namespace = Namespace(namespace)
+        group = self._namespace.wrap(group)
         check_group("consumer", group)
         settings.setdefault("consume_timestamp_ms", current_world().wall_ms() - HALF_AN_HOUR_MS)
         self.settings = ConsumerSettings(**settings)
         self.group = group
+        """The group as brokers know it, with the namespace."""
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
         self._tls = tls
@@ -105,6 +111,7 @@ class PushConsumer(RunsWithin):
         May be called from any thread while the consumer runs. In that case, a broker that does not support the filter only
         causes a log message. Raises IllegalConfiguration, and NotRunning after the shutdown.
         """
+        topic = self._namespace.wrap(topic)
         check_topic(topic)
         subscription = Subscription.parse(topic, expression, current_world().wall_ms())
         before = self._subscriptions.get(topic)
@@ -122,6 +129,7 @@ class PushConsumer(RunsWithin):
 
     def unsubscribe(self, topic: str) -> None:
         """Stops consuming the topic. Raises NotRunning after the shutdown."""
+        topic = self._namespace.wrap(topic)
 
         def change() -> None:
             self._subscriptions.pop(topic, None)
@@ -162,12 +170,13 @@ class PushConsumer(RunsWithin):
     @property
     def queues(self) -> set[MessageQueue]:
         """Returns the queues that are currently assigned to this consumer."""
-        return set(self._process_queues())
+        return {self._namespace.unwrap_queue(queue) for queue in self._process_queues()}
 
     @property
     def progress(self) -> list[QueueProgress]:
         """Returns the progress of each queue that is currently assigned to this consumer."""
-        return [one.progress for one in self._process_queues().values()]
+        progress = [one.progress for one in self._process_queues().values()]
+        return [replace(one, queue=self._namespace.unwrap_queue(one.queue)) for one in progress]
 
     async def is_connected(self) -> bool:
         """Returns True if every broker in the consumer's routes answers a heartbeat now.
@@ -230,7 +239,7 @@ class PushConsumer(RunsWithin):
             rpc_hook=self._rpc_hook,
         )
         parts = ConsumerParts(
-            self.group, instance, self.settings, self._subscriptions, self._listener,
+            self.group, instance, self.settings, self._subscriptions, with_namespace(self._listener, self._namespace),
             is_orderly=self._is_orderly, results=self._results,
         )  # fmt: skip
         instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance, instance.routes).handlers)

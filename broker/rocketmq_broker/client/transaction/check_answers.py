@@ -6,6 +6,7 @@ import logging
 from functools import partial
 from typing import NamedTuple
 
+from rocketmq_broker.client.instance.namespace import NO_NAMESPACE, Namespace
 from rocketmq_broker.client.producer.send_result import LocalTransactionState
 from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
@@ -36,8 +37,11 @@ class CheckAnswers:
     the first one while the listener runs, so that the listener is called once and a restarted broker gets the answer.
     """
 
-    def __init__(self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int) -> None:
-        """At most `max_waiting` checks wait or run at a time."""
+    def __init__(
+        self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int, namespace: Namespace = NO_NAMESPACE
+    ) -> None:
+        """At most `max_waiting` checks wait or run at a time. `namespace` unwraps the topics of half messages."""
+        self._namespace = namespace
         self._group = group
         self._listeners = listeners
         self._runners = runners
@@ -49,7 +53,7 @@ class CheckAnswers:
         """Handles a broker's check-back."""
         check = request.decode_header(CheckTransactionStateRequestHeader)
         try:
-            message = to_message(decode_record(request.body), check.broker_name or "")
+            message = self._namespace.unwrap_message(to_message(decode_record(request.body), check.broker_name or ""))
         except MessageError as error:
             logger.warning("ignored a check-back from %s with an unreadable half message: %s", connection.peer, error)
             return

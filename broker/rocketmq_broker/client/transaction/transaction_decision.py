@@ -17,9 +17,9 @@ MAX_FAILURE_LENGTH: Final = 300
 logger = logging.getLogger(__name__)
 
 _BITS = {
-    LocalTransactionState.COMMIT_MESSAGE: sysflag.TRANSACTION_COMMIT,
-    LocalTransactionState.ROLLBACK_MESSAGE: sysflag.TRANSACTION_ROLLBACK,
-    LocalTransactionState.UNKNOWN: sysflag.TRANSACTION_NOT,
+    LocalTransactionState.COMMIT_MESSAGE: sysflag.TRANSACTION_COMMIT_TYPE,
+    LocalTransactionState.ROLLBACK_MESSAGE: sysflag.TRANSACTION_ROLLBACK_TYPE,
+    LocalTransactionState.UNKNOWN: sysflag.TRANSACTION_NOT_TYPE,
 }
 
 

@@ -53,6 +53,7 @@ class TransactionProducer(Producer):
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
         rpc_hook: RpcHook | None = None,
+        namespace: str | None = None,
         send_timeout_ms: int = 3000,
         retry_times_when_send_failed: int = 2,
         compress_message_body_over: int = 4096,
@@ -78,6 +79,7 @@ class TransactionProducer(Producer):
             credentials=credentials,
             tls=tls,
             rpc_hook=rpc_hook,
+            namespace=namespace,
             send_timeout_ms=send_timeout_ms,
             retry_times_when_send_failed=retry_times_when_send_failed,
             compress_message_body_over=compress_message_body_over,
@@ -190,5 +192,5 @@ class TransactionProducer(Producer):
             )
 
     def _handlers(self) -> RequestHandlers:
-        check_back = CheckAnswers(self.group, self._listeners, self._checking, self._check_request_hold_max)
+        check_back = CheckAnswers(self.group, self._listeners, self._checking, self._check_request_hold_max, self._namespace)
         return {**super()._handlers(), RequestCode.CHECK_TRANSACTION_STATE: check_back.on_check}

@@ -112,7 +112,7 @@ def sys_flag_of(message: api.Message) -> int:
     """Returns the sysFlag, with the bits for a compressed body and for a prepared transaction."""
     system = message.system_properties
     flag = sysflag.COMPRESSED if system.body_encoding == api.GZIP else 0
-    return flag | sysflag.TRANSACTION_PREPARED if system.message_type == api.TRANSACTION else flag
+    return flag | sysflag.TRANSACTION_PREPARED_TYPE if system.message_type == api.TRANSACTION else flag
 
 
 def _user_properties(message: api.Message) -> dict[str, str]:

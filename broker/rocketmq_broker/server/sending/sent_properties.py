@@ -200,19 +200,19 @@ def begins_transaction(encoded: bytes) -> bool:
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
     """Returns the sysFlag to store.
 
-    The transaction bits must be 0, or TRANSACTION_PREPARED if the message begins a transaction. Raises IllegalMessage for other
-    bits, because only a broker marks messages as committed or rolled back.
+    The transaction bits must be 0, or TRANSACTION_PREPARED_TYPE if the message begins a transaction. Raises IllegalMessage for
+    other bits, because only a broker marks messages as committed or rolled back.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
-    if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):
+    if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED_TYPE):
         raise IllegalMessage(_contradiction(transaction))
     return sys_flag & sysflag.SENT_BITS
 
 
 def _contradiction(transaction: int) -> str:
-    if transaction == sysflag.TRANSACTION_PREPARED:
+    if transaction == sysflag.TRANSACTION_PREPARED_TYPE:
         return "the sysFlag marks the message as transactional, but the property TRAN_MSG does not"
-    decided = "committed" if transaction == sysflag.TRANSACTION_COMMIT else "rolled back"
+    decided = "committed" if transaction == sysflag.TRANSACTION_COMMIT_TYPE else "rolled back"
     return f"the sysFlag marks the message as {decided}; only a broker may set this, after END_TRANSACTION"
 
 

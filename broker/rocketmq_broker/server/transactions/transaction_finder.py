@@ -218,7 +218,7 @@ class TransactionFinder:
             found = self._store.query(topic, half.transaction_id)
             is_certain = is_certain and found.are_all
             for message in map(read_any_message, found.records):
-                is_made = topic == DISCARD_TOPIC or message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
+                is_made = topic == DISCARD_TOPIC or message.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT_TYPE
                 if is_made and identity_of(message) == identity_of(half):
                     return message, True
         return None, is_certain

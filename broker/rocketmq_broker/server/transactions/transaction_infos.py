@@ -85,9 +85,9 @@ def check_back_info(check_back: CheckBack) -> CheckBackInfo:
 
 
 _ANSWERS: Final = {
-    sysflag.TRANSACTION_NOT: "UNKNOWN",
-    sysflag.TRANSACTION_COMMIT: "COMMIT",
-    sysflag.TRANSACTION_ROLLBACK: "ROLLBACK",
+    sysflag.TRANSACTION_NOT_TYPE: "UNKNOWN",
+    sysflag.TRANSACTION_COMMIT_TYPE: "COMMIT",
+    sysflag.TRANSACTION_ROLLBACK_TYPE: "ROLLBACK",
 }
 
 

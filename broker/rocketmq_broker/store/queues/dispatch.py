@@ -39,7 +39,7 @@ def is_queued(sys_flag: int) -> bool:
 
     See CommitLogDispatcherBuildConsumeQueue.
     """
-    return sys_flag & sysflag.TRANSACTION_MASK in (sysflag.TRANSACTION_NOT, sysflag.TRANSACTION_COMMIT)
+    return sys_flag & sysflag.TRANSACTION_MASK in (sysflag.TRANSACTION_NOT_TYPE, sysflag.TRANSACTION_COMMIT_TYPE)
 
 
 def is_indexed(sys_flag: int) -> bool:
@@ -47,7 +47,7 @@ def is_indexed(sys_flag: int) -> bool:
 
     See IndexService.buildIndex.
     """
-    return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
+    return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK_TYPE
 
 
 VISIBILITY: Final = {kind: (is_queued(kind), is_indexed(kind)) for kind in range(sysflag.TRANSACTION_MASK + 1)}

@@ -140,7 +140,7 @@ class LikeApache:
 
     def accepts_decision(self, header: EndTransactionRequestHeader, key: str) -> bool:
         """Returns whether to pass the decision to the broker. Handles decisions about second copies itself."""
-        is_decision = header.commit_or_rollback != sysflag.TRANSACTION_NOT
+        is_decision = header.commit_or_rollback != sysflag.TRANSACTION_NOT_TYPE
         if header.from_transaction_check:
             if self._copies.is_asked(key):
                 self._copies.settle(key, header.commit_or_rollback)
@@ -149,7 +149,7 @@ class LikeApache:
                 self._copies.forget(key)
         elif is_decision and self._is_refused(key):
             return False
-        if header.commit_or_rollback == sysflag.TRANSACTION_COMMIT and self._inspection.is_decided(header.commit_log_offset):
+        if header.commit_or_rollback == sysflag.TRANSACTION_COMMIT_TYPE and self._inspection.is_decided(header.commit_log_offset):
             self._copies.deliver_again(key, header.commit_log_offset)
             return False
         if is_decision:

@@ -82,11 +82,11 @@ class SecondCopies:
 
     def settle(self, key: str, commit_or_rollback: int) -> None:
         """Handles a producer's answer to a check-back for the copy. After UNKNOWN the copy is checked again."""
-        if commit_or_rollback == sysflag.TRANSACTION_NOT:
+        if commit_or_rollback == sysflag.TRANSACTION_NOT_TYPE:
             return
         header = self._copies[key].header
         self.forget(key)
-        if commit_or_rollback == sysflag.TRANSACTION_COMMIT:
+        if commit_or_rollback == sysflag.TRANSACTION_COMMIT_TYPE:
             self.deliver_again(key, header.commit_log_offset)
 
     def deliver_again(self, key: str, commit_log_offset: int) -> None:

@@ -63,7 +63,7 @@ def unknown_answer(check: CheckTransactionStateRequestHeader) -> EndTransactionR
         producer_group="",
         tran_state_table_offset=check.tran_state_table_offset,
         commit_log_offset=check.commit_log_offset,
-        commit_or_rollback=sysflag.TRANSACTION_NOT,
+        commit_or_rollback=sysflag.TRANSACTION_NOT_TYPE,
         from_transaction_check=True,
         msg_id=check.msg_id or "",
         transaction_id=check.transaction_id,

@@ -24,7 +24,7 @@ from rocketmq_broker.testing.exploring.errors import RuleBroken
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.page import ReportedKind
 
-_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
+_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT_TYPE: "COMMIT", sysflag.TRANSACTION_ROLLBACK_TYPE: "ROLLBACK"}
 _MARK_OF_DECISION: Final = f'"code":{RequestCode.END_TRANSACTION.value},'.encode()
 
 

@@ -24,7 +24,7 @@ class CheckBack:
     producer: str
     """The producer's address."""
     answer: int | None = None
-    """The producer's answer: TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). None until it arrives."""
+    """The producer's answer: one of the TRANSACTION_*_TYPE values of sysflag. None until it arrives."""
     answered_ms: int | None = None
     failure: str | None = None
     """The text of the listener's exception, which the client sends with the answer UNKNOWN, or None."""

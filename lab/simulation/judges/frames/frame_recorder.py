@@ -13,8 +13,8 @@ from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader,
 from rocketmq_broker.testing.simulation.page import ReportedKind
 
 _DECISIONS: Final = {
-    sysflag.TRANSACTION_COMMIT: (ReportedKind.COMMIT, "COMMIT"),
-    sysflag.TRANSACTION_ROLLBACK: (ReportedKind.ROLLBACK, "ROLLBACK"),
+    sysflag.TRANSACTION_COMMIT_TYPE: (ReportedKind.COMMIT, "COMMIT"),
+    sysflag.TRANSACTION_ROLLBACK_TYPE: (ReportedKind.ROLLBACK, "ROLLBACK"),
 }
 _UNKNOWN: Final = (ReportedKind.ANSWER, "UNKNOWN")
 

@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.headers import (
 from rocketmq_broker.server.sending.batch_body import split_batch
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 
-_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
+_DECISIONS: Final = {sysflag.TRANSACTION_COMMIT_TYPE: "COMMIT", sysflag.TRANSACTION_ROLLBACK_TYPE: "ROLLBACK"}
 _HEADER_BEGINS: Final = 8
 """The offset of the header in a frame, in bytes."""
 _JSON_HEADER: Final = re.compile(rb'\{"code":(\d+),.*?"flag":(\d+),"language":"[A-Z]+","opaque":(\d+),', re.DOTALL)

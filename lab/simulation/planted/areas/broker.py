@@ -28,7 +28,7 @@ def _accept_a_second_commit(patches: Patches) -> None:
 
     def every_commit_wins(self: Any, request: EndRequest) -> EndDecision:
         decision: EndDecision = decide(self, request)
-        if decision.refusal not in _DECIDED or request.commit_or_rollback != sysflag.TRANSACTION_COMMIT:
+        if decision.refusal not in _DECIDED or request.commit_or_rollback != sysflag.TRANSACTION_COMMIT_TYPE:
             return decision
         half = self._bridge.message_at(request.commit_log_offset)
         if half is None:

@@ -124,13 +124,13 @@ def failed(way: str, times: int) -> Mapping[str, str]:
 
 
 async def committed(stage: Stage, way: str) -> None:
-    await stage.send(way, {**TEXT, **HALF}, sys_flag=sysflag.TRANSACTION_PREPARED)
+    await stage.send(way, {**TEXT, **HALF}, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
     await stage.end(await stage.record(way, topics.HALF_TOPIC), COMMIT)
     await stage.record(way, way)
 
 
 async def committed_compressed(stage: Stage, way: str) -> None:
-    flag = sysflag.TRANSACTION_PREPARED | sysflag.COMPRESSED
+    flag = sysflag.TRANSACTION_PREPARED_TYPE | sysflag.COMPRESSED
     await stage.send(way, HALF, body=zlib.compress(way.encode()), sys_flag=flag)
     await stage.end(await stage.record(way, topics.HALF_TOPIC), COMMIT)
     await stage.record(way, way)
@@ -143,18 +143,18 @@ async def committed_and_redelivered(stage: Stage, way: str) -> None:
 
 
 async def rolled_back(stage: Stage, way: str) -> None:
-    await stage.send(way, {**TEXT, **HALF}, sys_flag=sysflag.TRANSACTION_PREPARED)
+    await stage.send(way, {**TEXT, **HALF}, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
     await stage.end(await stage.record(way, topics.HALF_TOPIC), ROLLBACK)
 
 
 async def committed_after_a_check(stage: Stage, way: str) -> None:
-    await stage.send(way, {**TEXT, **CHECKED}, age_ms=LONG_AGO_MS, sys_flag=sysflag.TRANSACTION_PREPARED)
+    await stage.send(way, {**TEXT, **CHECKED}, age_ms=LONG_AGO_MS, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
     await stage.answer(await stage.check(way, 0), COMMIT)
     await stage.record(way, way)
 
 
 async def discarded_resumed_and_committed(stage: Stage, way: str) -> None:
-    await stage.send(way, {**TEXT, **CHECKED}, age_ms=LONG_AGO_MS, sys_flag=sysflag.TRANSACTION_PREPARED)
+    await stage.send(way, {**TEXT, **CHECKED}, age_ms=LONG_AGO_MS, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE)
     for number in range(CHECK_MAX):
         await stage.answer(await stage.check(way, number), UNKNOWN)
     await stage.resume(await stage.record(way, topics.CHECK_MAX_TIME_TOPIC))

@@ -29,7 +29,7 @@ def test_a_body_that_compression_makes_longer_stays_as_it_is() -> None:
 
 def test_a_half_message_is_marked_in_the_sys_flag() -> None:
     half = Message.of("orders", b"x").with_properties({properties.TRANSACTION_PREPARED: "true"})
-    assert to_wire(half).sys_flag == sysflag.TRANSACTION_PREPARED
+    assert to_wire(half).sys_flag == sysflag.TRANSACTION_PREPARED_TYPE
 
 
 def test_an_id_that_is_there_stays_unless_it_is_to_be_replaced() -> None:

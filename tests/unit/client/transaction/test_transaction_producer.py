@@ -112,12 +112,12 @@ def running(listener: Any, broker: Broker, **settings: Any) -> TransactionProduc
 @pytest.mark.parametrize(
     ("answer", "state", "bits"),
     [
-        (COMMIT, COMMIT, sysflag.TRANSACTION_COMMIT),
-        (ROLLBACK, ROLLBACK, sysflag.TRANSACTION_ROLLBACK),
-        (UNKNOWN, UNKNOWN, sysflag.TRANSACTION_NOT),
-        (None, UNKNOWN, sysflag.TRANSACTION_NOT),
-        ("COMMIT", UNKNOWN, sysflag.TRANSACTION_NOT),
-        (LookupError("no database"), UNKNOWN, sysflag.TRANSACTION_NOT),
+        (COMMIT, COMMIT, sysflag.TRANSACTION_COMMIT_TYPE),
+        (ROLLBACK, ROLLBACK, sysflag.TRANSACTION_ROLLBACK_TYPE),
+        (UNKNOWN, UNKNOWN, sysflag.TRANSACTION_NOT_TYPE),
+        (None, UNKNOWN, sysflag.TRANSACTION_NOT_TYPE),
+        ("COMMIT", UNKNOWN, sysflag.TRANSACTION_NOT_TYPE),
+        (LookupError("no database"), UNKNOWN, sysflag.TRANSACTION_NOT_TYPE),
     ],
 )
 async def test_the_broker_is_told_what_the_listener_said(answer: object, state: LocalTransactionState, bits: int) -> None:
@@ -149,7 +149,7 @@ async def test_nothing_depends_on_a_half_message_that_may_be_lost(status: SendSt
     producer = running(listener, broker)
     sent = await producer.send_message_in_transaction(MESSAGE)
     assert (sent.local_transaction_state, sent.send_status, listener.executed) == (ROLLBACK, status, [])
-    assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_ROLLBACK
+    assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_ROLLBACK_TYPE
     await producer.shutdown()
 
 
@@ -181,7 +181,7 @@ async def test_a_cancelled_caller_leaves_the_transaction_to_end_by_itself() -> N
     waiting.cancel()
     listener.gate.set()
     await until(lambda: len(broker.ended) == 1)
-    assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_COMMIT
+    assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_COMMIT_TYPE
     await producer.shutdown()
 
 
@@ -303,7 +303,7 @@ def test_ctrl_c_in_a_local_transaction_ends_the_thread_s_wait_and_leaves_the_out
         with pytest.raises(KeyboardInterrupt):
             loop.run(producer.send_message_in_transaction(MESSAGE))
         loop.run(producer.shutdown())
-    assert [told.commit_or_rollback for told in broker.ended] == [sysflag.TRANSACTION_NOT]
+    assert [told.commit_or_rollback for told in broker.ended] == [sysflag.TRANSACTION_NOT_TYPE]
 
 
 def test_a_task_that_outlives_its_caller_runs_its_local_transactions_in_a_thread_of_the_producer() -> None:

@@ -262,12 +262,12 @@ async def test_a_reply_to_a_topic_that_does_not_exist_is_refused(replies: Replie
 
 
 async def test_a_flag_that_claims_a_transaction_is_not_stored(replies: Replies) -> None:
-    await replies.send(v2(sys_flag=sysflag.TRANSACTION_PREPARED))
+    await replies.send(v2(sys_flag=sysflag.TRANSACTION_PREPARED_TYPE))
     (record,) = replies.desk.messages(REPLY_TOPIC)
     assert record.sys_flag == 0
 
 
-@pytest.mark.parametrize("decided", [sysflag.TRANSACTION_COMMIT, sysflag.TRANSACTION_ROLLBACK])
+@pytest.mark.parametrize("decided", [sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE])
 async def test_a_reply_that_claims_to_be_decided_is_neither_pushed_nor_stored(replies: Replies, decided: int) -> None:
     await replies.send(v2(sys_flag=decided))
     assert replies.answer.code == ResponseCode.MESSAGE_ILLEGAL

@@ -460,8 +460,8 @@ def planted(offset: int, queue_offset: int) -> bytes:
     """A whole committed order, as a client can write one into a body: it claims to lie at this offset of the commit log."""
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
-        sys_flag=sysflag.TRANSACTION_COMMIT, born_timestamp=NOW, born_host=HOST, store_timestamp=NOW + 10**9, store_host=HOST,
-        reconsume_times=0, prepared_transaction_offset=0, body=b"evil", properties=b"",
+        sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=NOW, born_host=HOST, store_timestamp=NOW + 10**9,
+        store_host=HOST, reconsume_times=0, prepared_transaction_offset=0, body=b"evil", properties=b"",
     )  # fmt: skip
 
 
