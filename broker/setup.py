@@ -1,4 +1,4 @@
-"""The compiled modules of the wheel, if any; everything else about it is in pyproject.toml."""
+"""Adds the compiled modules to the wheel, if any. All other settings of the wheel are in pyproject.toml."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from compiled_modules import compiled_paths, is_compiled_build
 
 
 def extensions() -> list[object]:
-    """The compiled modules, each an extension; none unless the build is a compiled one."""
+    """Returns an extension for each compiled module. Returns none unless the build is compiled."""
     if not is_compiled_build():
         return []
     from mypyc.build import mypycify

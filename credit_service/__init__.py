@@ -1,4 +1,4 @@
-"""The credit service, which credits each order once, with one point for each full unit of currency of its total.
+"""The credit service. It credits each order once, with one point for each full currency unit of the order's total.
 
     broker -> push consumer -> inbox -> Celery task on Redis -> ledger and balances
                     |            |                                      |

@@ -1,6 +1,6 @@
 """Sends HTTP requests to the services, without a proxy.
 
-A proxy of the environment (HTTP_PROXY, ALL_PROXY) can reach neither this machine's loopback address nor a container by name.
+A proxy from the environment (HTTP_PROXY, ALL_PROXY) can reach neither this machine's loopback address nor a container by name.
 """
 
 from __future__ import annotations

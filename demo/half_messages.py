@@ -59,7 +59,7 @@ class CountedHalfMessages:
 
     @property
     def count(self) -> int:
-        """The number of all half messages."""
+        """The total number of half messages."""
         return self.by_ending.total()
 
     @property

@@ -102,7 +102,7 @@ class OrderClient:
     def place(self, request: MadeOrder) -> OrderAnswer:
         """Places the order, and repeats the request if necessary.
 
-        Raises UnexpectedAnswer, and raises NoAnswer after the time-out.
+        Raises UnexpectedAnswer, and NoAnswer after the time-out.
         """
         try:
             return self._ask_until_answered(request)

@@ -1,6 +1,6 @@
 """Runs processes, each in its own process group and with a log file.
 
-They can be killed and restarted, and end with this program.
+Processes can be killed and restarted. They are stopped when this program ends.
 """
 
 from __future__ import annotations

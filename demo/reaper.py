@@ -1,7 +1,8 @@
-"""Kills the processes of its parent when the parent ends.
+"""Kills the processes of the parent process when the parent ends.
 
 This module runs as a separate process (`python -m demo.reaper`) and reads process group ids from its standard input. `+ID` adds a
-group, and `-ID` removes it. The input ends when the parent exits or is killed. At its end, the remaining groups get SIGKILL.
+group, and `-ID` removes it. The input ends when the parent exits or is killed. At the end of the input, the remaining groups get
+SIGKILL.
 """
 
 import contextlib

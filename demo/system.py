@@ -52,7 +52,7 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls, brokers: int = 1) -> Self:
-        """Returns six free ports. Further brokers use the ports after those of the first broker, which are also free."""
+        """Returns six free ports. The ports after the first broker's are also free, for further brokers."""
         first = free_ports_of_brokers(brokers, BROKER_PORTS_APART)
         namesrv, *others = free_ports(5)
         return cls(namesrv, first, *others)
@@ -125,11 +125,11 @@ class System:
 
     @property
     def broker_store(self) -> Path:
-        """The store of the broker. In a cluster, the store of the first broker."""
+        """The store directory of the broker, or of the first broker in a cluster."""
         return self.broker_stores[0]
 
     def configure_broker(self, settings: Mapping[str, str]) -> None:
-        """Writes broker.conf with these additional settings. The broker reads it at its next start."""
+        """Writes broker.conf with these additional settings. The broker reads the file when it next starts."""
         write_broker_conf(self.home / "broker", {**self._broker_settings, **settings})
 
     def kill_a_broker(self) -> str:
@@ -151,7 +151,7 @@ class System:
 
     @property
     def services(self) -> tuple[Process, ...]:
-        """All processes except the broker, in the order in which they are started."""
+        """All processes except the broker, in the order in which they start."""
         inventory = (self.inventory_service,) if self.inventory_service is not None else ()
         return (self.redis, self.worker, self.credit_service, *inventory, self.order_service)
 
@@ -173,7 +173,7 @@ class System:
             process.wait_until_ready()
 
     def begin_to_stop(self) -> None:
-        """Sends SIGTERM to all services. Broker and Redis keep running for their last messages."""
+        """Sends SIGTERM to all services. The broker and Redis keep running, to accept the services' last messages."""
         for process in self.services:
             if process is not self.redis:
                 process.begin_to_stop()
@@ -201,7 +201,7 @@ def add_broker(
 ) -> Process:
     """Adds a broker with its store and broker.conf in `home`. `settings` have RocketMQ's names, and include the ports.
 
-    Several `brokers` run as a cluster with a supervisor.
+    If `brokers` is more than 1, they run as a cluster with a supervisor.
     """
     configuration = write_broker_conf(home, settings)
     command = [sys.executable, "-m", "rocketmq_broker", "-c", str(configuration)]

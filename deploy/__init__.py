@@ -1,1 +1,1 @@
-"""How the project is set up, built, released and run in containers."""
+"""The scripts and files to set up, build and release the project, and to run it in containers."""

@@ -35,9 +35,9 @@ class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSetti
     """The inventory service: ships orders from stock, and reports shortages to the order service.
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.
-    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
-    `python -m inventory_service migrate` migrates the database and exits; `python -m inventory_service inbox` lists, retries and
-    dismisses parked messages; see their --help.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and similar settings (docs/access.md) are environment
+    variables only. `python -m inventory_service migrate` migrates the database and exits; `python -m inventory_service inbox`
+    lists, retries and dismisses parked messages; see their --help.
     """
 
     model_config = SettingsConfigDict(cli_prog_name="python -m inventory_service")

@@ -13,7 +13,7 @@ VERSION: Final = 1
 
 
 class OrderCancelled(MessageBody):
-    """Reports that the order service has cancelled an order, which is final."""
+    """Reports that the order service has cancelled an order. A cancellation is final."""
 
     customer: Customer
     total_cents: TotalCents

@@ -8,8 +8,9 @@
     BY_REFUSAL          prefix of credits.message_id     credit_service
     BY_REPAIR           prefix of credits.message_id     credit_service
 
-The reconciliation reads these rows too. It shares these values with the services, but none of their rules:
-`order_service.domain.life_cycle` has the transitions between states, `pipelines.judging.rules` the conditions of each state.
+The reconciliation reads these rows too. It uses the same values as the services, but its own rules. The services' state
+transitions are defined in `order_service.domain.life_cycle`. The conditions that the reconciliation checks for each state are
+defined in `pipelines.judging.rules`.
 """
 
 from enum import StrEnum
@@ -60,7 +61,7 @@ class TransactionState(StrEnum):
 
     @property
     def is_written(self) -> bool:
-        """True if the row of a transaction may have this state."""
+        """True if a transaction's row may have this state."""
         return self is not TransactionState.UNKNOWN
 
 

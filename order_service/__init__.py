@@ -1,4 +1,4 @@
-"""The order service, which places each order in one transaction over the order database and the broker.
+"""The order service, which places each order in one transaction across the order database and the broker.
 
     POST /orders -> half message -> local transaction: order and transaction row -> COMMIT or ROLLBACK to the broker
                                           ^

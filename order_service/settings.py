@@ -30,7 +30,7 @@ MigrationSettings = migration_settings(OrderDatabaseSettings, "order_service")
 
 
 class AdoptionSettings(OrderDatabaseSettings):
-    """Accept the order database for all half messages until now, including those that another database was to decide.
+    """Accept the order database for all half messages until now, including those that another database should have decided.
 
     Use it only if the database that took the orders is lost, and a copy, a backup or a new one replaces it. Transactions that the
     database does not have are rolled back at the next check-back: an order that only the lost database had is never credited. If

@@ -1,7 +1,7 @@
 """Reconciles small databases and logs without Spark. This process reads the sources, and SQLite runs the same rules as Spark.
 
 The result is the same as Spark's; `tests/component/pipelines/test_embedded.py` checks both with the same data. Sources that are
-too large for one process, and sums of more than 64 bits, which SQLite cannot compute, are refused.
+too large for one process are refused, and so are sums of more than 64 bits, which SQLite cannot compute.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _finding(judged: Row) -> Row:
 
 
 def _whole(cents: float | None) -> int | None:
-    """Returns the amount, or None beyond 64 bits, like Spark's try_cast. Raises OverflowError if SQLite rounded it.
+    """Returns the amount, or None if it exceeds 64 bits, like Spark's try_cast. Raises OverflowError if SQLite rounded it.
 
     SQLite continues with a rounded number if a sum or a difference leaves the range of integers.
     """

@@ -50,4 +50,4 @@ class SparkFailed(PipelineError):
 
 
 COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)
-"""The errors that end a run, or one round of `watch`, with one line on the screen."""
+"""The errors that end a run, or one round of `watch`, with a one-line message."""

@@ -78,7 +78,7 @@ def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, 
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """Returns the numbers of records and bytes of each topic and kind. Columns: topic, kind, records, bytes."""
+    """Returns the number of records and of bytes for each topic and kind. Columns: topic, kind, records, bytes."""
     return (
         records.groupBy("topic", "kind")
         .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))

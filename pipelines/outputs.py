@@ -1,7 +1,7 @@
 """Writes findings and summary as Parquet. Both are replaced together, so an interrupted run keeps the files of the previous one.
 
 Each is a directory with one file. The metadata of its schema contains the run's `as_of_ms`. An object store cannot replace two
-files atomically, so there the summary is written after the findings.
+files atomically. There the summary is written after the findings.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ MAX_BROADCAST: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The sources to compare, which are two databases and optionally the commit logs of the brokers."""
+    """The sources to compare: two databases and optionally the commit logs of the brokers."""
 
     order_database: DatabaseAddress
     credit_database: DatabaseAddress
@@ -106,7 +106,7 @@ def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, o
 
 
 def kinds_of(books: Books) -> tuple[Finding, ...]:
-    """Returns the classes that are possible with these sources."""
+    """Returns the classes that can be found with these sources."""
     return tuple(kind for kind in Finding if (books.logs or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
@@ -134,7 +134,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
 
 
 def inbox_of(reading: Reading, books: Books) -> DataFrame | None:
-    """Reads the inbox of the credit service now, and returns its events; None without rows. Raises UnreadableDatabase."""
+    """Reads the credit service's inbox now and returns its events, or None without rows. Raises UnreadableDatabase."""
     events = inbox_event_table(read_inbox(books.credit_database), books.route)
     return inbox_rows(reading.together(reading.spark.createDataFrame(events))) if events.num_rows else None
 

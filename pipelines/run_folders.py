@@ -5,7 +5,7 @@
     data/reconciliation/.reconciliation/latest -> run-5a6b7c8d
 
 A run writes into its own folder. Then it renames a new symbolic link to `latest`, which is atomic on POSIX file systems. The
-folder of the previous run stays until the next run, for readers that have it open.
+folder of the previous run is kept until the next run, for readers that still use it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final
 _LATEST: Final = "latest"
 _RENAME_EXCHANGE: Final = 2
 _FROM_HERE: Final = -100
-"""The constant AT_FDCWD of the system call, with which relative paths begin at the working directory."""
+"""The constant AT_FDCWD of the system call. Relative paths are then resolved from the working directory."""
 
 
 @contextmanager

@@ -27,7 +27,7 @@ S = TypeVar("S", bound=ServiceSettings)
 
 
 class Part(Protocol):
-    """A part of a service that runs: a message producer or a thread."""
+    """A running part of a service: a message producer or a thread."""
 
     def start(self) -> None:
         """Starts the part. Raises ClientError if a producer cannot join its group."""
@@ -48,7 +48,7 @@ class OpenedService(Generic[S]):
     world: World
     """The clock, random numbers and ids for all parts."""
     closing: ExitStack
-    """Closes its resources after all parts have stopped, and before the database."""
+    """A stack of resources that are closed after all parts have stopped and before the database is closed."""
 
     @property
     def database(self) -> str:
@@ -63,7 +63,7 @@ class ServiceParts:
     app: Flask
     consumer: ConsumerThread
     sender: Part
-    """The producer. It starts first and stops last, because application and consumer need it."""
+    """The producer. It starts first and stops last, because the application and the consumer need it."""
     threads: Sequence[Part] = ()
     """Threads that start before the consumer and stop after it."""
     places: str

@@ -1,4 +1,4 @@
-"""The validation of text from outside, and times as text: RFC 3339, in UTC, with milliseconds."""
+"""Validates text from outside, and formats times as RFC 3339 text, in UTC with milliseconds."""
 
 import unicodedata
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 
 
 def _without_control_characters(text: str) -> str:
-    """Returns the text. Raises ValueError if it contains control characters: PostgreSQL cannot store NUL."""
+    """Returns the text unchanged. Raises ValueError if it contains control characters; PostgreSQL cannot store NUL."""
     if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise ValueError("must not contain control characters")
     return text

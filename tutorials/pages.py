@@ -1,7 +1,7 @@
 """Updates the code blocks in the chapters: `python -m tutorials.pages`.
 
-A block under `<!-- FILE -->` has the text of this file. A block under `<!-- FILE NAME -->` has the text of the class or function
-NAME in this file. A ```diff block has the text of a patch file. A test fails if a block differs from its file.
+A block under `<!-- FILE -->` contains the text of that file. A block under `<!-- FILE NAME -->` contains the text of the class or
+function NAME in that file. A ```diff block contains the text of a patch file. A test fails if a block differs from its file.
 """
 
 import ast

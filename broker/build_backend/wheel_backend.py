@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 COMPILER = ["mypy>=2.4,<3", "msgspec", "types-pyyaml"]
-"""A compiled build requires mypy, which contains mypyc, and the typed libraries that the compiled modules use."""
+"""The packages that a compiled build requires: mypy (which contains mypyc) and libraries that the compiled modules use."""
 
 if sys.implementation.name != "cpython":
     sys.exit("rocketmq-broker requires CPython 3.11 or newer: msgspec, which reads its messages, runs on CPython alone")

@@ -1,9 +1,9 @@
-"""Protects HTTP servers against requests that a page of another site makes a browser send.
+"""Protects HTTP servers against requests that a page of another site sends through the user's browser.
 
 Any page can make a browser send requests to a loopback address. There are two attacks:
 
-- A page posts a form, which the browser allows unless the body is JSON. The headers Origin and Sec-Fetch-Site reveal it.
-- The page's host name resolves to 127.0.0.1 (DNS rebinding), so the browser sees one origin. The Host header reveals it.
+- A page posts a form, which the browser allows unless the body is JSON. The headers Origin and Sec-Fetch-Site reveal this.
+- The page's host name resolves to 127.0.0.1 (DNS rebinding), so the request is not cross-origin. The Host header reveals this.
 """
 
 import ipaddress
@@ -30,7 +30,7 @@ class KnownHosts:
     bound_host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
     knows_any_name: bool = False
-    """Whether every host name is accepted. Set it for a server with a password, which stops DNS rebinding as well."""
+    """Whether every host name is accepted. Set it for a server with a password, which also prevents DNS rebinding."""
 
     @classmethod
     def of(cls, bound_host: str, names: str) -> Self:
@@ -65,7 +65,7 @@ def split_names(text: str) -> list[str]:
 
 
 def host_of(host_and_port: str) -> str:
-    """Returns the host of a Host header in lower case, without brackets. Empty if it is invalid."""
+    """Returns the host of a Host header, in lower case and without brackets, or an empty string if it is invalid."""
     try:
         parts = urlsplit(f"//{host_and_port}")
         _ = parts.port

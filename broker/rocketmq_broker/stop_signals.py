@@ -26,7 +26,7 @@ def exit_at_once_on_stop_signals() -> None:
 
 
 class until_interrupted:
-    """Context manager that ends the program on Ctrl-C with a message on stderr and exit status 130, without a traceback.
+    """A context manager that ends the program on Ctrl-C with a message on stderr and exit status 130, without a traceback.
 
     The message is also printed when Typer turns Ctrl-C into a silent exit. Other exceptions pass unchanged.
     """

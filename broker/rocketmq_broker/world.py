@@ -41,7 +41,7 @@ def address_of_this_machine() -> str:
 
 
 class Watch(Protocol):
-    """Tracks threads that work for an event loop. It makes their waits follow the event loop's clock."""
+    """Tracks threads that work for an event loop, and makes waits in these threads follow the event loop's clock."""
 
     def work_begins(self) -> None:
         """Called on the event loop when a thread starts work for it."""
@@ -50,7 +50,10 @@ class Watch(Protocol):
         """Called on the event loop when it has the result of the work."""
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Waits in a thread for `seconds` of the event loop's time, or until `wait`, called with real seconds, returns True."""
+        """Waits in a thread for `seconds` of the event loop's time, or until `wait` returns True.
+
+        `wait` is called with a time-out in real seconds.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ class World:
     run_function: RunFunction | None = None
     """Runs a listener that is a plain function in a simulated world without threads. None if listeners run in threads."""
     acquire: Callable[[Callable[[], bool], float], bool] | None = None
-    """Calls a function that tries to acquire a lock until it returns True, or until a timeout in seconds.
+    """Acquires a lock and returns True, or returns False after a timeout in seconds.
+
+    The first argument tries to acquire the lock without blocking, and is called until it returns True.
 
     Used in a simulated world without threads. None if locks can block.
     """
@@ -100,13 +105,13 @@ _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
 
 
 def current_world() -> World:
-    """Returns the caller's world, which is that of the enclosing `in_world` or else the real one. Tasks and timers inherit it."""
+    """Returns the world of the enclosing `in_world`, or the real world if there is none. Tasks and timers inherit it."""
     return _current.get()
 
 
 @contextmanager
 def in_world(world: World) -> Iterator[None]:
-    """Makes `world` the current one inside the block. Objects created inside keep it."""
+    """Makes `world` the current one inside the block. Objects created inside the block keep using it."""
     token = _current.set(world)
     try:
         yield

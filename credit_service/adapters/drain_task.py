@@ -1,6 +1,6 @@
 """The Celery application of the credit service, the task that credits the messages in the inbox, and the sender of that task.
 
-Redis may lose all tasks, because the inbox has each message.
+Tasks in Redis may be lost without harm, because the inbox contains every message until it is credited.
 """
 
 import logging
@@ -33,7 +33,7 @@ _SOCKET_TIMEOUT_S: Final = 5
 MAX_BATCHES: Final = 20
 """The maximum number of database transactions of a task, so that it ends before its time limit."""
 CAREFUL_S: Final = 60.0
-"""The time in seconds after the end of a process during which all processes of the worker try each message alone."""
+"""The time in seconds after the unexpected end of a process during which the worker processes each message alone."""
 
 logger = logging.getLogger(__name__)
 
@@ -41,8 +41,8 @@ logger = logging.getLogger(__name__)
 def create_celery(redis_url: str, client_name: str | None = None) -> Celery:
     """Returns the Celery application that sends or executes tasks. Does not connect.
 
-    `client_name` is the name of its connections in Redis. It removes Celery's environment variables from the process, because
-    they would override `redis_url`.
+    `client_name` is the name of the application's connections in Redis. Celery's environment variables are removed from the
+    process, because they would override `redis_url`.
     """
     for name in _VARIABLES_OF_CELERY:
         os.environ.pop(name, None)
@@ -85,9 +85,9 @@ def create_celery(redis_url: str, client_name: str | None = None) -> Celery:
 def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Callable[[], float]) -> None:
     """Adds the task to the application of a worker. Call it before the worker forks its processes.
 
-    `drain` credits the messages that are due. Its argument is True if each message must be tried alone. That is the case for
-    CAREFUL_S after a process of the worker was killed or reached the time limit in a task, because a message may be the cause.
-    A failure of the database is logged once for as long as it stays the same. `now_s` is a monotonic clock.
+    `drain` credits the messages that are due. Its argument is True if each message must be processed alone. This applies for
+    CAREFUL_S seconds after a process of the worker was killed or reached the time limit in a task, because one of the messages
+    may be the cause. Consecutive identical database failures are logged only once. `now_s` is a monotonic clock.
     """
     careful_until_s = RawValue("d", 0.0)  # shared with the forked processes
     last_failure = ""
@@ -106,7 +106,10 @@ def register_drain_task(app: Celery, drain: Callable[[bool], object], now_s: Cal
 
     @signals.task_failure.connect(weak=False)
     def be_careful(exception: BaseException | None = None, **_: object) -> None:
-        """Runs in the worker's main process when a process of the pool has ended during a task."""
+        """Lets `drain` process each message alone for CAREFUL_S seconds if a process of the pool ended during a task.
+
+        Celery calls this in the worker's main process.
+        """
         if isinstance(exception, WorkerLostError | TimeLimitExceeded):
             careful_until_s.value = now_s() + CAREFUL_S
 

@@ -50,7 +50,7 @@ class CreditFailpoints:
             raise FailedOnPurpose(LOSE_DELIVERY)
 
     def listener(self, listener: MessageListener) -> MessageListener:
-        """Returns a listener that ends the process before or after `listener`, or makes the next task be lost."""
+        """Returns a listener that ends the process before or after calling `listener`, or causes the next task to be lost."""
 
         def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
             self._end_if_hit(EXIT_AT_DELIVERY, messages)

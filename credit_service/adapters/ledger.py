@@ -1,10 +1,11 @@
 """The ledger of credits and reversals, and the balances. A balance is always the sum of the points of its entries.
 
-An entry is unique by order and kind. In one database transaction, a batch inserts the missing entries and adds only the points of
-the inserted ones to the balances. So a redelivery changes nothing, even if two workers process the same orders at the same time.
-Rows are written in key order, so that batches cannot deadlock. A reversal may be written before its credit.
+There is at most one entry for each order and kind. In one database transaction, a batch inserts the missing entries and adds only
+the points of the inserted ones to the balances. A redelivery therefore changes nothing, even if two workers process the same
+orders at the same time. Rows are written in key order, so that batches cannot deadlock. A reversal may be written before its
+credit.
 
-The same database has the inbox, in which messages wait to be credited, and the outbox with messages to the order service.
+The same database contains the inbox, in which messages wait to be credited, and the outbox with messages to the order service.
 """
 
 from collections import Counter
@@ -36,14 +37,14 @@ OpensSession = Callable[[], AbstractContextManager[Session]]
 CONSUMER: Final = "credit_service"
 """The consumer group, and the consumer of the inbox."""
 REFUSALS: Final = "credit_service.refusals"
-"""The consumer of the outbox, which has messages to the order service."""
+"""The consumer of the outbox, which contains messages to the order service."""
 _AFTER_A_SETBACK: Final = "Repairs that were applied since are lost: run the reconciliation"
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
 class CreditNotStored(Exception):
-    """The database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
+    """Raised if the database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +77,20 @@ class Ledger:
         """The messages to the order service that wait to be sent."""
 
     def inbox_through(self, around: Callable[[OpensSession], AbstractContextManager[Session]]) -> Inbox[Session]:
-        """Returns the inbox. `around` is called for each of its writing sessions, with the function that opens one."""
+        """Returns the inbox. For each writing session of the inbox, `around` is called with the function that opens it."""
         writing, reading = self._sessions.writing, self._sessions.reading
         return Inbox(lambda: around(writing), CONSUMER, self._world, reading=reading)
 
     def store(self, messages: Sequence[MessageExt]) -> None:
-        """Stores messages in the inbox, durable on return. Raises DatabaseFailure."""
+        """Stores messages durably in the inbox. Raises DatabaseFailure."""
         self.inbox.put(messages)
         self.positions.acknowledging([(self.inbox.key_of(message), *entry_of(message).key) for message in messages])
 
     def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes the missing entries, and adds their points to the balances, in the caller's database transaction.
 
-        Returns the outcomes in the same sequence. Raises CreditNotStored, and the error of the database if it refuses a row.
+        Returns the outcome of each of the `credits`, in the same order. Raises CreditNotStored, and the database's error if it
+        refuses a row.
         """
         by_key = _first_of_each_key(credits)
         # The reversal of a refused order exists. A rule that refused the order may refuse this one before the key conflicts.
@@ -132,7 +134,7 @@ class Ledger:
     def _has_all_results(self, session: Session, keys: Collection[ResultKey]) -> bool:
         """Returns True if each message is in the inbox or in the ledger.
 
-        Messages move from the inbox to the ledger. So the inbox is read first: a message that it no longer has is in the ledger.
+        The inbox is read first, because messages move from the inbox to the ledger.
         """
         kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
         entries = {(order_id, kind) for message_key, order_id, kind in keys if message_key not in kept}
@@ -142,7 +144,10 @@ class Ledger:
         return session.exec(select(func.count()).select_from(CreditRow).where(key.in_(entries))).one() == len(entries)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
-        """Returns a consistent balance and its latest entries; None if there is no balance. Raises DatabaseUnavailable."""
+        """Returns the customer's balance and latest entries, as of the same moment.
+
+        Returns None if there is no balance. Raises DatabaseUnavailable.
+        """
         latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
         with self._sessions.reading() as session:
             balance = session.get(BalanceRow, customer)

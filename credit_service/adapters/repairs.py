@@ -21,11 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 class RepairRefused(Exception):
-    """The ledger differs from what the request expects. Nothing was changed."""
+    """Raised if the ledger differs from what the request expects. Nothing was changed."""
 
 
 class NothingToRepair(RepairRefused):
-    """The ledger does not have this credit or customer."""
+    """Raised if the ledger does not contain this credit or customer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Repairs:
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
 
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
-        """Writes the reversal of an order's credit, durable on return. The credit must have this amount.
+        """Writes the reversal of an order's credit durably. The credit must have this amount.
 
         Raises NothingToRepair and RepairRefused.
         """
@@ -75,7 +75,7 @@ class Repairs:
         return Repaired(customer, before, after, is_new)
 
     def rebuild_balance(self, repair_id: str, customer: str) -> Repaired:
-        """Sets the customer's balance to the sum of the entries, durable on return. Raises NothingToRepair."""
+        """Sets the customer's balance durably to the sum of the entries. Raises NothingToRepair."""
         with self._sessions.writing() as session:
             before = _balance(session, customer)
             # Writers of entries change the balance last, in the same transaction. So the sum is stable while the row is locked.

@@ -1,7 +1,8 @@
 """Finds the living workers by their connections to Redis (CLIENT LIST).
 
-A worker waits for tasks on a connection that has the worker's name. Redis closes it when the worker's process ends. So a dead
-worker is seen at once, and no heartbeat is needed. A worker whose machine or network is gone is seen by Redis's TCP keep-alive.
+A worker waits for tasks on a connection with the worker's name. Redis closes the connection when the worker's process ends. A
+dead worker is therefore detected immediately, without heartbeats. If the worker's machine or network fails, Redis detects it
+through TCP keep-alive.
 """
 
 from dataclasses import dataclass
@@ -13,9 +14,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 TAKES_NONE_AFTER_S: Final = 40.0
-"""The time in seconds after which a worker counts as stuck if it asks for no task.
+"""The time in seconds without a request for a task after which a worker counts as stuck.
 
-It is longer than the 30 s that all its processes can be busy.
+It is longer than the 30 s for which all processes of a worker can be busy.
 """
 _PREFIX: Final = "credit_worker"
 _WAITS: Final = "brpop"
@@ -30,13 +31,13 @@ class LivingWorker:
     """The worker's name: CREDIT_WORKER_NAME, or the name of its machine."""
     pid: int
     processes: int
-    """The number of tasks that it can run at a time."""
+    """The number of tasks that the worker can run at a time."""
     age_s: float
-    """The age of its connection in seconds."""
+    """The age of the worker's connection in seconds."""
     idle_s: float
-    """The time in seconds since it last asked for a task."""
+    """The time in seconds since the worker last asked for a task."""
     takes_tasks: bool
-    """True unless it has asked for no task for longer than its processes can be busy."""
+    """True if the worker has asked for a task within TAKES_NONE_AFTER_S seconds."""
 
 
 def connection_name(name: str, pid: int, processes: int) -> str:
@@ -61,7 +62,7 @@ class Workers:
     def living(self) -> list[LivingWorker]:
         """Returns the workers, sorted by name and process id.
 
-        Raises RedisError, also if the user of the URL may not run CLIENT LIST.
+        Raises RedisError, for example if the user of the URL may not run CLIENT LIST.
         """
         found = [_worker(connection) for connection in self.redis.client_list(_type="normal")]
         return sorted(

@@ -70,6 +70,6 @@ class CreditOutcome(StrEnum):
     ALREADY_CREDITED = "ALREADY_CREDITED"
     """The entry had been written before, because the message was redelivered. Nothing changed."""
     CONFLICTING = "CONFLICTING"
-    """The ledger has the entry with another amount or customer, which a person must resolve. Nothing changed."""
+    """The ledger contains the entry with another amount or customer. A person must resolve this. Nothing changed."""
     REFUSED = "REFUSED"
     """The order was refused before; see `service_layer.crediting.Crediting.refuse`. Nothing changed."""

@@ -1,1 +1,1 @@
-"""The entry points of the credit service, which are the HTTP application and the process."""
+"""The entry points of the credit service: the HTTP application and the process."""

@@ -1,4 +1,4 @@
-"""The health of the credit service, which also needs workers, and reports queues that stand still."""
+"""The health of the credit service, including its workers and stalled queues."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Final, Protocol
@@ -57,11 +57,11 @@ class CreditHealth(ServiceHealth):
 
     @property
     def needs(self) -> list[Need]:
-        """All that is required to credit an order."""
+        """Everything that is required to credit an order."""
         return [*super().needs, Need("workers", self.workers, f"Start Redis, or a credit_service.worker. {MEANWHILE}")]
 
     def report(self) -> CreditHealthResponse:
-        """Returns the report. It is degraded also if a queue stands still."""
+        """Returns the report. Its status is also `degraded` if a queue is stalled."""
         common = dict(super().report())
         try:
             workers = self.workers.living()

@@ -56,7 +56,8 @@ def create_app(
 ) -> Flask:
     """Returns the Flask application. `health` reports on all parts of the service.
 
-    It answers requests whose Host header names one of `hosts`, on the server's `threads`. Without `repair_key` repairs are off.
+    The application answers only requests whose Host header names one of `hosts`. `threads` is the number of the server's threads.
+    Without `repair_key`, repairs are off.
     """
     app = create_application(
         __name__,
@@ -87,7 +88,10 @@ def get_credit(customer: str) -> Response:
 
 @credits_api.get("/orders/<order_id>/credit")
 def get_order_credit(order_id: str) -> Response:
-    """Returns the credit of an order, and its reversal if it was cancelled. 404 until its message has been consumed."""
+    """Returns the credit of an order, and the reversal if the order was cancelled.
+
+    Responds with 404 until a message of the order has been consumed.
+    """
     can_be_an_id = len(order_id) <= 36 and order_id.isascii() and order_id.isprintable()
     entries = _ledger().find_order(order_id) if can_be_an_id else ()
     if not entries:

@@ -19,7 +19,7 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=100), NO_CONTR
 
 
 class ReverseRequest(BaseModel):
-    """Reverses the credit of an order if it has this amount."""
+    """The request to reverse the credit of an order, if the credit has this amount."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -30,7 +30,7 @@ class ReverseRequest(BaseModel):
 
 
 class RebuildRequest(BaseModel):
-    """Rebuilds a customer's balance from the entries."""
+    """The request to rebuild a customer's balance from the entries."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ _REPAIR_ID: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, StringConstrain
 
 @repairs_api.put("/repairs/<repair_id>")
 def repair(repair_id: str) -> Response:
-    """Applies a repair. 201 if it changed something, 200 if there was nothing to change."""
+    """Applies a repair. Responds with 201 if the repair changed something, otherwise with 200."""
     repairs: Repairs = current_app.extensions["repairs"]
     key: str = current_app.extensions["repair_key"]
     if not key or not brings_key(request.headers.get("Authorization", ""), key):

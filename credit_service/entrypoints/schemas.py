@@ -19,7 +19,7 @@ class LimitQuery(BaseModel):
 
 
 class CustomerCreditQuery(LimitQuery):
-    """The parameters of GET /customers/{customer}/credit, with the customer of the path."""
+    """The parameters of GET /customers/{customer}/credit, including the customer in the path."""
 
     customer: Annotated[str, StringConstraints(min_length=1, max_length=100)]
 

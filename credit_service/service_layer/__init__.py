@@ -1,1 +1,1 @@
-"""Processes batches of messages with the domain's rules, and with a port to the writer of credits."""
+"""Processes batches of messages according to the domain's rules, and writes the credits through a port."""

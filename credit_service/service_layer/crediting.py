@@ -41,7 +41,7 @@ class EntryWriter(Protocol[S]):
     """The part of the ledger that crediting uses. All methods write in the caller's database transaction."""
 
     def write(self, session: S, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes the missing entries, and adds their points to the balances. Returns the outcomes in the same sequence."""
+        """Writes the missing entries, and adds their points to the balances. Returns the outcomes in the order of `credits`."""
 
     def annul(self, session: S, credit: Credit) -> None:
         """Closes an order without a credit. Raises HasEntries if the order has entries."""
@@ -51,7 +51,7 @@ class EntryWriter(Protocol[S]):
 
 
 class HasEntries(Exception):
-    """The order has entries, so it cannot be closed without a credit."""
+    """Raised if the order already has entries, so that it cannot be closed without a credit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Crediting(Generic[S]):
     ledger: EntryWriter[S]
 
     def credit(self, session: S, messages: Sequence[InboxMessage]) -> bool:
-        """Writes the entries of the messages, as the handler of `Inbox.drain`. Returns False if all had been written before.
+        """Writes the entries of the messages (the handler of `Inbox.drain`). Returns False if all entries already existed.
 
         Raises ParkMessage if an entry contradicts the ledger, and the error of the database if it refuses a row.
         """
@@ -79,7 +79,7 @@ class Crediting(Generic[S]):
         """Closes an order that cannot be credited, so that the order service cancels it: the saga's compensation.
 
         Both entries and the message to the order service are written together. Raises ParkMessage for a reversal, and HasEntries
-        for an order that contradicts the ledger: a person must resolve these.
+        for an order that contradicts the ledger. A person must resolve these cases.
         """
         credit = entry_of(message)
         if credit.kind is not EntryKind.CREDIT:

@@ -1,1 +1,1 @@
-"""The credit worker, which is Celery with the task that credits the messages in the inbox, and a health check."""
+"""The credit worker, a Celery worker that credits the messages in the inbox, and its health check."""

@@ -1,6 +1,6 @@
-"""`python -m credit_service.worker --check`: checks whether the worker of this name asks Redis for tasks, for a container.
+"""`python -m credit_service.worker --check`: checks whether the worker of this name asks Redis for tasks.
 
-It answers within a second. It has the same variables and flags as the worker.
+It is a health check for a container, and ends within a second. Its variables and flags are those of the worker.
 """
 
 import sys

@@ -89,7 +89,7 @@ def work(settings: WorkerSettings) -> None:
 
 
 def _ledger(settings: WorkerSettings, world: World) -> Ledger:
-    """Opens the database in a process of the pool."""
+    """Opens the database and returns the ledger. Called once in each process of the pool."""
     engine = create_database_engine(settings.database_url.get_secret_value())
     if settings.traces_enabled:
         trace_database(engine)

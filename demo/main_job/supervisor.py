@@ -13,7 +13,7 @@ _POLL_SECONDS = 0.05
 
 
 class Supervisor:
-    """Watches a process in a thread during the block, and restarts it when it dies."""
+    """Watches a process in a thread during the `with` block, and restarts the process when it dies."""
 
     def __init__(self, process: Process) -> None:
         """Creates a supervisor for this process, which must be running."""

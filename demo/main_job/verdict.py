@@ -1,4 +1,4 @@
-"""Checks that each order was placed and credited exactly once, with the customers' answers and the Spark job."""
+"""Checks that each order was placed and credited exactly once. Uses the customers' answers and the Spark job."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def picture(cast: Cast) -> str:
 
 
 def shown_at(lines: list[Line]) -> list[float]:
-    """Returns the time of each line in seconds, which is the recorded time with bounded pauses."""
+    """Returns the time of each line in seconds. It is the recorded time, with pauses shortened or extended to the limits."""
     times = [0.0]
     for before, after in pairwise(lines):
         pause_s = min(max(after.at_s - before.at_s, MIN_PAUSE_S), MAX_PAUSE_S)
@@ -95,7 +95,7 @@ def _scrolling(times: list[float], length_s: float) -> str:
 
 
 def _percent(at_s: float, length_s: float) -> str:
-    """Returns the position of the recording's time `at_s` as a percentage of the animation, which is `length_s` seconds long.
+    """Returns the position of `at_s`, a time in the recording, as a percentage of an animation of `length_s` seconds.
 
     The recording begins after the last screen, because the animation shows the last screen first.
     """

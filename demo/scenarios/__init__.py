@@ -1,4 +1,4 @@
 """Runs scenarios.
 
-Each scenario causes a fault when a user clicks a button, and checks that no order or credit is lost or doubled.
+Each scenario causes a fault when a user clicks a button, and checks that no order or credit is lost or duplicated.
 """

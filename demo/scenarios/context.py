@@ -35,7 +35,7 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6
-"""The payment deadline in seconds of orders that are paid later. It leaves time for two check-backs."""
+"""The payment deadline of orders that are paid later, in seconds. It leaves time for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _OTHERS_S: Final = 20.0
@@ -172,7 +172,7 @@ class ScenarioContext:
     def send_unreadable(self) -> None:
         """Sends an invalid message to the topic of the orders.
 
-        It is sent in a transaction of another program, which is committed.
+        The message is sent in a transaction of another program. That transaction is committed.
         """
         body = json.dumps({"order_id": self.run.customer, "customer": self.run.customer, "total": "25.99"}).encode()
         message = Message.of(ORDERS_TOPIC.decode(), body, tags="created", keys=[self.run.customer])
@@ -263,7 +263,7 @@ class ScenarioContext:
         return all(trace.op is not None for trace in self._traces_of_customer())
 
     def is_acknowledged(self) -> bool:
-        """Returns True if the credit service's offset at the broker is higher than that of the run's message."""
+        """Returns True if the credit service's offset at the broker is greater than the offset of the run's message."""
         for broker_name, store in zip(self.system.broker_names, self.system.broker_stores, strict=True):
             for trace in read_traces(store):
                 if trace.transaction_id == self.run.transaction_id and trace.committed:
@@ -331,7 +331,7 @@ async def is_dead_letter(namesrv_addr: str, message_id: str, group: str) -> bool
 
 
 async def send_committed(namesrv_addr: str, message: Message) -> None:
-    """Sends the message in a transaction of the producer group CARELESS, and COMMITs it. Raises DemoError."""
+    """Sends and commits the message in a transaction of the producer group CARELESS. Raises DemoError if this fails."""
 
     @local_transaction
     def commit(message: Message, arg: object) -> LocalTransactionState:

@@ -1,6 +1,6 @@
-"""The failpoints of the services, which are steps of the protocol at which the demo makes a process fail once.
+"""The failpoints of the services: steps of the protocol at which the demo makes a process fail once.
 
-The services contain only the names of the failpoints. This module adds the descriptions, and arms failpoints in a folder.
+The services contain only the names of the failpoints. This module contains their descriptions, and arms failpoints in a folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Failpoint:
     process: str
     """The name of the process that fails."""
     step: str
-    """The step of the protocol at which it fails."""
+    """The step of the protocol at which the process fails."""
     what: str
     """The description of the failure."""
     then: str
@@ -169,7 +169,7 @@ class FailpointFolder:
     path: Path
 
     def arm(self, name: str, meant_for: str) -> None:
-        """Arms the failpoint for the next message that contains `meant_for`. Raises DemoError."""
+        """Arms the failpoint for the next message that contains `meant_for`. Raises DemoError if an argument is invalid."""
         find(name)
         if len(meant_for) > MAX_WORD_LENGTH:
             raise DemoError(f"customer name too long: {len(meant_for)} characters, at most {MAX_WORD_LENGTH}")
@@ -178,7 +178,7 @@ class FailpointFolder:
         fresh.replace(self.path / name)
 
     def disarm(self, name: str) -> None:
-        """Disarms the failpoint. Raises DemoError if it does not exist."""
+        """Disarms the failpoint. Raises DemoError if the name is unknown."""
         (self.path / find(name).name).unlink(missing_ok=True)
 
     def disarm_all(self, meant_for: str) -> None:
@@ -207,7 +207,7 @@ class FailpointFolder:
 
 
 def find(name: str) -> Failpoint:
-    """Returns the failpoint with this name. Raises DemoError."""
+    """Returns the failpoint with this name. Raises DemoError if the name is unknown."""
     for failpoint in FAILPOINTS:
         if failpoint.name == name:
             return failpoint

@@ -62,7 +62,7 @@ class Ledgers:
         return _count(self._credits, _CREDITS_OF, customer)
 
     def order_of(self, customer: str) -> tuple[str, str] | None:
-        """Returns id and state of the customer's newest order, or None."""
+        """Returns the id and the state of the customer's newest order, or None."""
         sql = "SELECT order_id, state FROM orders WHERE customer = :customer ORDER BY created_at_ms DESC LIMIT 1"
         rows = rows_of(self._orders, sql, customer=customer)
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
@@ -70,7 +70,8 @@ class Ledgers:
     def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> Sequence[Row[Any]]:
         """Returns the newest transactions with id, time, kind, states, order id, customer and total. Empty filters match all.
 
-        `customer` is a part of the name, `order` is a prefix of the order id or the transaction id, `state` is exact.
+        `customer` matches a part of the name, `order` matches a prefix of the order id or the transaction id, and `state` matches
+        exactly.
         """
         return rows_of(
             self._orders,
@@ -118,7 +119,7 @@ class Ledgers:
         return [*(event for row in of_order for event in _order_events(row)), *in_inbox, *map(_credit_event, of_credit)]
 
     def inbox_events(self, transaction_id: str) -> list[Event]:
-        """Returns the events of a transaction's message in the inbox of the credit service. A credited message is not there."""
+        """Returns the events of a transaction's message in the credit service's inbox; empty if it is not there."""
         rows = rows_of(self._credits, _IN_INBOX, key=f"{_like(transaction_id)}:%")
         return [event for row in rows for event in _inbox_events(row)]
 

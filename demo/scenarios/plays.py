@@ -15,7 +15,7 @@ _ABOVE_THE_LIMIT_CENTS: Final = 1_000_001
 _AWAY_S: Final = 12.0
 _FEW_CHECKS: Final = 2
 _ROLLED_BACK_BEFORE: Final = 503
-"""The order service's status if a check-back rolled the transaction back before its local transaction ran."""
+"""The order service's HTTP status if a check-back rolled the transaction back before the local transaction ran."""
 
 
 def _local_transaction_fails(context: ScenarioContext) -> None:

@@ -18,7 +18,7 @@ class Database(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to a database, and the expected answer."""
+    """A question about a database, and the expected answer."""
 
     words: str
     database: Database

@@ -26,11 +26,11 @@ class Scenario:
     watch: str
     expect: str
     verdict: tuple[Question, ...]
-    """The questions to the databases that are asked at the end of the run."""
+    """The questions about the databases, which are asked at the end of the run."""
     play: Callable[[ScenarioContext], None]
     """A function that causes the fault, and returns when the fault is over. Raises DemoError."""
     failpoint: str | None = None
-    """The failpoint that is armed for the run's customer before the start."""
+    """The failpoint that is armed for the run's customer before the run starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ScenarioRun:
 
     @property
     def word(self) -> str | None:
-        """The search term for all transactions of the run; None before the first one."""
+        """The search term for all transactions of the run; None before the first transaction."""
         return self.key or self.transaction_id
 
     @property

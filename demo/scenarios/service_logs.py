@@ -27,7 +27,7 @@ class ServiceLogs:
     """The paths of the logs by process name."""
 
     def events(self, message_id: str) -> list[Event]:
-        """Returns the latest warnings and errors about the message, at most MAX_LINES of each process.
+        """Returns the latest warnings and errors about the message, at most MAX_LINES per process.
 
         A traceback after the line is shortened to the exception.
         """

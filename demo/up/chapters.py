@@ -39,7 +39,7 @@ class ChapterFacts(NamedTuple):
 
 
 def first_chapters() -> list[Chapter]:
-    """Returns the first chapters; empty if the tutorials are not installed, as in an image."""
+    """Returns the first chapters; empty if the tutorials are not installed, as in a container image."""
     return [
         Chapter(name, _title(_text(name, _PAGE)), _title(_text(name, _PAGES["zh"])))
         for name in FIRST
@@ -48,7 +48,7 @@ def first_chapters() -> list[Chapter]:
 
 
 async def find_chapter(visit: Visit) -> ChapterFacts:
-    """Returns the chapter in the query's `name`. Raises Refused if it does not exist."""
+    """Returns the chapter that the query parameter `name` selects. Raises Refused if it does not exist."""
     name = visit.word("name")
     if _NAME.fullmatch(name) is None or not (TUTORIALS / name / _PAGE).exists():
         raise Refused(f"unknown chapter {name}")

@@ -20,7 +20,7 @@ from demo.system import System
 _LOOK_EVERY_S: Final = 0.1
 _BEFORE_NEXT_START_S: Final = 1.0
 _MAX_DEATHS: Final = 5
-"""The number of deaths after which a process is not restarted. Only deaths before the process is ready count."""
+"""The number of deaths after which a process is not restarted. Only deaths before the process is ready are counted."""
 
 
 class Health(Enum):

@@ -1,4 +1,4 @@
-"""Starts the parts of `make up`. The lock is taken first. Then the console and the processes are started."""
+"""Starts the parts of `make up`: acquires the lock, and then starts the console and the processes."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ async def _report(
 
 
 def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
-    """Returns the wanted ports. Replaces each 0 by a free port. `broker` is the first broker's port.
+    """Returns the wanted ports. Replaces each 0 with a free port. `broker` is the first broker's port.
 
     Raises DemoError if a port is in use.
     """

@@ -192,7 +192,7 @@ class _Application:
         ]
 
     async def arm(self, visit: Visit) -> str:
-        """Arms a failpoint for a customer, or for any customer. Raises Refused."""
+        """Arms a failpoint for a customer, or for any customer. Raises Refused if it cannot be armed."""
         name, meant_for = visit.word("failpoint"), visit.word("meant_for")
         try:
             self._runs.failpoints.arm(name, meant_for)
@@ -232,7 +232,7 @@ class _Application:
         return url("/scenarios/run", number=self._runs.all()[-1].number)
 
     async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
-        """Returns the events of a transaction from both databases, its scenario, failpoints and logs."""
+        """Returns the events of a transaction from both databases, from its scenario run, from failpoints and from logs."""
         try:
             of_databases = await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
         except DemoError:

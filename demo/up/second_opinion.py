@@ -29,7 +29,7 @@ class Opinion:
     """The state and the output of a comparison."""
 
     seconds: float
-    """The time in seconds since the start of the comparison. After its end, the total time."""
+    """The seconds since the comparison started, or its total duration after it has ended."""
     is_running: bool
     lines: tuple[str, ...]
 
@@ -64,12 +64,12 @@ class Opinion:
 
 
 class SparkInstallation:
-    """Installs Spark in the background. Spark is most of the download, and the start screen works without it."""
+    """Installs Spark in the background. Most of the download is for Spark, but the start screen does not need Spark."""
 
     def __init__(self, process: Process | None = None) -> None:
         """Creates the installation. `process` installs Spark and prints its progress.
 
-        It is None if Spark is already installed.
+        `process` is None if Spark is already installed.
         """
         self._process = process
         self._has_begun = False
@@ -105,8 +105,8 @@ class SecondOpinion:
     def __init__(self, process: Process, spark: SparkInstallation | None = None) -> None:
         """Creates an object that runs comparisons in `process`.
 
-        The process runs one comparison when it starts, and another one for each line of its input. `spark` may not be installed
-        yet.
+        The process runs one comparison when it starts, and another one for each line of its input. `spark` is the installation of
+        Spark, which need not be complete.
         """
         self._process = process
         self.spark = spark or SparkInstallation()

@@ -37,9 +37,9 @@ DELIVERED: Final = "delivered"
 CREDITED: Final = "credited"
 _ROLLED_BACK: Final = "ROLLED_BACK"
 _BROKER_S: Final = 1.0
-"""The time-out in seconds for requests to the broker.
+"""The timeout in seconds for requests to the broker.
 
-After it, the rows of the databases are shown without the broker's states.
+After a timeout, the rows of the databases are shown without the broker's states.
 """
 _REQUEST_S: Final = 20.0
 
@@ -123,7 +123,7 @@ class StartFacts(NamedTuple):
 
 
 class Shop:
-    """Collects the facts of the start screen, and places its orders."""
+    """Collects the content of the start screen, and places the orders that are entered there."""
 
     def __init__(
         self,
@@ -290,7 +290,7 @@ def _number(visit: Visit, name: str) -> int:
 
 
 def _cents(price: str) -> int:
-    """Parses a price such as `12.99` exactly. Raises Refused."""
+    """Parses a price such as `12.99` exactly. Raises Refused if it is not a price."""
     whole, _, part = price.replace(",", ".").partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= 12 and len(part) <= 2 and (part + "0").isdigit()):
         raise Refused("the price must be a number with at most two decimals, such as 12.99")

@@ -1,4 +1,4 @@
-"""Ensures that only one `make up` uses a folder. It uses a lock, and a file that describes the running processes."""
+"""Ensures that only one `make up` uses a folder, by means of a lock and a file that describes the running processes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UpState:
 
 
 class RunsAlready(DemoError):
-    """Raised if another `make up` uses the folder. The error message describes it, and how to stop it."""
+    """Raised if another `make up` uses the folder. The error message describes that process and how to stop it."""
 
 
 class StateFile:
@@ -44,7 +44,7 @@ class StateFile:
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
-        """Takes the lock. Raises RunsAlready if it is held, or DemoError if the folder cannot be used."""
+        """Acquires the lock. Raises RunsAlready if the lock is held, or DemoError if the folder cannot be used."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._folder.chmod(0o700)  # A folder that an older version created may be readable by everyone.

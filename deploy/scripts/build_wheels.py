@@ -108,8 +108,8 @@ def _built(folder: Path, work: Path, sources: Path, *, is_pure_only: bool) -> It
 def pythons() -> dict[str, Path]:
     """Returns the paths of the installed Python interpreters, keyed by version.
 
-    Searches PATH and pyenv. Of each version, uses pyenv's latest release; for the version that runs this script, uses this
-    interpreter.
+    Searches PATH and pyenv. For each version, uses pyenv's latest release; for the version that runs this script, uses the
+    current interpreter.
     """
     own = "{}.{}".format(*sys.version_info[:2])
     found = {version: shutil.which(f"python{version}") for version in VERSIONS}
@@ -188,7 +188,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def _copied(distribution: Path, work: Path) -> Path:
-    """Copies the source of a distribution and returns the copy. setuptools leaves files in the folder in which it builds."""
+    """Copies a distribution's source and returns the copy's path. A build by setuptools leaves files in its folder."""
     copy = Path(tempfile.mkdtemp(dir=work)) / distribution.name
     shutil.copytree(distribution, copy, ignore=_IGNORED)
     return copy

@@ -12,9 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 UNIT = PurePosixPath("tests/unit")
 ALWAYS = (UNIT / "test_architecture.py", UNIT / "test_one_world.py")
 DISTRIBUTIONS = ("broker/rocketmq_broker", "deploy", "lab")
-"""The folders whose names are missing in the paths of their unit tests: tests for lab/x are in tests/unit/x."""
+"""The folders whose names are omitted from the paths of their unit tests: tests for lab/x are in tests/unit/x."""
 PACKAGES = PurePosixPath("packages")
-"""The parent folder of the packages that have a `tests` folder themselves."""
+"""The parent folder of the packages that contain their own `tests` folder."""
 
 
 def changed_files(revision: str) -> list[str]:

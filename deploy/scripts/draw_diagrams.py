@@ -1,7 +1,7 @@
 """Draws the Mermaid diagrams of the site into docs/diagrams. `make diagrams` runs this script.
 
-Mermaid runs in the installed Chromium. It is downloaded from npm in a fixed version with a fixed checksum. A build of the site
-needs neither Chromium nor npm.
+Mermaid runs in the installed Chromium. Mermaid is downloaded from npm in a fixed version with a fixed checksum. A build of the
+site needs neither Chromium nor npm.
 """
 
 import base64

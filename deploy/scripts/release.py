@@ -1,8 +1,8 @@
 """Builds a release in the folder dist, and the broker's image: `python -m deploy.scripts.release`.
 
-The release has wheels, an sdist, an SBOM, release notes and checksums. Nothing is published. Requires git. Refuses a checkout
-with uncommitted changes, and a version that is not the newest in CHANGELOG.md. The image remains in the Docker engine, and is
-skipped if no engine is running. `--pure` skips the compiled wheels.
+The release contains wheels, an sdist, an SBOM, release notes and checksums. Nothing is published. Requires git. Refuses a
+checkout with uncommitted changes, and a version that is not the newest in CHANGELOG.md. The image remains in the Docker engine.
+If no engine is running, no image is built. `--pure` skips the compiled wheels.
 """
 
 from __future__ import annotations

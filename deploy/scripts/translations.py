@@ -1,9 +1,9 @@
 """Updates each Chinese page PAGE.zh.md from its English page PAGE.md.
 
-A Chinese page has the code blocks of the English page, and its links lead to Chinese pages where these exist. Its last line has
-digests of the English sections' prose at the time of the translation. `python -m deploy.scripts.translations` updates code blocks
-and links of all Chinese pages. `python -m deploy.scripts.translations PAGE.md` also updates the digests of one page. Run it after
-the translation has been updated.
+A Chinese page contains the code blocks of the English page, and its links lead to Chinese pages where these exist. Its last line
+contains digests of the English sections' prose at the time of the translation. `python -m deploy.scripts.translations` updates
+code blocks and links of all Chinese pages. `python -m deploy.scripts.translations PAGE.md` also updates the digests of one page.
+Run it after the translation has been updated.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _MARK: Final = re.compile(r"\n*^<!-- sections of (?P<page>\S+), as translated: (
 
 
 class TranslationError(Exception):
-    """A Chinese page has no last line with digests, or its code blocks do not correspond to those of the English page."""
+    """A Chinese page does not end with a line of digests, or its code blocks do not correspond to those of the English page."""
 
 
 def translations() -> list[Path]:

@@ -1,10 +1,10 @@
 """Stores stock and shipments. Both change in the database transaction that removes messages from the inbox.
 
-A shipment's row is unique by order and is inserted first. A second writer that finds the row does not change the stock. So a
-redelivery ships nothing twice, and an order that was cancelled before its creation arrived is not shipped. A batch locks the rows
-of its shipments by order id, and then the rows of its articles by name, so that batches cannot deadlock.
+A shipment's row is unique by order and is inserted first. A second writer that finds the row does not change the stock. Therefore
+a redelivery ships nothing twice, and an order that was cancelled before its creation arrived is not shipped. A batch locks the
+rows of its shipments by order id, and then the rows of its articles by name, so that batches cannot deadlock.
 
-The same database has the inbox, in which messages wait, and the outbox with messages about shortages.
+The same database contains the inbox, in which messages wait, and the outbox, which holds messages about shortages.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,12 +27,12 @@ from service_runtime.database.sessions import Sessions
 from service_runtime.messaging.positions import Positions
 
 ResultKey = tuple[str, str, bool]
-"""The key of a stored message: the key of its row in the inbox, the order id, and True if it calls the order off."""
+"""The key of a stored message: the key of its row in the inbox, the order id, and True if the message calls the order off."""
 Applied = Callable[[Instruction, Shipment], None]
 CONSUMER: Final = "inventory_service"
 """The consumer group, and the consumer of the inbox."""
 SHORTAGES: Final = "inventory_service.shortages"
-"""The consumer of the outbox, which has messages to the order service."""
+"""The consumer of the outbox, which contains messages to the order service."""
 _AFTER_A_SETBACK: Final = "Stock that was entered since is lost: enter it again"
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 _LINES: Final = InventoryDatabase.metadata.tables["shipment_lines"]
@@ -73,7 +73,7 @@ class SqlStockRoom:
         """The messages to the order service that wait to be sent."""
 
     def store(self, messages: Sequence[MessageExt]) -> None:
-        """Stores messages in the inbox, durable on return."""
+        """Stores messages in the inbox. They are durable when the method returns."""
         self.inbox.put(messages)
         instructions = [(self.inbox.key_of(message), instruction_of(message)) for message in messages]
         self.positions.acknowledging([(key, one.order_id, one.lines is None) for key, one in instructions])
@@ -81,9 +81,9 @@ class SqlStockRoom:
     def apply(self, session: Session, instructions: Sequence[Instruction]) -> list[Shipment]:
         """Ships orders and calls orders off in the caller's database transaction. Returns their shipments in the same sequence.
 
-        An order is shipped if there is enough stock, otherwise it becomes SHORT. An order that is called off returns to stock, or
-        is not shipped later. Repeating it has no effect. Raises ShipmentNotStored, and the error of the database if it refuses
-        a row.
+        An order is shipped if there is enough stock, otherwise it becomes SHORT. If an order is called off, its articles return
+        to stock; if it was not shipped yet, it will never be shipped. Repeating a call has no effect. Raises ShipmentNotStored,
+        or the database's error if the database refuses a row.
         """
         first: dict[str, Instruction] = {}
         for instruction in instructions:
@@ -136,7 +136,8 @@ class SqlStockRoom:
     def _has_all_results(self, session: Session, keys: Collection[ResultKey]) -> bool:
         """Returns True if each message is in the inbox or was processed.
 
-        Messages move from the inbox to the shipments. So the inbox is read first: a message that it no longer has was processed.
+        Messages move from the inbox to the shipments. The inbox is therefore read first: a message that is no longer there was
+        processed.
         """
         kept = self.inbox.kept_in(session, [message_key for message_key, _, _ in keys])
         processed = {(order_id, is_off) for message_key, order_id, is_off in keys if message_key not in kept}
@@ -146,7 +147,7 @@ class SqlStockRoom:
         return all(order in found and not (is_off and found[order] == ShipmentState.SHIPPED.value) for order, is_off in processed)
 
     def _insert_missing(self, session: Session, first: Mapping[str, Instruction]) -> set[str]:
-        """Inserts a row for each order that has none. Returns their ids. `first` has the first instruction of each order."""
+        """Inserts the missing rows of orders and returns these orders' ids. `first` contains each order's first instruction."""
         now_ms = self._now_ms()
         rows = [{"order_id": one, "state": first[one].first_state.value, "created_at_ms": now_ms} for one in sorted(first)]
         return {order_id for (order_id,) in insert_missing(session.connection(), _SHIPMENTS, rows, ["order_id"])}

@@ -14,7 +14,7 @@ MIGRATIONS: Final = "inventory_service:migrations"
 
 
 class InventoryDatabase(SQLModel, registry=registry()):
-    """Base class of the tables. It separates them from the tables of other services in the same process."""
+    """Base class of the tables. It keeps them separate from the tables of other services in the same process."""
 
 
 class StockRow(InventoryDatabase, table=True):

@@ -34,15 +34,15 @@ class ShipmentLine:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """What a message says about an order: to ship it, or to call it off."""
+    """The instruction in a message about an order: to ship it, or to call it off."""
 
     order_id: str
     lines: tuple[ShipmentLine, ...] | None = None
-    """What to ship; None to call the order off."""
+    """The quantities to ship; None to call the order off."""
 
     @property
     def first_state(self) -> ShipmentState:
-        """The state of the order's shipment if this is its first message. An order becomes SHORT then if the stock is too low."""
+        """The state of the shipment after its first message. If the stock is too low, SHIPPED is then changed to SHORT."""
         return ShipmentState.CALLED_OFF if self.lines is None else ShipmentState.SHIPPED
 
 

@@ -67,7 +67,7 @@ def create_app(
 
 @inventory_api.put("/stock/<path:article>")
 def put_stock(article: str) -> Response:
-    """Sets the stock of an article. The article is tracked after that."""
+    """Sets the stock of an article. The article is tracked from then on."""
     name = Article.model_validate({"name": article}).name
     wanted = StockRequest.model_validate_json(request.get_data())
     _stock_room().set_stock(name, wanted.available)

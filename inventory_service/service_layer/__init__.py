@@ -1,1 +1,1 @@
-"""Processes messages with the domain's rules, and with a port to the database."""
+"""Processes messages by the domain's rules, through a port to the database."""

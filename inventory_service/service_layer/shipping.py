@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def instruction_of(message: MessageExt | InboxMessage) -> Instruction:
-    """Returns what a message says about its order. Raises UnreadableBody."""
+    """Returns the instruction in a message about an order. Raises UnreadableBody."""
     if message.topic == order_cancelled.TOPIC:
         return Instruction(OrderCancelled.read(message.body).order_id)
     created = OrderCreated.read(message.body)
@@ -34,24 +34,24 @@ class StockRoom(Protocol[S]):
     """Stock and shipments. All methods write in the caller's database transaction."""
 
     def apply(self, session: S, instructions: Sequence[Instruction]) -> list[Shipment]:
-        """Ships orders and calls orders off. Returns their shipments in the same sequence. Repeating it has no effect."""
+        """Ships orders and calls orders off. Returns their shipments in the same sequence. Repeating a call has no effect."""
 
     def report(self, session: S, message: Message) -> None:
-        """Stores a message to the order service, which is sent after the database commit."""
+        """Stores a message to the order service. The message is sent after the database commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shipping(Generic[S]):
-    """Ships the orders of messages, calls off cancelled ones, and reports shortages."""
+    """Ships the orders of messages, calls off cancelled orders, and reports shortages."""
 
     stock_room: StockRoom[S]
 
     def ship(self, session: S, messages: Sequence[InboxMessage]) -> bool:
         """Ships and calls off the orders of the messages, as the handler of `Inbox.drain`.
 
-        Returns False if all had been processed before.
-        The report of a shortage is written together with the shipment. A redelivery of the order reports it again. Raises the
-        error of the database if it refuses a row.
+        Returns False if all messages had been processed before. The report of a shortage is written together with the shipment.
+        If the order's message is redelivered, the shortage is reported again. Raises the database's error if the database refuses
+        a row.
         """
         instructions = [instruction_of(message) for message in messages]
         with span_about(messages, "ship orders"):

@@ -136,7 +136,7 @@ class CallPath:
 
 @cache
 def project_file(filename: str) -> str | None:
-    """Returns the path relative to the project's root, or None for a file outside it or in its virtual environment."""
+    """Returns the path relative to the root, or None for a file outside the project or in its virtual environment."""
     path = Path(filename)
     if not path.is_relative_to(PROJECT_ROOT) or ".venv" in path.parts:
         return None

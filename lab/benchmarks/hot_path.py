@@ -1,7 +1,7 @@
 """Measures the broker's CPU time for one transaction, without sockets: `python -m lab.benchmarks.hot_path`.
 
-Several transactions are in flight. For each of them, a read contains the decision on the last message and the next half message,
-as Apache's client sends them over one connection. The time to encode the frames is not counted.
+Several transactions are in flight. For each of them, one read contains the decision on the previous message and the next half
+message, as when Apache's client sends both over one connection. The time to encode the frames is not counted.
 """
 
 from __future__ import annotations

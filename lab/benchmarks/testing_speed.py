@@ -69,7 +69,7 @@ async def fifteen_minutes() -> float:
 
 
 async def isolated_test() -> float:
-    """Returns the seconds to start a broker, resolve a lost COMMIT by a check-back, and stop the broker."""
+    """Returns the seconds that it takes to start a broker, resolve a lost COMMIT by a check-back, and stop the broker."""
     began_s = time.perf_counter()
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.transaction_producer("p", Undecided())
@@ -91,7 +91,7 @@ def synchronous_test() -> float:
 
 
 def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> str:
-    """Returns median and range of all rounds in milliseconds. Each round has a new event loop, like each test."""
+    """Returns the median and the range of all rounds in milliseconds. Each round has a new event loop, like each test."""
 
     async def round_() -> float:
         return await measure()
@@ -100,7 +100,7 @@ def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> 
 
 
 def shown(taken_s: list[float]) -> str:
-    """Returns median and range of the times in milliseconds, as text."""
+    """Returns the median and the range of the times in milliseconds, as text."""
     return f"{statistics.median(taken_s) * 1000:6.1f} ms  ({min(taken_s) * 1000:.1f} to {max(taken_s) * 1000:.1f})"
 
 

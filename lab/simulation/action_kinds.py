@@ -8,9 +8,9 @@ from enum import StrEnum
 class ActionKind(StrEnum):
     """A customer's action. `where` in a plan is the name of the customer.
 
-    Parameter `order` is the number of the order in the plan.
+    The parameter `order` is the number of the order in the plan.
 
-    If the customer got no answer for an order, an action on the order first finds it by its idempotency key.
+    If the customer got no answer to an order, a later action first finds this order by its idempotency key.
     """
 
     PLACE = "order.place"

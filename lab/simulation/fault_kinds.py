@@ -26,7 +26,7 @@ class FaultKind(StrEnum):
     """The process's machine loses power and unsynced data, which may be torn. It restarts after `for_s`."""
 
     NETWORK_CUT = "network.cut"
-    """The link's connections break at `at_s`. Clients can reconnect at once."""
+    """The link's connections break at `at_s`. Clients can reconnect immediately."""
     NETWORK_CUT_HALF_WAY = "network.cut_half_way"
     """The `nth` frame of the link after `at_s` is truncated, and its connection breaks."""
     NETWORK_BLOCK = "network.block"
@@ -43,7 +43,7 @@ class FaultKind(StrEnum):
     """The link delivers single bytes for `for_s`."""
 
     CLOCK_LEAP = "clock.leap"
-    """The process's wall clock jumps by `by_s` seconds, which may be negative, and back after `for_s`."""
+    """The process's wall clock jumps by `by_s` seconds, which may be negative, and jumps back after `for_s`."""
     CLOCK_STOP = "clock.stop"
     """The process's wall clock stops for `for_s`, and then shows the right time."""
     CLOCK_RATE = "clock.rate"
@@ -75,7 +75,7 @@ class FaultKind(StrEnum):
     REDIS_HANG = "redis.hang"
     """Redis does not answer for `for_s`, and then continues."""
     REDIS_AWAY = "redis.away"
-    """Redis ends at `at_s`, forgets all tasks, and starts again after `for_s`."""
+    """Redis stops at `at_s`, loses all tasks, and restarts after `for_s`."""
     REDIS_LOSE_TASK = "redis.lose_task"
     """Redis loses the `nth` task after `at_s`."""
     REDIS_DOUBLE_TASK = "redis.double_task"
@@ -88,15 +88,15 @@ class FaultKind(StrEnum):
     `when` is "before" or "after" the statement.
     """
     WORKER_FAIL_ORDER = "worker.fail_order"
-    """Each attempt to credit the `nth` order after `at_s` fails for `for_s`. `when` is "before" or "after" it wrote the entries.
+    """Each attempt to credit the `nth` order after `at_s` fails for `for_s`, "before" or "after" writing entries (`when`).
 
-    `how` is "raises" for an error, "dies" if it ends its process, and "hangs" if it does not end.
+    `how` is "raises" if an attempt raises an error, "dies" if it ends its process, and "hangs" if it does not end.
     """
 
     REPLICA_OLD_ROWS = "replica.old_rows"
     """The order service answers check-backs from a copy of its database, made at `at_s`.
 
-    The answers start `age_s` later, for `for_s`.
+    The service uses the copy for `for_s`, beginning `age_s` (at most 30 s) after it was made.
     """
     MEMBER_OLD = "member.old"
     """The order service is stopped at `at_s` and restarts after `for_s`. The other members of its group are then older."""

@@ -33,7 +33,7 @@ class WorldShape:
     drain_batch: int = 256
     """The maximum number of messages that a worker credits in one database transaction."""
     max_tries: int = 16
-    """The number of counted failures after which an order is refused, or its message parked."""
+    """The number of counted failures after which an order is refused or its message is parked."""
     cancels_refused: bool = True
     """True if the order of a message that fails too often is cancelled. Otherwise its message is parked."""
     saves_positions: bool = False

@@ -1,4 +1,4 @@
-"""Runs one plan. Simulates the shop with customers and faults, and returns the violations that the judges find."""
+"""Runs one plan: simulates the shop with customers and faults, and returns the violations that the judges find."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
-"""The pauses in seconds between checks whether the simulation has settled. The last check follows the longest redelivery."""
+"""The pauses in seconds between checks of whether the simulation has settled. The last is after the longest redelivery."""
 MAX_WAIT_S: Final = 100.0
 """The maximum time in seconds that a message waits in an inbox or an outbox after the last fault.
 
-A message that failed is tried again after 60 s at most, and a broker that was away is asked each second. A world with a message
-that waits longer is not played to its end. If clocks were wrong, a message may wait until the time that a wrong clock showed.
+A failed message is retried after 60 s at most, and an unavailable broker is tried again every second. A simulation in which a
+message waits longer is stopped early. If clocks were wrong, a message may wait until the time that a wrong clock showed.
 """
 _ENOUGH_ORDERS: Final = 12
-"""The number of orders from which a simulation without any answer is a violation. Fewer orders may all fall into one outage."""
+"""The minimum number of orders for which no answer at all is a violation. Fewer orders may all fall into one outage."""
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
 _CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
 _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
@@ -214,7 +214,7 @@ class _ShopWorld:
         self._found(violations)
 
     async def _mend(self) -> None:
-        """Ends all faults. Violations after this are caused by the code."""
+        """Ends all faults. Any later violation is caused by the code."""
         await self._injector.stop()
         for database in self._shop.databases.values():
             database.faults.end_all()
@@ -254,7 +254,7 @@ class _ShopWorld:
         return CutOff(STARTS_MS + round(self._world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
 
     def _excused(self) -> set[Finding]:
-        """Returns the findings that are excused because clocks were wrong."""
+        """Returns the findings that are accepted because clocks were wrong."""
         return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
 
     def _found(self, violations: Iterable[Violation]) -> None:

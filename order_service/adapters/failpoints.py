@@ -1,9 +1,9 @@
-"""The failpoints of the order service, at which it fails on purpose. Demos and tests use them to fail at an exact step.
+"""The failpoints of the order service. Demos and tests use them to make the service fail at an exact step.
 
 A demo arms a failpoint in a running service with a file in the folder ORDER_FAILPOINTS_FOLDER (see
 `service_runtime.failing.armed_failpoints`). The setting FAILPOINTS arms one for the lifetime of the process: with
-`exit-after-local-commit:every=N` it fails at every Nth local commit. Without these settings no failpoint is armed.
-The failpoints, in the order of the protocol's steps:
+`exit-after-local-commit:every=N` it fails at every Nth local commit. Without these settings no failpoint is armed. These are the
+failpoints, in the order of the protocol's steps:
 
     lose-half-message            the half message is not sent; the client sends it again, in a new transaction
     lose-half-message-answer     the broker stores the half message, but its answer is lost; the client sends it again
@@ -76,7 +76,7 @@ def parse_failpoints(text: str) -> tuple[EveryNth, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FailingTransactionListener:
-    """Wraps a TransactionListener, and fails on purpose at an armed failpoint."""
+    """Wraps a TransactionListener, and fails deliberately at an armed failpoint."""
 
     listener: TransactionListener
     failpoints: Failpoints

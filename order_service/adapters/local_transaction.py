@@ -1,8 +1,9 @@
 """The local transaction of an order: the INSERT that decides the race with the check-back.
 
-The transaction's row has the transaction id as its primary key. The local transaction inserts it as COMMITTED, together with the
-order. A check-back that finds no row inserts it as ROLLED_BACK. Whichever comes second finds the key taken. So the order exists
-if and only if the transaction is COMMITTED, whatever happens to the messages between service and broker.
+The primary key of a transaction's row is the transaction id. The local transaction inserts the row as COMMITTED, together with
+the order. A check-back that finds no row inserts it as ROLLED_BACK. The second of these two INSERTs fails, because the key
+already exists. The order therefore exists if and only if the transaction is COMMITTED, whatever happens to the messages between
+service and broker.
 """
 
 from typing import Final
@@ -21,10 +22,9 @@ ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
 
 
 def insert_order(connection: Connection, order: Order, transaction: Values) -> bool:
-    """Inserts the transaction's row, and with it the order and its items.
+    """Inserts the rows of the transaction, the order and its items. The caller must commit.
 
-    Returns False, and inserts nothing, if the transaction already has a row: a check-back has rolled it back. Nothing is durable
-    before the caller's commit.
+    Returns False, and inserts nothing, if the transaction already has a row, because a check-back has rolled it back.
     """
     if connection.dialect.name == "postgresql":
         decided = {f"decided_{name}": value for name, value in transaction.items()}
@@ -61,8 +61,8 @@ WITH decided AS (
 ), {ORDER_AND_ITEMS}"""
 """The three INSERTs as one statement, which is one round trip.
 
-BEGIN, each INSERT and COMMIT take one each. In a program with many threads a round trip is expensive, because the thread releases
-the interpreter lock and must acquire it again.
+Separate statements need one round trip for BEGIN, for each INSERT and for COMMIT. In a program with many threads a round trip is
+expensive, because the thread releases the interpreter lock and must acquire it again.
 """
 
 

@@ -53,7 +53,7 @@ class OrderBroker:
         """`listeners`, one for each topic, run local transactions and answer check-backs. `rpc_hook` is called for each frame.
 
         The producer runs on `loop`, which `start` starts. `start` also compares `history` with the newest messages. `witness`
-        returns the state of the order database, which each half message contains as evidence for check-backs.
+        returns the state of the order database. Each half message contains this state as evidence for check-backs.
         """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
@@ -101,7 +101,7 @@ class OrderBroker:
         return attempt.outcome
 
     def why_unready(self) -> str | None:
-        """Returns the reason why the broker cannot store half messages of orders now, in one line; None if it can."""
+        """Returns a one-line reason why the broker cannot store half messages of orders now, or None if it can."""
         try:
             return self._loop.run(self._producer.why_unsendable(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
@@ -110,7 +110,7 @@ class OrderBroker:
     def refusing_brokers(self) -> list[str]:
         """Returns a reason for each broker that cannot store half messages of orders.
 
-        Returns an empty list if all brokers can, or if none has the topic.
+        Returns an empty list if all brokers can store them, or if no broker has the topic.
         """
         try:
             return self._loop.run(self._producer.refusing_brokers(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
@@ -118,7 +118,7 @@ class OrderBroker:
             return []
 
     def count_discarded(self) -> int | None:
-        """Returns the number of discarded messages that have not been resumed; None if the brokers do not answer."""
+        """Returns the number of discarded messages that have not been resumed, or None if the brokers do not answer."""
         try:
             return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):
@@ -126,7 +126,7 @@ class OrderBroker:
 
 
 def compensation_consumer(listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop) -> ConsumerThread:
-    """Returns the consumer of messages about shortages and refused credits, which starts at the first message of each queue.
+    """Returns the consumer of shortages and refused credits. It starts at the first message of each queue.
 
     It runs on `loop`, and calls `listener` on a few threads.
     """

@@ -1,8 +1,8 @@
-"""Detects that the order database is an old copy, from the witnesses in half messages.
+"""Detects from the witnesses in half messages that the order database is an old copy.
 
 A witness is the state of the sender's database when it sent the half message. Each process has a row in `epochs`, its epoch. A
-witness names the epoch, the number last written into it (a time, at most 1 s old), and the newest transaction that the process
-has committed. An older copy lacks at least one of them. See docs/decisions/0053.
+witness contains the id of the epoch, the number last written into it (a time, at most 1 s old), and the newest transaction that
+the process has committed. An older copy of the database lacks at least one of these three. See docs/decisions/0053.
 """
 
 import logging
@@ -22,7 +22,7 @@ from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions, is_taken
 
 MAX_AGE_MS: Final = 1_000
-"""The maximum age in milliseconds of the epoch's number in a half message. The number is written at most once in this time."""
+"""The maximum age in milliseconds of the epoch's number in a half message, and the minimum time between two writes."""
 _TURN_TIMEOUT_S: Final = 5.0
 _MAX_ASKED: Final = 100_000
 """The maximum number of transactions of other processes that are remembered between check-backs.
@@ -56,8 +56,8 @@ class OrderHistory:
     def witness(self) -> str:
         """Returns the witness for the next half message, encoded. Queries the database at most once a second.
 
-        Raises DatabaseFailure; HistoryDoubted while the database may be an old copy, because an order stored there could be lost
-        or placed twice.
+        Raises DatabaseFailure. Raises HistoryDoubted while the database may be an old copy, because an order stored there could
+        be lost or placed twice.
         """
         epoch = self._epoch
         if epoch is None or not self._is_fresh():
@@ -69,9 +69,9 @@ class OrderHistory:
     def require_no_doubt(self, session: Session, witness: Witness | None) -> None:
         """Raises HistoryDoubted if a missing transaction row does not mean ROLLBACK.
 
-        A database that lacks the witness of one half message cannot decide the other half messages of other processes either.
-        That ends when the database contains the witness, or when an operator adopts its history. A half message without a
-        witness comes from an older version. It is decided unless another witness is missing.
+        A database that lacks the witness of one half message cannot decide any half message of another process, until the
+        database contains the witness or an operator adopts its history. A half message without a witness comes from an older
+        version of the service, and is decided unless another witness is missing.
         """
         if witness is not None:
             if self._lacks(session, witness):
@@ -82,10 +82,11 @@ class OrderHistory:
             raise HistoryDoubted(reason)
 
     def was_asked_before(self, transaction_id: str, witness: Witness | None) -> bool:
-        """Returns True if this process sent the half message or had an earlier check-back of the transaction. Records the call.
+        """Returns True if this process sent the half message or received an earlier check-back for it. Records the check-back.
 
         An old copy may contain the witness of an unpaid order although the order has been paid since. Between two check-backs of
-        one transaction the broker checks all other pending ones. So a missing witness is found before the second check-back.
+        one transaction the broker checks all other pending transactions, so a missing witness is found before the second
+        check-back.
         """
         is_own = witness is None or (self._epoch is not None and witness.epoch_id == self._epoch.epoch_id)
         if is_own or transaction_id in self._asked:
@@ -97,7 +98,7 @@ class OrderHistory:
         return False
 
     def why_unready(self) -> str | None:
-        """Returns the reason why this may be the wrong database or an old copy, or None. Does not raise an error."""
+        """Returns the reason why this may be the wrong database or an old copy, or None. Never raises an error."""
         missing = self._missing
         if missing is None:
             return None
@@ -110,8 +111,8 @@ class OrderHistory:
     def compare(self, newest: Callable[[], list[Witness]]) -> None:
         """Checks the newest witnesses that have this database's id. If one is missing, the database accepts no more orders.
 
-        Raises no error. `newest` is not called if the database never stored an order. Witnesses of other databases are checked at
-        check-backs.
+        Never raises an error. Does not call `newest` if the database has never stored an order. Witnesses of other databases are
+        checked at check-backs.
         """
         try:
             with self._sessions.reading() as session:
@@ -131,9 +132,9 @@ class OrderHistory:
             )
 
     def adopt(self, reason: str) -> int:
-        """Lets this database decide all half messages sent until now, regardless of their witness.
+        """Allows this database to decide all half messages sent until now, regardless of their witness.
 
-        Returns the time in milliseconds.
+        Returns the time of the adoption in milliseconds.
         """
         now_ms = self._now_ms()
         with self._sessions.writing() as session:
@@ -144,7 +145,7 @@ class OrderHistory:
         return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
 
     def _renew_epoch(self, known: Witness | None) -> None:
-        """Writes a new number into the epoch's row. Does nothing while another thread writes it, unless there is no row yet."""
+        """Writes a new number into the epoch's row. Does nothing if another thread is writing it and the row already exists."""
         has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:

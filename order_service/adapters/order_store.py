@@ -1,9 +1,10 @@
-"""Stores orders and transactions. The local transaction and the check-back of one transaction exclude each other.
+"""Stores orders and transactions. Only one of a local transaction and its check-back can decide the transaction.
 
 Both insert the transaction's row, whose primary key is the transaction id. The local transaction inserts COMMITTED together with
-the order, in one database transaction. The check-back inserts ROLLED_BACK if it finds no row. Whichever comes second fails on the
-key. So after a check-back has answered ROLLBACK, a slow local transaction cannot store its order. This works only within one
-database: a database that may be an old copy of the sender's does not write ROLLED_BACK (`adapters.order_history`).
+the order, in one database transaction. The check-back inserts ROLLED_BACK if it finds no row. The second INSERT fails because the
+key already exists. After a check-back has answered ROLLBACK, a slow local transaction therefore cannot store its order. This
+works only within one database: a database that may be an old copy of the sender's does not write ROLLED_BACK
+(`adapters.order_history`).
 
 An order to be paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's row, change its
 state according to `domain.life_cycle`, and decide the transaction in the same database transaction.
@@ -76,7 +77,7 @@ class SqlOrderStore:
         self.history.note_local_commit(transaction_id)
 
     def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
-        """Pays or cancels the order if it awaits payment; expires it if overdue. Returns the order, None if there is none.
+        """Pays or cancels an order that awaits payment, or expires it if it is overdue. Returns the order, or None.
 
         Raises HistoryDoubted instead of ending an order if this may be an old copy that lacks the payment.
         """
@@ -166,7 +167,7 @@ class SqlOrderStore:
             return orders_of(session, page), page[-1].id if rest else None
 
     def why_unready(self) -> str | None:
-        """Returns the reason why rows cannot be written now, in one line; None if they can."""
+        """Returns a one-line reason why rows cannot be written now, or None if they can."""
         return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
 
     def _transaction(
@@ -225,7 +226,7 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 @contextmanager
 def _unless_key_taken() -> Iterator[None]:
-    """Raises TransactionFailed if another order has the idempotency key. Other refusals are raised unchanged."""
+    """Raises TransactionFailed if another order has the idempotency key. Re-raises other refusals unchanged."""
     try:
         yield
     except DatabaseRefusal as refusal:

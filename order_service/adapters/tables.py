@@ -52,8 +52,8 @@ class OrderItemRow(OrderDatabase, table=True):
 class TransactionRow(OrderDatabase, table=True):
     """The state of a transaction of the kind `order` or `cancellation`.
 
-    COMMITTED, or PENDING if the order is paid later, is written together with the order. ROLLED_BACK has no order: such a row
-    prevents a slow local transaction from storing its order.
+    A row with COMMITTED, or with PENDING if the order is paid later, is written together with the order. A row with ROLLED_BACK
+    has no order. It prevents a slow local transaction from storing its order.
     """
 
     __tablename__ = "transactions"
@@ -90,7 +90,7 @@ class EpochRow(OrderDatabase, table=True):
 
 
 class AdoptionRow(OrderDatabase, table=True):
-    """An operator's decision, with its reason, that this database decides all half messages until `adopted_at_ms`."""
+    """An operator's decision, with its reason, that this database decides all half messages sent until `adopted_at_ms`."""
 
     __tablename__ = "adoptions"
 

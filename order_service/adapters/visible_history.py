@@ -1,8 +1,8 @@
-"""Reads the witnesses in the newest messages of orders, which reveal at the start that the order database is an old copy.
+"""Reads the witnesses in the newest messages of orders. They reveal at startup that the order database is an old copy.
 
 A witness is the state of the sender's database, which each half message contains. A restored backup lacks the transactions since
-the backup. If all of them were decided, no check-back reveals that. But their messages are still in the topic, each with the
-witness of its half message.
+the backup. If all these transactions were decided, no check-back reveals that they are missing. But their messages are still in
+the topic, each with the witness of its half message.
 """
 
 import logging

@@ -1,8 +1,8 @@
 """The witness in a half message: the state of the sender's order database, as evidence for check-backs.
 
 A missing transaction row means ROLLBACK only in the sender's own database, and only if that database is not older than the half
-message. A restored backup may lack the row although the order exists. So the sender puts the current state of its database into
-each half message, and a database that does not contain that state does not decide.
+message. A restored backup may lack the row although the order exists. The sender therefore puts the current state of its database
+into each half message, and a database that does not contain that state does not decide the transaction.
 """
 
 import re

@@ -51,7 +51,7 @@ class Order:
         return self.pay_until_ms is not None
 
     def is_same_request(self, other: "Order") -> bool:
-        """Returns True if customer, items, currency and time of payment (now or later) are equal. Ignores ids and times."""
+        """Returns True if customer, items, currency and kind of payment (now or later) are equal. Ignores ids and times."""
         mine, its = ((order.customer, order.items, order.currency, order.is_paid_later) for order in (self, other))
         return mine == its
 

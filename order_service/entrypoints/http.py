@@ -56,7 +56,7 @@ PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     ),
     DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
 }
-"""The problem of each error. `Outcome` has the problems of failed transactions."""
+"""Maps each error to its problem response. `Outcome` defines the problem responses of failed transactions."""
 
 
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):
@@ -66,7 +66,7 @@ class BrokerOfOrders(TransactionalSender, Needed, Protocol):
         """Returns a reason for each broker that cannot store orders while others can."""
 
     def count_discarded(self) -> int | None:
-        """Returns the number of discarded messages that have not been resumed; None if the broker does not answer."""
+        """Returns the number of discarded messages that have not been resumed, or None if the broker does not answer."""
 
 
 def create_app(
@@ -83,8 +83,9 @@ def create_app(
 ) -> Flask:
     """Returns the Flask application.
 
-    It answers requests whose Host header names one of `hosts`. At most `placed_at_once` of the server's `threads` place or change
-    orders at the same time. The readiness of database and broker is cached for `readiness_counts_s` seconds.
+    The application answers only requests whose Host header names one of `hosts`. At most `placed_at_once` of the server's
+    `threads` place or change orders at the same time. The readiness of database and broker is cached for `readiness_counts_s`
+    seconds.
     """
     app = create_application(
         __name__,
@@ -138,7 +139,7 @@ def _lanes(placed_at_once: int) -> dict[str, RequestLane]:
 
 @orders_api.post("/orders")
 def place_order() -> Response:
-    """Places an order. 201: its transaction is COMMITTED, or PENDING until it is paid. 202: the outcome is not known yet."""
+    """Places an order. Returns 201 if its transaction is COMMITTED or PENDING, 202 if the outcome is not known yet."""
     headers = OrderHeaders.model_validate({"Idempotency-Key": request.headers.get("Idempotency-Key")})
     wanted = OrderRequest.model_validate_json(request.get_data())
     placing: OrderPlacing = current_app.extensions["order_placing"]
@@ -158,7 +159,7 @@ def place_order() -> Response:
 
 @orders_api.post("/orders/<order_id>/payment")
 def pay_order(order_id: str) -> Response:
-    """Pays an order that is to be paid later. 200, also if it was already paid."""
+    """Pays an order that is to be paid later. Returns 200, even if the order was already paid."""
     PaymentRequest.model_validate_json(request.get_data())
     paying: OrderPaying = current_app.extensions["order_paying"]
     return json_response(OrderResponse.of(paying.pay(_id(order_id))))
@@ -166,7 +167,7 @@ def pay_order(order_id: str) -> Response:
 
 @orders_api.post("/orders/<order_id>/cancellation")
 def cancel_order(order_id: str) -> Response:
-    """Cancels an order. 200, also if it was already cancelled. 202: the outcome is not known yet."""
+    """Cancels an order. Returns 200, even if it was already cancelled, or 202 if the outcome is not known yet."""
     wanted = CancellationRequest.model_validate_json(request.get_data())
     cancelling: OrderCancelling = current_app.extensions["order_cancelling"]
     cancelled = cancelling.cancel(_id(order_id), wanted.reason)
@@ -198,7 +199,7 @@ def list_orders() -> Response:
 
 @orders_api.get("/transactions/<transaction_id>")
 def get_transaction(transaction_id: str) -> Response:
-    """Returns the state of a transaction. 404 while it is undecided, and for an unknown id."""
+    """Returns the state of a transaction. Returns 404 while it is undecided, and for an unknown id."""
     state = _store().find_transaction(transaction_id) if _can_be_an_id(transaction_id) else None
     if state is None:
         abort(404, "no transaction with this id has been decided yet")
@@ -207,14 +208,14 @@ def get_transaction(transaction_id: str) -> Response:
 
 @orders_api.get("/readyz")
 def get_readiness() -> Response:
-    """Reports whether orders can be placed now: 200, or 503 with what is missing and how to fix it."""
+    """Reports whether orders can be placed now. Returns 200, or 503 with the cause and its remedy."""
     missing = _missing()
     return not_ready(missing) if missing else json_response(_health(missing, []))
 
 
 @orders_api.get("/healthz")
 def get_health() -> Response:
-    """Reports the health for people and monitoring: 200 while orders can be placed, otherwise 503."""
+    """Reports the health for people and monitoring. Returns 200 while orders can be placed, otherwise 503."""
     missing = _missing()
     health = _health(missing, [] if missing else _attention(current_app.extensions["broker"]))
     return json_response(health, http_status(health.status))

@@ -182,7 +182,7 @@ class TimelineResponse(BaseModel):
 
 
 class CancelledResponse(BaseModel):
-    """The response to a cancellation: 200 if the order is CANCELLED; 202 if the outcome is not known yet: poll `ask_later`."""
+    """The response to a cancellation: 200 if CANCELLED; 202 if the outcome is not known yet, with the path to poll."""
 
     order: OrderResponse
     ask_later: list[str] | None = None
@@ -212,7 +212,7 @@ class OrderPageResponse(BaseModel):
 
 
 class OrderHealthResponse(BaseModel):
-    """The health of the service. `status` is ok, degraded (no orders can be placed), or attention (a person should act)."""
+    """The health of the service. `status` is ok, degraded (no orders can be placed) or attention (action is required)."""
 
     status: Literal["ok", "degraded", "attention"]
     database: str

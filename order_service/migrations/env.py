@@ -1,4 +1,4 @@
-"""Runs the migrations on the connection, and in the transaction, of `service_runtime.database.migration.migrate`."""
+"""Runs the migrations with the connection and in the transaction of `service_runtime.database.migration.migrate`."""
 
 from alembic import context
 

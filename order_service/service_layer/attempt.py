@@ -94,8 +94,8 @@ class TransactionFailed(ErrorWithProblem):
 class Attempt:
     """The requested order or cancellation, and the outcome of its local transaction.
 
-    `transaction_id` and `reason` are set before `outcome`. So a thread that reads `outcome` first, and once, sees what belongs to
-    it. `reason` is why a rule refused the order, and empty otherwise.
+    `transaction_id` and `reason` are set before `outcome`. A thread must therefore read `outcome` first, and only once, to get
+    matching values. `reason` is the reason why a rule refused the order, and empty otherwise.
     """
 
     __slots__ = ("outcome", "reason", "transaction_id", "wanted")
@@ -138,5 +138,5 @@ class TransactionalSender(Protocol):
 
         `attempt` is the argument of the local transaction. Returns the outcome: NOT_STARTED if the half message was not stored,
         and UNKNOWN or RUNNING if the local transaction may still be running after the time-out. Raises DatabaseFailure if the
-        database cannot take part.
+        database fails or may be an old copy.
         """

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompensationListener:
-    """Cancels orders that cannot be shipped or credited. Retries for as long as an outage lasts."""
+    """Cancels orders that cannot be shipped or credited. Retries until an outage ends."""
 
     cancelling: OrderCancelling
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold

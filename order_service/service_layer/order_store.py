@@ -11,13 +11,14 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 
 class HistoryDoubted(DatabaseFailure):
-    """The database may not be the sender's database, or may be an old copy. A missing row proves nothing. Nothing was written."""
+    """The database may be an old copy or not the sender's, so a missing row proves nothing. Nothing was written."""
 
 
 class OrderStore(Protocol):
     """Stores orders and transactions.
 
-    All methods raise DatabaseUnavailable. Those that write also raise OutcomeUnknown, and those that end orders HistoryDoubted.
+    All methods raise DatabaseUnavailable. Methods that write also raise OutcomeUnknown, and methods that end orders also raise
+    HistoryDoubted.
     """
 
     def store_order(self, order: Order, transaction_id: str) -> None:
@@ -27,7 +28,7 @@ class OrderStore(Protocol):
         """Stores the order's new state and the transaction row in one local commit. Raises TransactionFailed."""
 
     def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
-        """Pays or cancels the order if it awaits payment; expires it if overdue. Returns the order, None if there is none."""
+        """Pays or cancels an order that awaits payment, or expires it if it is overdue. Returns the order, or None."""
 
     def find_order(self, order_id: str) -> Order | None:
         """Returns the order with this id, or None."""
@@ -47,7 +48,7 @@ class OrderStore(Protocol):
     ) -> TransactionState:
         """Returns the final state COMMITTED or ROLLED_BACK, or PENDING. Writes ROLLED_BACK first if the transaction has no row.
 
-        Returns ROLLED_BACK also if the transaction belongs to another order than `order_id`. `witness` is the database state in
+        Also returns ROLLED_BACK if the transaction belongs to an order other than `order_id`. `witness` is the database state in
         the half message, which shows whether this database may be an old copy.
         """
 

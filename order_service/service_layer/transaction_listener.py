@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 class DatabaseTransactionListener:
     """Decides the transactions of one kind from their rows in the order database.
 
-    All instances of the order service share that database, so each instance can answer check-backs for half messages of the
-    others.
+    All instances of the order service share that database, so each instance can answer check-backs for half messages of any other
+    instance.
     """
 
     def __init__(self, kind: TransactionKind, store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]) -> None:

@@ -1,4 +1,4 @@
-"""The table of breaks, in a SQLite file. Each run updates it in one transaction, and people edit it between runs.
+"""The table of breaks, in a SQLite file. Each run updates it in one transaction, and users edit it between runs.
 
 A break is a difference that concerns an order, a customer's balance, or a record without an order. An open break keeps its
 number, even if its class changes. A run that no longer finds a break closes it. A break that was closed manually stays closed
@@ -78,7 +78,7 @@ class Changes:
 
 
 class BreakTable:
-    """The table of breaks in a file. Each method is one transaction. All raise BreaksUnusable if the file cannot be used."""
+    """The table of breaks in a file. Each method runs in one transaction, and raises BreaksUnusable if the file is unusable."""
 
     def __init__(self, path: Path) -> None:
         """The constructor does not open the file. The first run creates it."""
@@ -87,7 +87,7 @@ class BreakTable:
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:
         """Opens, updates and closes breaks according to a run's findings.
 
-        Raises BreaksUnusable if a later run was applied before.
+        Raises BreaksUnusable if a later run has already been applied.
         """
         found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [FoundBreak.of(row)]}
         with self._transaction() as connection:
@@ -105,14 +105,14 @@ class BreakTable:
         return Changes(still_open - len(before & found.keys()), still_open, len(gone))
 
     def list(self, *, with_closed: bool = False, owner: str | None = None, finding: str | None = None) -> list[Break]:
-        """Returns the breaks, sorted by money at stake, highest first. Closed ones are included only with `with_closed`."""
+        """Returns the breaks, sorted by money at stake, highest first. Includes closed breaks only if `with_closed` is True."""
         with self._transaction() as connection:
             breaks = _select(connection, "" if with_closed else "WHERE closed_at_ms IS NULL")
         chosen = [one for one in breaks if owner in (None, one.owner) and finding in (None, one.finding)]
         return sorted(chosen, key=lambda one: (-one.at_stake_cents, one.number))
 
     def find(self, number: int) -> Break:
-        """Returns the break with this number. Raises BreaksUnusable if there is none."""
+        """Returns the break with this number. Raises BreaksUnusable if it does not exist."""
         with self._transaction() as connection:
             return self._find(connection, number)
 

@@ -60,7 +60,7 @@ class BooksOptions:
     consumer_group: Annotated[str, typer.Option(help="the group that writes the credits")] = "credit_service"
 
     def books(self, audits: Sequence[Path] | None = None) -> Books:
-        """Returns the sources to compare. With `audits` only the repairs in these files are accepted.
+        """Returns the sources to compare. If `audits` are given, only the repairs in these files are accepted.
 
         Raises UnusableDatabaseUrl.
         """
@@ -86,7 +86,7 @@ def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """The options for Spark's master, its memory, and the log of its JVM."""
+    """The options for Spark's master, memory and JVM log."""
 
     master: Master = None
     memory: Annotated[str | None, typer.Option(help="heap of Spark's JVM on this machine, such as 4g")] = None
@@ -155,7 +155,7 @@ EVERYTHING: Final = IncrementOptions()
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """The options for the servers of a repair, and its audit file."""
+    """The options for the servers and the audit file of a repair."""
 
     namesrv_addr: Annotated[
         str | None, typer.Option(envvar="NAMESRV_ADDR", show_envvar=True, help="HOST:PORT;HOST:PORT of name servers")

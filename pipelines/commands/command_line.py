@@ -1,4 +1,4 @@
-"""The command line, with the commands `reconcile` and `messages` and those of the other modules."""
+"""The command line, with the commands `reconcile` and `messages` and the commands of the other modules."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def reconcile_command(
         bool, typer.Option("--again", help="compare again, in the same Spark session, for each line of the standard input")
     ] = False,
 ) -> None:
-    """Compare orders with credits, and with messages if stores are given. With --again the exit code is 0 at the input's end."""
+    """Compare orders with credits, and with messages if stores are given. With --again, exit code 0 at the end of input."""
     if increment.full and increment.state is None:
         raise typer.BadParameter("--full requires --state; without --state, everything is read anyway", param_hint="--full")
     if engine is Engine.SQLITE and increment.state is not None:

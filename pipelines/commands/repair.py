@@ -35,7 +35,7 @@ def repair_command(
 ) -> None:
     """Repair what the reconciliation finds. Run --plan, which changes nothing, read the file, then run --apply.
 
-    Exit code 0: nothing is left to do. 1: something is left. 2: the run failed.
+    Exit code 0: nothing is left to do. 1: steps or decisions remain. 2: the run failed.
     """
     if (plan is None) == (apply is None):
         raise typer.BadParameter("give exactly one of --plan and --apply", param_hint="--plan, --apply")

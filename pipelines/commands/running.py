@@ -28,7 +28,7 @@ MAX_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """The outcome of a reconciliation, with the times in seconds of Spark's start (None without Spark) and of the comparison."""
+    """The outcome of a reconciliation, with the seconds that Spark's start (None without Spark) and the comparison took."""
 
     outcome: ReconciliationOutcome
     start_s: float | None
@@ -87,7 +87,7 @@ def _check(books: Books) -> None:
 
 @contextmanager
 def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
-    """Checks the sources, and yields a Spark session for them. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    """Checks the sources and yields a Spark session. Raises UnreadableStore, UnreadableDatabase or SparkUnavailable."""
     _check(books)
     is_small = are_small(books)
     with ExitStack() as stack:
@@ -99,7 +99,7 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
 
 
 def are_small(books: Books) -> bool:
-    """Returns True if one process can read the sources in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
+    """Returns True if one process can read the sources in a few seconds. Raises UnreadableDatabase and UnreadableStore."""
     tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
     rows = sum(count_rows(address, table.name, MAX_SMALL_ROWS + 1) for address, table in tables)
     return rows <= MAX_SMALL_ROWS and all(log.is_small() for log in books.logs)

@@ -47,7 +47,7 @@ def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
 
 
 def _from_spark(text: str) -> PipelineError:
-    """Extracts the cause from the text of a Spark error: an error of this package if there is one, else the last Java cause."""
+    """Returns the cause from the text of a Spark error: an error of this package, or else the last Java cause."""
     ours = re.search(r"(?:pipelines|rocketmq_commitlog)\.errors\.\w+: (.+)", text)
     if ours:
         return SparkFailed(ours.group(1))

@@ -41,7 +41,7 @@ from pipelines.sources.reading import Reading
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
-"""The columns that each run computes again for the records that are carried over from the last run."""
+"""The columns that each run recomputes for the records that are carried over from the last run."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
@@ -67,7 +67,7 @@ def reconcile_new(
 
 
 def names_of(books: Books) -> dict[str, str]:
-    """Returns the names of the sources, from which a later run checks that a state belongs to its sources."""
+    """Returns the names of the sources. A later run uses them to check that a state belongs to its sources."""
     return {
         "orders": books.order_database.name,
         "credits": books.credit_database.name,

@@ -26,7 +26,7 @@ _HIGHEST_ID: Final = 2**63 - 1
 class Marks(msgspec.Struct, frozen=True):
     """The marks of all sources: ids of rows, times of transaction rows, and offsets of records.
 
-    The end of an order changes a row below the mark. So ended orders, like transactions, are read by time.
+    The end of an order changes a row below the mark. Therefore ended orders, like transactions, are selected by time.
     """
 
     orders: int = 0

@@ -1,4 +1,4 @@
-"""Reads the new events of each source, separated into those up to the marks and those that the next run reads again."""
+"""Reads the new events of each source, and separates events up to the marks from events that the next run reads again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def read_new_rows(
 ) -> NewRows:
     """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, also later through Spark.
 
-    `inbox` are the events of the inbox, whose rows are removed later. So each run reads all of them, and keeps none.
+    `inbox` contains the events of the inbox. Each run reads all of them and keeps none, because the rows of the inbox are removed
+    later.
     """
     # Items are read before orders: an order that is placed in between must not appear without its items.
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))

@@ -67,12 +67,12 @@ class IncrementState:
             raise StateUnusable(f"state {self.folder}: {error.strerror or error}") from None
 
     def check(self) -> None:
-        """Raises StateUnusable if another run uses the folder now."""
+        """Raises StateUnusable if another run is using the folder."""
         with self.taken():
             pass
 
     def read(self, books: Mapping[str, str]) -> Manifest | None:
-        """Returns the last successful run's manifest, or None. Raises StateUnusable if it is invalid or of other sources."""
+        """Returns the last successful run's manifest, or None. Raises StateUnusable if it is invalid or for other sources."""
         path = self.folder / _MANIFEST
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -112,11 +112,11 @@ class IncrementState:
                 shutil.rmtree(path, ignore_errors=True)
 
     def window(self, run: str, window: str) -> Path:
-        """Returns the path of the settled histories of a window, as the run wrote them."""
+        """Returns the path of the settled histories of a window, as written by the run."""
         return self.folder / run / "settled" / f"window={window}"
 
     def sums(self, run: str, window: str) -> Path:
-        """Returns the path of the sums over a window, as the run wrote them."""
+        """Returns the path of the sums over a window, as written by the run."""
         return self.folder / run / "sums" / f"{window}.parquet"
 
 

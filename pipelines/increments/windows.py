@@ -1,4 +1,4 @@
-"""Stores settled histories in windows of a day, according to the time of the order.
+"""Stores settled histories in windows of one day, by the time of the order.
 
 A history is settled if it is healthy, older than the grace period, and has no message on its way or in the inbox. Usually a
 window is written once. If a late row changes a settled history, the history is judged again, and its window is rewritten.
@@ -59,7 +59,7 @@ def write_windows(
     repairs: KnownRepairs | None,
     period_ms: int,
 ) -> dict[str, str]:
-    """Writes complete windows, and the sums over each. Returns the run that wrote each window, keyed by window."""
+    """Writes complete windows and the sums over each window. Returns the run that wrote each window, keyed by window."""
     folder = state.folder / run
     settled.write.mode("overwrite").partitionBy("window").parquet(str(folder / "settled"))
     (folder / "sums").mkdir()

@@ -109,7 +109,7 @@ NEEDS_STORE: Final = frozenset(
         Finding.OVERDUE,
     }
 )
-"""The classes that require the commit log, unless the inbox or a deadline shows them."""
+"""The classes that can be found only with the commit log, unless the inbox or a deadline reveals them."""
 
 
 class Cause(StrEnum):

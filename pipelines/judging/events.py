@@ -14,7 +14,7 @@ from pipelines.spark.sql_text import if_true
 def event_rows(
     rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL", rare: tuple[str, Mapping[str, str]] | None = None
 ) -> DataFrame:
-    """Returns one event for each row, with the columns of KEY and a struct of other columns. The rows must have an `order_id`.
+    """Returns one event per row, with the columns of KEY and a struct of other columns. Rows must have an `order_id`.
 
     `said` maps columns of EVENT_COLUMNS to their SQL; the first one names the struct. `unnamed` is the SQL of the key column
     `unnamed`. `rare` is a condition and the columns of a second struct, which is NULL in rows that do not meet the condition.
@@ -32,6 +32,6 @@ def _struct(said: Mapping[str, str], condition: str | None = None) -> str:
 def all_events(events: Sequence[DataFrame]) -> DataFrame:
     """Returns the union of the events of several sources, with the columns of KEY and a struct for each kind of source.
 
-    A struct is NULL in the rows of other sources. So a shuffled row contains only the data of its source.
+    A struct is NULL in the rows of other sources, so a shuffled row contains only the data of its own source.
     """
     return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), events)

@@ -58,7 +58,7 @@ COUNTS: Final = (
 """The columns that are summed as counts; 0 if no event has a value."""
 
 IN_THE_INBOX: Final = ("waiting_", "parked_", "dismissed_")
-"""The beginnings of the names of the counts of messages in the inbox, by status."""
+"""The name prefixes of the counts of messages in the inbox, by status."""
 
 SUMS: Final = ("item_cents", "item_mark", "credit_cents", "reversal_cents")
 """The columns that are summed; NULL if no event has a value. They are decimals, so that the sum cannot overflow."""

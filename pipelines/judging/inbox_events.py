@@ -18,9 +18,9 @@ from pipelines.judging.log_events import Route
 from rocketmq_broker.message import properties
 
 STATUSES: Final = {"NEW": "waiting", "FAILED": "waiting", "PARKED": "parked", "DISMISSED": "dismissed"}
-"""Maps each status of a row to the beginning of the name of its column. Only a waiting message is processed without a person."""
+"""Maps each status of a row to the prefix of its column's name. Only waiting messages are processed automatically."""
 REFUSALS: Final = ".refusals"
-"""The end of the consumer of refusals. It follows the name of the consumer group."""
+"""The suffix of the name of the consumer of refusals. It follows the name of the consumer group."""
 
 _COUNTED: Final = tuple(name for name in COUNTS if name.startswith(IN_THE_INBOX))
 INBOX_COLUMNS: Final = (*KEY, *_COUNTED, "unknown_rows", "received_at_ms", "latest_at_ms", "last_error")
@@ -30,7 +30,7 @@ _SCHEMA: Final = pyarrow.schema([(name, _ARROW[EVENT_COLUMNS[name]]) for name in
 
 
 def inbox_events(rows: Iterable[Mapping[str, Any]], route: Route) -> Iterator[dict[str, Any]]:
-    """Yields an event for each row of the consumer group that writes the credits, and of its refusals."""
+    """Yields an event for each row of the consumer group that writes the credits, and for each of its refusals."""
     for row in rows:
         column = _column(row, route)
         if column is not None:
@@ -63,7 +63,7 @@ _NOT_SENT: Final = ("refusals", "dismissed")
 
 
 def _event(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """Returns the event of a row. Without a time, if a person has decided that nothing is left to do."""
+    """Returns the event of a row. The event has no time if a person has decided that nothing is left to do."""
     order_id = order_id_of(row["body"], row["properties"])
     received_at_ms = None if column.startswith("dismissed_") else row["received_at_ms"]
     return {

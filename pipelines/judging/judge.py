@@ -54,7 +54,7 @@ def without_markers(grouped: DataFrame) -> DataFrame:
 def grouped(events: DataFrame) -> DataFrame:
     """Groups the events of each order, and of each record without an order, into one row. Columns: EVENT_COLUMNS.
 
-    The row has the columns of an event. So the rows of several groupings can be grouped again, with the same result.
+    The row has the columns of an event, so the rows of several groupings can be grouped again with the same result.
     """
     made = aggregates(_said(events.schema))
     cast = [f"CAST({sql} AS {EVENT_COLUMNS[name]}) AS {name}" for name, sql in made.items()]

@@ -26,9 +26,9 @@ _BODY: Final = (
 )
 _AS_CONSUMERS_READ: Final = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
 REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
-"""The fields that all versions of an order's message have."""
+"""The fields that exist in all versions of an order's message."""
 REQUIRED_OF_CANCELLATION: Final = ("order_id", "customer", "total_cents", "currency", "cancelled_at_ms", "reason")
-"""The fields that all versions of a cancellation's message have."""
+"""The fields that exist in all versions of a cancellation's message."""
 _ITEMS_SINCE_VERSION: Final = 2
 
 
@@ -242,7 +242,7 @@ def _min_and_max(value: str, name: str, role: str = "delivered") -> dict[str, st
 
 
 def _readable(required: Sequence[str]) -> str:
-    """Returns the SQL condition that consumers can read the body: a JSON object with all fields, of the right types."""
+    """Returns the SQL condition that consumers can read the body, a JSON object with all fields in the right types."""
     return " AND ".join((*(f"said.{name} IS NOT NULL" for name in required), "COALESCE(said.version, 1) >= 1"))
 
 

@@ -1,7 +1,8 @@
 """Finds gaps in the commit log, and the orders whose message may have been in one.
 
 The reconciliation looks for each order's message in the log. If a part of the log is missing or unreadable, the message may have
-been in it. So an order that was placed before the first record after the gap, and has no message in the log, cannot be judged.
+been in that part. An order that was placed before the first record after the gap, and that has no message in the log, therefore
+cannot be judged.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ _SAYS_NOTHING: Final = {
 }
 """Maps classes to causes. A finding with such a class and cause may result from a record that is missing from the log."""
 _BESIDE_DELIVERY: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH, Finding.MESSAGE_MISMATCH)
-"""The classes that may result from a missing record although the order's delivered message was read."""
+"""The classes that may result from a missing record even if the order's delivered message was read."""
 _WRONG_WITHOUT_LOG: Final = (
     Finding.CREDIT_WITHOUT_ORDER,
     Finding.TRANSACTION_WITHOUT_ORDER,
     Finding.MESSAGE_WITHOUT_ORDER,
 )
-"""The classes of contradictions within the databases. A message without an order may be in the inbox alone.
+"""The classes of contradictions within the databases. A message without an order may exist only in the inbox.
 
-They are always reported, but their cause may result from a missing record.
+Findings of these classes are always reported, but their cause may result from a missing record.
 """
 _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
@@ -104,7 +105,7 @@ def gap_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
-    """Returns the row as `not_judged`, or with an unknown cause, if a record missing in a gap may explain its finding.
+    """Returns the row as `not_judged`, or with an unknown cause, if a record missing in a gap may explain the finding.
 
     Orders that began after `until_ms` are returned unchanged.
     """

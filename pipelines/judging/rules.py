@@ -157,8 +157,8 @@ def _lacks_entry(status: str) -> str:
 def _stands_beside_entry(status: str, old: str) -> str:
     """Returns the SQL condition that the inbox has a message in this status although its entry was written long ago.
 
-    A redelivery is stored beside its entry, and removed soon. The time of the entry counts too, because the inbox is read before
-    the ledger: a message may be processed in between.
+    A redelivered message is stored although its entry exists, and is removed soon. The time of the entry is also checked, because
+    the inbox is read before the ledger, and a message may be processed in between.
     """
     return (
         f"received_at_ms {old} AND (({status}_credits > 0 AND credit_rows > 0 AND credited_at_ms {old}) "
@@ -167,7 +167,7 @@ def _stands_beside_entry(status: str, old: str) -> str:
 
 
 def _wide(number: str) -> str:
-    """Returns SQL that widens a number, so that no sum or difference overflows. One absurd row must not fail the run."""
+    """Returns SQL that widens a number, so that no sum or difference overflows. One absurd value must not fail the run."""
     return f"CAST({number} AS DECIMAL(38, 0))"
 
 
@@ -312,7 +312,7 @@ _Conditions = tuple[tuple[Finding, str], ...]
 def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
     """Returns `finding` with the condition that `where` is true but `claim` is not.
 
-    A claim that is NULL, because a value is missing, counts as not true. So a rule names the values that must agree.
+    A claim that is NULL, because a value is missing, counts as not true. A rule therefore lists the values that must agree.
     """
     return finding, f"{where} AND NOT COALESCE({claim}, FALSE)"
 
@@ -447,7 +447,7 @@ CLASSES: Final[_Conditions] = (
 )
 """The classes with their conditions. The first condition that holds determines the class.
 
-Items without an order always count as in flight. They may have been read before or after their order, and they have no time
+Items without an order always count as in flight, because they may have been read before or after their order, and have no time
 that shows their age. An order with items cannot be deleted, because of the foreign key.
 """
 
@@ -464,7 +464,7 @@ _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')
 
 
 def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: str) -> tuple[tuple[Cause, str], ...]:
-    """Returns the causes that name the source that differs from the two others."""
+    """Returns the causes that name the one source that differs from the other two."""
     found = f"finding = '{finding}'"
     return (
         (Cause.UNKNOWN, f"{found} AND {in_message} IS NULL"),

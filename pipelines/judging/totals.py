@@ -20,7 +20,7 @@ LATENCY_STEPS: Final = 4
 """The number of latency histogram buckets per power of two. With 4, the bounds of a bucket differ by less than 20 %."""
 
 SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED)
-"""The classes that are final and healthy, which are summed. Findings of other classes are listed one by one."""
+"""The final and healthy classes, whose findings are summed. Findings of other classes are listed one by one."""
 _KEYS: Final = ("finding", "cause", "currency")
 _SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")
 _ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_SUMS))
@@ -84,7 +84,7 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
 
 
 def summed_here(found: Iterable[Mapping[str, Any]], period_ms: int) -> list[dict[str, Any]]:
-    """Returns the rows of `summed` for findings in memory."""
+    """Returns the same rows as `summed` for findings in memory."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
     for row in found:
         one = (None,) * len(_ONE) if row["finding"] in SUMMED else tuple(row[name] for name in _ONE)
@@ -122,7 +122,7 @@ def latency_ms(step: int) -> int:
 
 
 def totals_of(rows: Iterable[Mapping[str, Any]], kinds: Sequence[Finding]) -> list[FindingTotal]:
-    """Returns the totals of the classes `kinds`, and of others that were found in rows of `summed`, in the order of `Finding`."""
+    """Returns the totals of the classes `kinds`, and of other classes in rows of `summed`, in the order of `Finding`."""
     by_finding: dict[Finding, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_finding[Finding(row["finding"])].append(row)
@@ -171,7 +171,7 @@ def _began_ms(row: Mapping[str, Any]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """The set of failing classes: unhealthy classes that are not allowed, and healthy ones in `failing`."""
+    """The set of failing classes: unhealthy classes that are not allowed, and healthy classes in `failing`."""
 
     allowed: frozenset[Finding] = frozenset()
     failing: frozenset[Finding] = frozenset()

@@ -1,4 +1,4 @@
-"""Executes the steps that the credit service performs. It sends idempotent requests, PUT /repairs/{id}."""
+"""Executes the steps that the credit service performs, with the idempotent request PUT /repairs/{id}."""
 
 from __future__ import annotations
 

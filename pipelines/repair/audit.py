@@ -1,4 +1,4 @@
-"""The audit file of repairs. It has a line for each attempt, which is written to disk before the next step begins."""
+"""The audit file of repairs. It has one line per attempt. Each line is written to disk before the next step begins."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def known_repairs(audits: Sequence[Path]) -> KnownRepairs:
 
 
 class Audit:
-    """An append-only file of JSON lines. Methods raise PlanUnusable if it cannot be written."""
+    """An append-only file of JSON lines. All methods raise PlanUnusable if it cannot be written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._by = f"{_user()}@{socket.gethostname()}"
 
     def begin(self, step: RepairStep) -> None:
-        """Records that a step begins. After an interrupted step this is its only line."""
+        """Records that a step begins. An interrupted step has only this line."""
         self._write(step, "begun", "")
 
     def end(self, step: RepairStep, outcome: StepOutcome) -> None:

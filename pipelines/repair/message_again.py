@@ -19,7 +19,7 @@ _KEPT: Final = (properties.KEYS, properties.TAGS)
 
 
 def message_again(step: RepairStep, topic: str, consumer_group: str, original: Message | None) -> Message:
-    """Returns the message of a `publish` step. It has the order's transaction id, which the ledger's entry will contain.
+    """Returns the message of a `publish` step. It contains the order's transaction id, as the ledger's entry will.
 
     `original` is the half message or the delivered message. Its body is sent unchanged.
     """
@@ -39,7 +39,7 @@ def message_again(step: RepairStep, topic: str, consumer_group: str, original: M
 
 
 def body_of(order: OrderFields) -> bytes:
-    """Returns the body of an order's message in version 1, which readers of all versions support."""
+    """Returns the body of an order's message in version 1, which consumers of all versions support."""
     return json.dumps(msgspec.to_builtins(order), ensure_ascii=False).encode()
 
 

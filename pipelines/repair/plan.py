@@ -1,4 +1,4 @@
-"""Repair plans, with their steps, the outcomes of the steps, and the findings that a person must resolve."""
+"""Repair plans: the steps, the outcomes of the steps, and the findings that a person must resolve."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Action(StrEnum):
     RETRY = "retry"
     """The dead letter is redelivered to the consumer group."""
     PUBLISH = "publish"
-    """The order's message is sent again, either to its topic or only to the group that lacks the credit."""
+    """The order's message is sent again, either to its topic or only to the consumer group that writes the credits."""
     REVERSE = "reverse"
     """The credit service reverses a credit without an order."""
     REBUILD_BALANCE = "rebuild_balance"
@@ -57,7 +57,7 @@ class RepairStep(msgspec.Struct, frozen=True, omit_defaults=True):
     order: OrderFields | None = None
     """The order of a message that is published."""
     to_group_only: bool = False
-    """True if other groups have received the message. It is then sent to the retry topic of the group that needs it."""
+    """True if other groups have received the message. The step then sends it only to the retry topic of the plan's group."""
     credit_cents: int | None = None
     """The amount of the credit to reverse. The step fails if the ledger has another amount."""
 
@@ -73,7 +73,7 @@ class ManualDecision(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class RepairPlan(msgspec.Struct, frozen=True):
-    """The steps for the findings of a reconciliation, in the sequence of their execution."""
+    """The steps for the findings of a reconciliation, in the order of execution."""
 
     as_of_ms: int
     topic: str

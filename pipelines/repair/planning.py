@@ -30,10 +30,10 @@ REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.BALANCE_MISMATCH, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
     (Finding.MISSING_BALANCE, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
 }
-"""Maps a class and a cause to the action that repairs it. A person must resolve other findings."""
+"""Maps a class and a cause to the action that repairs the finding. A person must resolve all other findings."""
 
 _ORDER: Final = (Action.RESUME, Action.RETRY, Action.PUBLISH, Action.REVERSE, Action.REBUILD_BALANCE)
-"""The sequence of execution. Balances come last, because reversals change them."""
+"""The order of execution. Balances are rebuilt last, because reversals change them."""
 
 _OF_THE_ORDER: Final = "the order database contradicts itself; correct its rows with the message and the customer"
 _OF_THE_LEDGER: Final = "find out which of order, message and ledger is right, and correct the others"
@@ -94,7 +94,7 @@ def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> R
 
 
 def remedy_of(row: Mapping[str, Any]) -> Action | None:
-    """Returns the repair of this row; None if a person must decide, or if the credit service still has to process a message."""
+    """Returns the repair, or None if a person must decide or the credit service must still process a message."""
     if row["cause"] is None or row["received_at_ms"] is not None:
         return None
     action = REMEDIES.get((Finding(row["finding"]), Cause(row["cause"])))

@@ -24,7 +24,7 @@ def as_json(
 ) -> str:
     """Returns a JSON object with the verdict, its time, Spark's times, and each class with findings.
 
-    It also has the reasons of the messages in the inbox, and the gaps of the log.
+    The object also contains the reasons why messages are in the inbox, and the gaps of the log.
 
     `is_audited` is True if audit files of repairs were read.
     """

@@ -1,4 +1,4 @@
-"""Formats the findings for the screen, as a table, the meaning of each class, and a verdict in one line."""
+"""Formats the findings for the screen: a table, the meaning of each class, and a verdict in one line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> Table:
-    """Returns a table of the classes with findings. It has count, amounts by currency, causes, and some order ids."""
+    """Returns a table of the classes with findings, with counts, amounts by currency, causes and some order ids."""
     found = [total for total in totals if total.count]
     columns = [_titles(found), _counts(found), _amounts(found, "order"), _amounts(found, "credit")]
     columns += [column for column in (_all_causes(found, cut_off), _order_ids(found)) if any(column[1:])]
@@ -96,7 +96,7 @@ def inbox_lines(rows: Sequence[Mapping[str, Any]], cut_off: CutOff) -> list[str]
 
 
 def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:
-    """Returns a line with the number of classes without findings, or None if all have findings."""
+    """Returns a line with the number of classes without findings, or None if all classes have findings."""
     count = sum(not total.count for total in totals)
     return f"{count} other classes: none" if count else None
 
@@ -111,7 +111,7 @@ def unchecked_repairs(totals: Sequence[FindingTotal], *, is_audited: bool) -> st
 
 
 def verdict_text(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
-    """Returns the verdict in one line, with the numbers of orders, credits, lost, doubled and otherwise wrong orders."""
+    """Returns a one-line verdict with the numbers of orders, credits, and lost, doubled and otherwise wrong orders."""
     orders, credits = sum(total.order_count for total in totals), sum(total.credit_count for total in totals)
     count_of = {total.finding: total.count for total in totals}
     lost, doubled = (count_of.get(finding, 0) for finding in _IN_THE_VERDICT)
@@ -127,7 +127,7 @@ def verdict_text(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
 
 
 def times_text(start_s: float | None, compare_s: float) -> str:
-    """Returns a line with the times of Spark's start (None without Spark) and of the comparison."""
+    """Returns a line with the seconds that Spark's start (None without Spark) and the comparison took."""
     if start_s is None:
         return f"SQLite compared in {compare_s:.1f} s, without Spark."
     return f"Spark started in {start_s:.1f} s, and compared in {compare_s:.1f} s."

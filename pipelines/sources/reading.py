@@ -43,7 +43,7 @@ class Reading:
     def held(self, frame: DataFrame) -> DataFrame:
         """Returns a frame with the same rows, which is computed only once.
 
-        For small sources it stores the rows without their plan, because planning for each use takes longer than the work.
+        For small sources it stores the rows without their plan, because planning each use takes longer than the computation.
         """
         return frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
 

@@ -1,4 +1,4 @@
-"""The class data sharing archive of the Java classes that Spark loads, which makes the start of a small run much faster.
+"""The class data sharing archive of Spark's Java classes, which makes the start of a small run much faster.
 
 `make setup` creates it (`python -m pipelines.commands.make_class_archive`). It is valid for one version of Java and of pyspark.
 The JVM ignores an archive that does not match.
@@ -18,7 +18,7 @@ OTHER: Final = "SPARK_CLASS_ARCHIVE"
 
 
 def path() -> Path | None:
-    """Returns the path of the archive, in this interpreter's prefix or from the environment; None if that is empty."""
+    """Returns the archive's path, in this interpreter's prefix or from the environment, or None if the variable is empty."""
     chosen = os.environ.get(OTHER)
     return Path(sys.prefix) / "spark-classes.jsa" if chosen is None else Path(chosen) if chosen else None
 

@@ -1,4 +1,4 @@
-"""Shows Spark's progress as the number of finished tasks and the number of all known tasks."""
+"""Shows Spark's progress as the number of finished tasks and of all known tasks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFRESH_S = 0.25
 
 @contextmanager
 def shown_step(console: Console, text: str) -> Iterator[None]:
-    """Shows the current step during the block, with a spinner on a terminal and a line otherwise."""
+    """Shows the current step during the block, as a spinner on a terminal and as a line otherwise."""
     if not console.is_terminal:
         console.print(f"{text} …")
         yield

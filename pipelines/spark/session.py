@@ -1,4 +1,4 @@
-"""Creates a Spark session without web UI and console output, which uses only loopback on one machine."""
+"""Creates a Spark session without web UI and console output. On one machine it uses only the loopback interface."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto"
 
 
 MAX_BEGINNING: Final = 256 * 1024
-"""The maximum number of bytes of the JVM's output that are searched for an error."""
+"""The maximum number of bytes at the beginning of the JVM's output that are searched for an error."""
 _LAST_WORDS_S: Final = 5.0
 
 
@@ -83,8 +83,8 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """Yields a session, and stops it after the block. The default of `master` is that of spark-submit, or local[*].
 
-    The output of Spark's JVM goes to `log_file`, or is discarded. With `is_small` it starts fast, but is slow with many rows.
-    `memory` is the heap size of the JVM, such as 4g. Raises SparkUnavailable.
+    The output of Spark's JVM goes to `log_file`, or is discarded. With `is_small` the session starts fast, but is slow with many
+    rows. `memory` is the heap size of the JVM, such as 4g. Raises SparkUnavailable.
     """
     start = _prepared()
     configuration = settings(master, is_small=is_small, memory=memory)
@@ -150,7 +150,7 @@ def _prepared() -> SparkStart:
 
 
 def _has_a_name() -> bool:
-    """Returns True if the user has a passwd entry. In a container any user id is possible."""
+    """Returns True if the user has a passwd entry. In a container the user may have none."""
     try:
         pwd.getpwuid(os.getuid())
     except KeyError:
@@ -183,7 +183,7 @@ class _Output:
         self._thread.start()
 
     def has_its_writer(self) -> None:
-        """Closes this process's end of the pipe, so that the output ends when the JVM exits."""
+        """Closes this process's write end of the pipe, so that the output ends when the JVM exits."""
         os.close(self.writable)
 
     def beginning(self) -> str:

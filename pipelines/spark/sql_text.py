@@ -15,7 +15,7 @@ def quoted(text: str) -> str:
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Returns the strings as a list for SQL's IN."""
+    """Returns the strings as a list for the SQL operator IN."""
     return f"({', '.join(map(quoted, values))})"
 
 

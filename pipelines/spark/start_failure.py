@@ -14,7 +14,7 @@ MIN_JAVA: Final = 17
 MIN_OPEN_FILES: Final = 1_024
 """The limit of open files for Spark. A lower limit is raised to this number before Spark starts."""
 _FILES_OF_A_START: Final = 300
-"""The minimum limit of open files for a start of Spark, which opens 250 jars. Below it Spark fails with misleading errors."""
+"""The minimum limit of open files for Spark's start, which opens 250 jars. With less, Spark fails with misleading errors."""
 _JAVA_WITHIN_S: Final = 20
 _ERRORS: Final = (
     # The JVM prints the error about its options before this line.
@@ -83,7 +83,7 @@ def first_error(printed: str) -> str | None:
 
 
 def java_version(java: str) -> int | None:
-    """Returns the major version of a `java`, such as 17, or None if it is unknown."""
+    """Returns the major version of the program `java`, such as 17, or None if the version is unknown."""
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_JAVA_WITHIN_S, errors="replace")
     except (OSError, subprocess.TimeoutExpired):

@@ -1,8 +1,8 @@
-"""Determines whether a database refused a row, and of which key a row is a duplicate, on SQLite and PostgreSQL.
+"""Determines whether a database refused a row, and which key a duplicate row violates, on SQLite and PostgreSQL.
 
 SQLite reports the kind of the violation (`sqlite_errorname`) and, in its message, the columns. PostgreSQL reports the kind
-(SQLSTATE) and the name of the constraint. So constraints have PostgreSQL's default names (TABLE_pkey, TABLE_COLUMN_key), or names
-that contain their columns' names.
+(SQLSTATE) and the name of the constraint. Constraints must therefore have PostgreSQL's default names (TABLE_pkey,
+TABLE_COLUMN_key), or names that contain the column names.
 """
 
 from typing import Any, Final
@@ -15,9 +15,9 @@ _POSTGRESQL_DUPLICATE: Final = "23505"
 _NOT_ABOUT_ONE_ROW: Final = frozenset(
     ["08", "25", "26", "28", "2D", "3B", "3D", "3F", "40", "53", "55", "57", "58", "72", "F0", "HV", "XX"]
 )
-"""Classes of SQLSTATEs about the connection, the transaction or the server, such as disks, locks or a standby."""
+"""SQLSTATE classes for errors of the connection, transaction or server, for example of disks, locks or a standby."""
 _OF_ANOTHER_VERSION: Final = ("SQLITE_CONSTRAINT_NOTNULL", "23502", "42P01", "42703")
-"""The errors for a column that this version does not fill, and for a missing table or column."""
+"""The codes for a required column that this version does not fill, and for a missing table or column."""
 
 
 def is_refusal(error: BaseException | None) -> bool:
@@ -35,7 +35,7 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:
-    """Returns True if the error means that a row with the same key exists, and the column belongs to that key."""
+    """Returns True if the error reports a duplicate key, and the column is part of that key."""
     code, cause, table = _code(error), error.orig, column.table.name
     if code in _SQLITE_DUPLICATES:
         # UNIQUE constraint failed: orders.customer, orders.idempotency_key (or, for an index on expressions: index 'NAME')
@@ -49,6 +49,6 @@ def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:
 
 
 def _code(error: BaseException | None) -> str:
-    """Returns SQLite's name of the error or PostgreSQL's SQLSTATE; empty for an error that is not the database's."""
+    """Returns SQLite's error name or PostgreSQL's SQLSTATE, or an empty string if the error is not from the database."""
     cause = error.orig if isinstance(error, DBAPIError) else None
     return getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""

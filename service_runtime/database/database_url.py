@@ -7,8 +7,8 @@
     postgresql://ann:secret@pool:6432/orders?pgbouncer=true     PostgreSQL behind a PgBouncer in transaction pooling mode
 
 `postgres://` is accepted for `postgresql://`. A driver in the URL (`postgresql+psycopg2://`, `sqlite+aiosqlite://`) is accepted
-but ignored: each program has its own. Reserved characters in user, password and name are percent-encoded: `@` is `%40`. SQLite
-URLs have no parameters, because the services decide how to open the file.
+but ignored, because each program chooses its own driver. Reserved characters in user, password and name are percent-encoded: `@`
+is `%40`. SQLite URLs have no parameters, because the services decide how to open the file.
 """
 
 from typing import Final
@@ -29,7 +29,10 @@ _POSTGRESQL_NAMES: Final = ("postgresql", "postgres")
 
 
 def parse_database_url(text: str) -> URL:
-    """Parses a database URL. The result's driver name is SQLITE or POSTGRESQL, without PGBOUNCER. Raises UnusableUrl."""
+    """Parses a database URL.
+
+    Raises UnusableUrl. The result's driver name is SQLITE or POSTGRESQL. The parameter PGBOUNCER is removed.
+    """
     return _parsed(text).difference_update_query([PGBOUNCER])
 
 

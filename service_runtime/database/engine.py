@@ -1,4 +1,7 @@
-"""Creates SQLAlchemy engines for durable SQLite or for PostgreSQL with time-outs. Creating an engine does not connect."""
+"""Creates SQLAlchemy engines: with durable commits for SQLite, and with time-outs for PostgreSQL.
+
+Creating an engine does not connect to the database.
+"""
 
 import os
 import select
@@ -24,7 +27,7 @@ _MIN_POSTGRESQL: Final = 10
 MIN_SQLITE: Final = (3, 35, 0)
 """The oldest version of SQLite with RETURNING, which the services use."""
 POOLS_TRANSACTIONS: Final = "pools_transactions"
-"""An execution option of an engine whose transactions may use different sessions of the server, as behind PgBouncer."""
+"""The execution option of engines whose transactions may use different server sessions, as behind PgBouncer."""
 
 _KEEPALIVES: Final = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 """TCP keepalive settings that detect a dead server after 11 s while a statement waits for its answer.
@@ -93,8 +96,8 @@ def _bound_waits(connection: Connection) -> None:
 def _replace_lost_connections(engine: Engine) -> None:
     """Checks pooled connections before their use, and replaces lost ones.
 
-    It pings the server only if the connection was idle for a second, or if its socket has data to read, such as its end. A ping
-    before each use (SQLAlchemy's pool_pre_ping) was one of six round trips of an order.
+    Pings the server only if the connection was idle for a second, or if its socket is readable, for example because the server
+    closed it. A ping before each use (SQLAlchemy's pool_pre_ping) cost an order one of its six round trips.
     """
     dialect, now_s = engine.dialect, current_world().steady_s
 
@@ -150,7 +153,7 @@ def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ..
 
 
 def _why_unfit(info: Any) -> str | None:
-    """Returns the reason why the server is unsuitable, from its start-up parameters; None if it is suitable."""
+    """Returns the reason why the server is unsuitable, based on its start-up parameters; None if it is suitable."""
     version, encoding = info.server_version // 10_000, info.parameter_status("server_encoding")
     if version < _MIN_POSTGRESQL:
         return f"the server is PostgreSQL {version}, but {_MIN_POSTGRESQL} or newer is required"
@@ -186,7 +189,10 @@ def prepare_sqlite(engine: Engine) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Creates an empty file that only its user can read. SQLite opens it as a new database; its other files get the same mode."""
+    """Creates an empty file that only its owner can read.
+
+    SQLite opens it as a new database, and creates the database's other files with the same mode.
+    """
     with suppress(OSError):  # the file exists, or SQLite reports the reason better
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 

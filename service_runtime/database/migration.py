@@ -1,8 +1,8 @@
 """Migrates a database's tables to the program's version, once, even if several processes start at the same time.
 
 A statement of a migration has no time-out, because filling or indexing a large table takes long. Its wait for a lock has a
-time-out: while a migration waits for a long reader, other statements queue behind it and the service stalls. So a migration
-stops after two seconds without the lock, and `service_runtime.database.opening` retries it later.
+time-out, because other statements queue behind a waiting migration and the service stalls. A migration therefore stops if it
+cannot get the lock within two seconds, and `service_runtime.database.opening` retries it later.
 """
 
 import logging
@@ -24,7 +24,8 @@ from service_runtime.database.engine import DatabaseUnusable
 LOCK_TIMEOUT_MS: Final = 2_000
 """The time-out in milliseconds for each lock of a migration.
 
-It is shorter than the 5 s that the services' statements wait for locks, so that a waiting migration does not make them fail.
+It is shorter than the lock time-out of the services' statements (5 s), so that a waiting migration does not make these statements
+fail.
 """
 
 _VERSION_TABLE_ENDING: Final = "_service_version"
@@ -48,7 +49,7 @@ class LocksHeld(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """The revision of the tables before (None without tables) and after the migration."""
+    """The revisions of the tables before the migration (None if there were no tables) and after it."""
 
     before: str | None
     after: str
@@ -103,7 +104,10 @@ class _Steps:
         self.newest = str(self._scripts.get_current_head())
 
     def revision_of(self, connection: Connection) -> str | None:
-        """Returns the tables' revision, or None without tables. Raises DatabaseUnusable for another service's or newer tables."""
+        """Returns the tables' revision, or None if there are no tables.
+
+        Raises DatabaseUnusable if the tables belong to another service or to a newer version.
+        """
         tables = inspect(connection).get_table_names()
         others = [name for name in tables if name.endswith(_VERSION_TABLE_ENDING) and name != self._version_table]
         if others:
@@ -154,7 +158,7 @@ def _postgresql_alone(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _sqlite_alone(connection: Connection) -> Iterator[None]:
-    """Turns foreign keys off while tables are rebuilt, as SQLite requires. Checks them before the database commit."""
+    """Turns foreign keys off while tables are rebuilt, as SQLite requires. Checks the foreign keys before the database commit."""
     connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
     with connection.begin():
         yield

@@ -1,4 +1,4 @@
-"""Opens or migrates a service's database. Waits for the database at the start, and for locks."""
+"""Opens or migrates a service's database. Waits until the database is available, and for the locks of a migration."""
 
 import logging
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def open_database(
     """Waits for the database, migrates it, and returns its engine. Raises DatabaseUnusable.
 
     `migrations` is Alembic's location, such as "order_service:migrations". Without `is_migrated` nothing is changed, and tables
-    of another version are an error. `start_timeout_s` bounds the wait for the database, `lock_wait_s` the wait for the locks of a
-    migration.
+    of another version are an error. `start_timeout_s` limits the wait for the database. `lock_wait_s` limits the wait for the
+    locks of a migration.
     """
     engine = create_database_engine(url)
     work = migrate if is_migrated else check_revision

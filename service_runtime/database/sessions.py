@@ -20,9 +20,10 @@ from service_runtime.database.engine import POOLS_TRANSACTIONS
 T = TypeVar("T")
 
 Acquire = Callable[[Callable[[], bool], float], bool]
-"""A function that calls its first argument, which tries to take a lock, until it returns True (`World.acquire`).
+"""A function that acquires a lock and returns True, or returns False after a time-out (`World.acquire`).
 
-The second argument is the time-out in seconds.
+The first argument tries to acquire the lock without blocking, and is called until it returns True. The second argument is the
+time-out in seconds.
 """
 
 
@@ -36,7 +37,7 @@ def is_taken(lock: threading.Lock, timeout_s: float, acquire: Acquire | None) ->
 _TURN_TIMEOUT_S: Final = 5.0
 """The time in seconds that a SQLite writer waits for other writers of this process, equal to PostgreSQL's lock_timeout.
 
-Then SQLite waits up to 10 s for other processes.
+After that, SQLite waits up to 10 s for other processes.
 """
 _TRIAL_WAIT_MS: Final = 1_000
 """The time-out in milliseconds for each lock that a readiness check waits for, because it must respond quickly."""
@@ -56,8 +57,8 @@ class Sessions:
     ) -> None:
         """`engine` comes from `service_runtime.database.opening.open_database`. `now_s` is a monotonic clock.
 
-        `acquire` is `World.acquire`, which lets writers wait for each other in a simulation without threads.
-        With `reads_one_moment` all statements of a reading session see one snapshot; on SQLite they always do.
+        `acquire` is `World.acquire`, which lets writers wait for each other in a simulation without threads. With
+        `reads_one_moment` all statements of a reading session read the same snapshot, as they always do on SQLite.
         """
         is_postgresql = engine.dialect.name == "postgresql"
         isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
@@ -95,7 +96,9 @@ class Sessions:
             session.flush()
 
     def in_one_statement(self, execute: Callable[[Connection], T]) -> T:
-        """Calls `execute` in its own database transaction, durable on return. On PostgreSQL it may execute only one statement.
+        """Calls `execute` in a separate database transaction, which is durable on return.
+
+        On PostgreSQL `execute` may run only one statement.
 
         Raises the errors of `writing`, and OutcomeUnknown if the connection is lost during PostgreSQL's single statement.
         """
@@ -148,11 +151,12 @@ class Sessions:
             self._turn.release()
 
     def why_unwritable(self, tables: Collection[Table]) -> str | None:
-        """Returns the reason why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
+        """Returns the reason why these tables cannot be written to now, in one line; None if they can. Changes no row.
 
-        A write within the last second proves that they can. Otherwise it takes the locks of a writer (the file's on SQLite, the
-        tables' on PostgreSQL), waits at most a second for each, and runs an INSERT of no rows for each table. Then it commits
-        something that must reach the disk and a synchronous standby. That wait has no limit, so callers should not block on it.
+        A successful write within the last second is sufficient proof. Otherwise the check takes the locks of a writer (of the
+        file on SQLite, of the tables on PostgreSQL), waits at most a second for each, and runs an INSERT of no rows for each
+        table. It then commits something that must reach the disk and a synchronous standby. The commit has no time limit, so
+        callers should not block on this method.
         """
         if self._wrote_just_now():
             return None
@@ -172,7 +176,7 @@ class Sessions:
         """Drops SQLite's connections after an error that an outdated schema may have caused.
 
         SQLite detects a changed schema when it runs a statement. If a broken trigger fails the statement before that, the
-        connection keeps failing even after the trigger is gone.
+        connection keeps failing even after the trigger has been dropped.
         """
         if self._turn is not None and isinstance(error, OperationalError):
             self._engine.dispose()
@@ -221,7 +225,7 @@ def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> Non
 def _try_on_sqlite(connection: Connection, tables: Collection[Table]) -> None:
     """Takes the lock, and commits: SQLite detects a full or read-only disk only when it writes the log.
 
-    It rewrites the file's header page unchanged. Raises SQLAlchemyError.
+    Rewrites the file's header page without changes. Raises SQLAlchemyError.
     """
     raw = connection.connection.cursor()
     (waits_ms,) = raw.execute("PRAGMA busy_timeout").fetchone()

@@ -1,1 +1,1 @@
-"""The handling of messages that cannot be processed: retry during an outage, dead letters, and failpoints of demos."""
+"""Handles messages that cannot be processed: retries during an outage, dead letters, and failpoints for demos."""

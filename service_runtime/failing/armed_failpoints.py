@@ -1,8 +1,8 @@
-"""Failpoints that a demo arms in running processes. An armed failpoint is a file with its name in a folder.
+"""Failpoints that a demo arms in running processes. An armed failpoint is a file in a folder; the file has the failpoint's name.
 
-A message or task that contains the file's content hits the failpoint. The hit deletes the file. So a failpoint is hit once, even
-if the process exits there and restarts, or if several processes share the folder. The file `hits` in the same folder records each
-hit as a line of JSON.
+A message or task that contains the file's content hits the failpoint. The hit deletes the file, so a failpoint is hit only once,
+even if the process exits at the failpoint and restarts, or if several processes share the folder. The file `hits` in the same
+folder records each hit as a line of JSON.
 """
 
 import json
@@ -33,13 +33,13 @@ class Hit:
     at_ms: int
     failpoint: str
     meant_for: str
-    """The content of the file that armed it."""
+    """The content of the file that armed the failpoint."""
     transaction_id: str | None
-    """None if the step has no transaction, or several."""
+    """The transaction id; None if the step belongs to no transaction or to several."""
 
 
 class FailedOnPurpose(Exception):
-    """The error at a failpoint that drops something. The text names the failpoint."""
+    """Raised at a failpoint that drops a request or a response. The text names the failpoint."""
 
     def __init__(self, failpoint: str) -> None:
         super().__init__(f"failpoint {failpoint}")
@@ -59,7 +59,7 @@ class AnyOf:
     failpoints: Sequence[Failpoints]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Returns True if a message with this content hits the failpoint in one of them. Stops at the first hit."""
+        """Returns True if one of the `failpoints` is hit by a message with this content. Stops at the first hit."""
         return any(armed.is_hit(name, content, transaction_id) for armed in self.failpoints)
 
 
@@ -71,7 +71,7 @@ class ArmedFailpoints:
     now_ms: Callable[[], int]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Returns True if the failpoint is armed for this content. Then also disarms it and records the hit."""
+        """Returns True if the failpoint is armed for this content. If so, disarms the failpoint and records the hit."""
         armed = self.folder / name
         try:
             meant_for = armed.read_bytes().strip()

@@ -32,11 +32,12 @@ def create_application(
     own_lanes: Mapping[str, RequestLane] | None = None,
     guard: WriteGuard = _UNRESTRICTED,
 ) -> Flask:
-    """Returns an application with these routes, /livez, a home page and /docs. Each error is answered with a problem body.
+    """Returns an application with these routes, /livez, a home page and /docs. Each error response has a problem body.
 
     A request is served if its Host is one of `hosts`, its body has at most `max_body_bytes`, and its lane (a limit of concurrent
     requests) is not full; see `lanes_of` for `own_lanes` and `threads`. `problem_of` maps the service's errors, `description`
-    describes the routes, and `guard` restricts requests that change data. `new_uuid` creates the ids of requests without one.
+    describes the routes, and `guard` restricts requests that change data. `new_uuid` creates an id for each request that has
+    none.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes

@@ -18,7 +18,7 @@ Word = Literal["ok", "unreachable"]
 Status = Literal["ok", "attention", "degraded"]
 """The status of a service.
 
-ok: everything works; attention: a person should act, but requests are served; degraded: something is unavailable.
+ok: everything works; attention: an operator should act, but requests are served; degraded: something is unavailable.
 """
 
 
@@ -46,7 +46,7 @@ def word(is_ok: bool) -> Word:
 
 
 def status_of(is_whole: bool, attention: Sequence[str]) -> Status:
-    """Returns the status of a consuming service. `is_whole` is True if it can do its work now."""
+    """Returns the status of a consuming service. `is_whole` is True if the service can do its work now."""
     if not is_whole:
         return "degraded"
     return "attention" if attention else "ok"

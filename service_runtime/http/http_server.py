@@ -15,11 +15,14 @@ from service_runtime.http.listening import listen_on
 from service_runtime.settings.common import HttpSettings
 
 _MAX_BODY_BYTES: Final = 1024 * 1024
-"""The maximum size of a body in bytes. A larger body closes the connection. The application's lower limit sends a response."""
+"""The maximum size of a body in bytes.
+
+The server closes the connection if the body is larger. The application has a lower limit, above which it sends an error response.
+"""
 _MAX_HEADER_BYTES: Final = 64 * 1024
 _MAX_CONNECTIONS: Final = 1_000
 _IDLE_S: Final = 60
-"""The time in seconds after which a connection without a byte and without a running request is closed."""
+"""The time in seconds after which a connection is closed if it receives no byte and has no running request."""
 _LOOK_FOR_IDLE_EVERY_S: Final = 5
 _LOOK_EVERY_S: Final = 0.02
 _THREADS_END_WITHIN_S: Final = 1.0
@@ -62,7 +65,7 @@ class HttpServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops accepting connections, and returns when all requests are answered or after the stop time-out.
+        """Stops accepting connections. Returns when all requests have been answered, or after the stop time-out.
 
         Closes each connection without a running request, so that clients reconnect to another instance. A second call does
         nothing.
@@ -102,7 +105,10 @@ class HttpServer:
 
 
 def _connection_limit() -> int:
-    """Returns the number of connections that the limit of open files allows. Databases and the broker need some files, too."""
+    """Returns the maximum number of connections: at most half the limit of open files.
+
+    The connections to databases and the broker also count towards that limit.
+    """
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, files // 2)
 

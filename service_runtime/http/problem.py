@@ -7,7 +7,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """The HTTP response to an error. `detail` replaces the error's text, which is then only logged.
+    """The HTTP response to an error. If `detail` is set, it replaces the error's text, which is then only logged.
 
     A title that differs from the status's standard phrase gets a problem type, which /docs explains.
     """

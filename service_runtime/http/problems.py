@@ -1,4 +1,4 @@
-"""Answers errors with RFC 9457 problem bodies (application/problem+json). Each service maps its errors in one table."""
+"""Responds to errors with RFC 9457 problem bodies (application/problem+json). Each service maps its errors in one table."""
 
 import logging
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
-    """Registers error handlers that answer with problem bodies. `problem_of` maps the service's own errors."""
+    """Registers error handlers that respond with problem bodies. `problem_of` maps the service's own errors."""
 
     def answer(problem: Problem, error: Exception) -> Response:
         if problem.detail is not None:
@@ -45,7 +45,7 @@ def problem_response(
     *,
     retry_after_s: int = _RETRY_AFTER_S,
 ) -> Response:
-    """Returns a problem response. `errors` names the invalid fields. A 503 has Retry-After."""
+    """Returns a problem response. `errors` names the invalid fields. A 503 response gets a Retry-After header."""
     problem_type = f"/docs#{anchor_of(title)}" if Problem(status, title).has_type else "about:blank"
     body: dict[str, object] = {"type": problem_type, "title": title, "status": status, "detail": detail}
     if errors:

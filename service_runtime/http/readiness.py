@@ -1,7 +1,7 @@
-"""Checks whether work is possible now. A thread checks each dependency, at most once a second.
+"""Checks whether work is possible now. Each dependency is checked in a thread, at most once a second.
 
-Callers wait at most two seconds, and share the result of a running check. A check that hangs is not started again, and counts as
-failed until it ends.
+Callers wait at most two seconds, and share the result of a running check. A hanging check counts as failed until it ends, and no
+second check of the dependency is started meanwhile.
 """
 
 import threading
@@ -60,7 +60,7 @@ class Readiness:
         within_s: float = WITHIN_S,
         for_s: float = FOR_S,
     ) -> None:
-        """A result is cached for `for_s` seconds. Callers wait at most `within_s` seconds for one."""
+        """A result is cached for `for_s` seconds. Callers wait at most `within_s` seconds for a result."""
         self._questions = [_Question(need, for_s, steady_s) for need in needs]
         self._within_s = within_s
 
@@ -94,7 +94,10 @@ class _Question:
         self._answered_s = 0.0
 
     def ask(self) -> Future[str | None]:
-        """Returns the answer of a running check, or the last one if it is still valid. Otherwise starts a check."""
+        """Returns the future of the running check, or of the last check if its result is still valid.
+
+        Otherwise starts a check, and returns its future.
+        """
         with self._lock:
             answer = self._answer
             if answer is None or (answer.done() and self._steady_s() - self._answered_s >= self._for_s):

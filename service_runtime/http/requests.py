@@ -1,10 +1,10 @@
-"""What happens to each request: it gets an id, must come from a known page or program, and passes a lane.
+"""Assigns an id to each request, rejects requests for unknown hosts or from other sites, and limits concurrency.
 
 The id is the value of the X-Request-Id header, or a new one. The response and all log lines contain it.
 
-A lane limits the concurrent requests of one kind, so that hanging requests of one kind leave threads for others. An order that
-waits for a hanging broker occupies a thread for seconds. Without lanes such orders could occupy all threads, and health checks
-and reads would fail. A request for a full lane is answered with 503 at once.
+A lane limits the concurrent requests of one kind, so that hanging requests of one kind leave threads for other kinds. An order
+that waits for a hanging broker occupies a thread for seconds. Without lanes such orders could occupy all threads, and health
+checks and reads would fail. If the lane is full, the response is an immediate 503.
 """
 
 import re
@@ -85,10 +85,10 @@ def guard_requests(app: Flask, hosts: KnownHosts) -> None:
 
 
 CHECKS_AT_ONCE: Final = 4
-"""The maximum number of concurrent health checks that query databases and brokers, and so may hang with them."""
+"""The maximum number of concurrent health checks. They query databases and brokers, and may therefore hang."""
 CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
-"""The number of threads kept for those checks, for one reading request, and for /livez, which has no lane."""
+"""The number of threads reserved for health checks, for one reading request, and for /livez, which has no lane."""
 
 _RETRY_AFTER_S: Final = 1
 
@@ -115,7 +115,7 @@ class RequestLane:
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
     """Maps each route to its lane: one of the service's lanes (`own`), a lane for health checks, or a lane for all other routes.
 
-    The last lane admits as many requests as the server's `threads` allow beside the other lanes.
+    The last lane admits as many requests as the other lanes leave of the server's `threads`.
     """
     limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
     reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")

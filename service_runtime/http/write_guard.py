@@ -1,4 +1,4 @@
-"""Restricts requests that change data with an API key and a rate limit for each caller. Both are off by default."""
+"""Requires an API key for requests that change data, and limits their rate per caller. Both are off by default."""
 
 import hmac
 from dataclasses import dataclass
@@ -63,9 +63,9 @@ def brings_key(authorization: str, key: str) -> bool:
 
 
 def guard_writes(app: Flask, guard: WriteGuard) -> None:
-    """Answers requests that change data with 401 if the key is missing, and with 429 if the caller exceeds the rate.
+    """Rejects requests that change data: with 401 if the key is missing, with 429 if the caller exceeds the rate.
 
-    A caller is an IP address. Each process counts separately, since its start.
+    A caller is identified by IP address. Each process counts requests separately, from its start.
     """
 
     def turn_away() -> Response | None:

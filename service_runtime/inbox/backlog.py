@@ -1,4 +1,4 @@
-"""The health of an inbox: what waits, for how long, and why. Also its Prometheus metrics."""
+"""The health of an inbox: the number and age of the waiting messages, and the last error. Also Prometheus metrics."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,9 +13,12 @@ from rocketmq_broker.databases.inbox import BaseInbox, InboxState
 from service_runtime.database.database_errors import DatabaseFailure
 
 MAX_AGE_S: Final = 30.0
-"""The age in seconds of the oldest new message from which on the workers are too slow, or do not work."""
+"""The maximum age in seconds of the oldest new message. If it is older, the workers are too slow or do not run."""
 _FAILING_S: Final = 5.0
-"""The age in seconds from which on failures count. Single bad messages are suspected by then, because others are processed."""
+"""The age in seconds of the oldest message above which failures make the service unready.
+
+If only single messages are bad, other messages have been processed by then, and the bad ones count as suspected.
+"""
 
 
 class InboxHealth(BaseModel):
@@ -24,11 +27,11 @@ class InboxHealth(BaseModel):
     waiting: int
     """The number of messages that are acknowledged and not processed yet."""
     failed: int
-    """How many of them have failed, and are tried again."""
+    """The number of waiting messages that have failed and will be retried."""
     parked: int
-    """The number of messages that failed too often, and wait for a person."""
+    """The number of messages that failed too often, and require an operator's action."""
     oldest_s: float | None
-    """The age in seconds of the oldest message that waits."""
+    """The age in seconds of the oldest waiting message."""
     last_error: str | None
 
 
@@ -38,7 +41,7 @@ class InboxBacklog(Collector):
 
     inbox: BaseInbox[Any]
     program: str
-    """The program whose command `inbox` lists and retries parked messages. Its first word begins the metrics' names."""
+    """The program whose command `inbox` lists and retries parked messages. Its first word is the prefix of the metrics' names."""
     now_ms: Callable[[], int]
 
     def state(self) -> InboxState | None:
@@ -49,7 +52,7 @@ class InboxBacklog(Collector):
             return None
 
     def age_s(self, at_ms: int | None) -> float:
-        """Returns the time since then in seconds; 0 for None."""
+        """Returns the time since `at_ms` in seconds, or 0 for None."""
         return 0.0 if at_ms is None else max(0, self.now_ms() - at_ms) / 1000
 
     def why_unready(self) -> str | None:
@@ -88,7 +91,7 @@ class InboxBacklog(Collector):
         )
 
     def collect(self) -> Iterable[Metric]:
-        """Yields a metric for each number at each scrape. They are missing while the database does not answer."""
+        """Yields the metrics at each scrape. Yields nothing while the database does not answer."""
         state, prefix = self.state(), self.program.partition("_")[0]
         if state is None:
             return

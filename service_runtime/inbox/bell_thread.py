@@ -1,4 +1,4 @@
-"""A thread that works when it is rung, and once a second."""
+"""A thread that calls a function on request, and once a second."""
 
 import logging
 import threading
@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Final
 
 LOOKS_EVERY_S: Final = 1.0
-"""The interval in seconds at which the thread works without a ring. A ring may be lost, for example with its process."""
+"""The interval in seconds between calls without a ring. A ring may be lost, for example if the process is killed."""
 
 logger = logging.getLogger(__name__)
 
 
 class BellThread:
-    """Calls a function after `ring`, and once a second. Rings during a call are answered by one more call."""
+    """Calls a function after `ring`, and once a second. Rings during a call cause one more call."""
 
     def __init__(self, name: str, answer: Callable[[], bool | None]) -> None:
-        """`answer` returns True if it has more to do. It is then called again at once."""
+        """`answer` is the function. It returns True if it has more to do, and is then called again at once."""
         self._answer = answer
         self._rung = threading.Event()
         self._stopping = threading.Event()
@@ -27,11 +27,11 @@ class BellThread:
         self._thread.start()
 
     def ring(self) -> None:
-        """Asks for a call soon. Returns at once."""
+        """Requests a call, and returns at once."""
         self._rung.set()
 
     def stop(self) -> None:
-        """Stops the thread, after a running call, which it waits for at most 10 s."""
+        """Stops the thread. Waits up to 10 s for a running call to finish."""
         self._stopping.set()
         self._rung.set()
         self._thread.join(10.0)
@@ -43,7 +43,7 @@ class BellThread:
                 self._rung.wait(LOOKS_EVERY_S)
 
     def _call(self) -> bool | None:
-        """Calls the function. Logs an error once for as long as it stays the same."""
+        """Calls the function. Consecutive identical errors are logged only once."""
         try:
             has_more = self._answer()
         except Exception as error:

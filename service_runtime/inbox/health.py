@@ -39,12 +39,12 @@ class HealthResponse(BaseModel):
     """The messages that are acknowledged and not processed yet; null if the database does not answer."""
     attention: list[str] = Field(description="what needs a person's attention, with the command for it")
     missing: list[str]
-    """A line for each reason why messages cannot be processed, with what to do about it."""
+    """A line for each reason why messages cannot be processed, with advice."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceHealth:
-    """Reports what a service with an inbox needs, and what needs a person."""
+    """Reports the unavailable dependencies of a service with an inbox, and the problems that need an operator."""
 
     service: str
     """The first word of the service's name, such as credit."""
@@ -58,11 +58,11 @@ class ServiceHealth:
     readiness_counts_s: float = FOR_S
     """The time in seconds for which a result of the readiness check is cached."""
     log: ClassVar[str] = "The log"
-    """Where the errors of single messages are."""
+    """The log that contains the errors of single messages, as named in the advice."""
 
     @property
     def needs(self) -> list[Need]:
-        """All that is required to process a message."""
+        """The dependencies that are required to process a message."""
         return [
             Need("database", self.database, f"Check the {self.service} database for {_OF_DATABASE}. {MEANWHILE}"),
             Need("broker", self.consumer, f"Run rocketmq-admin doctor to check name server and broker. {MEANWHILE}"),
@@ -72,7 +72,7 @@ class ServiceHealth:
 
     @cached_property
     def readiness(self) -> Readiness:
-        """The check of all needs."""
+        """The readiness check of all dependencies."""
         return Readiness(self.needs, steady_s=self.now_s, for_s=self.readiness_counts_s)
 
     def report(self) -> HealthResponse:
@@ -93,14 +93,14 @@ class ServiceHealth:
 
 @health_api.get("/readyz")
 def get_readyz() -> Response:
-    """Reports whether messages can be processed now: 200, or 503 with what is missing and how to fix it."""
+    """Reports whether messages can be processed now: 200, or 503 with the missing dependencies and advice."""
     missing = _health().readiness.missing()
     return not_ready(missing) if missing else json_response(ReadyResponse())
 
 
 @health_api.get("/healthz")
 def get_healthz() -> Response:
-    """Reports what the service needs, its inbox and its dead letters: 200, or 503 if degraded."""
+    """Reports the state of the dependencies, the inbox and the dead letters: 200, or 503 if degraded."""
     report = _health().report()
     return json_response(report, http_status(report.status))
 

@@ -21,7 +21,7 @@ MAX_LISTED: Final = 100
 
 
 class InboxSettings(DatabaseSettings):
-    """The arguments of the command, beside the settings of the database."""
+    """The arguments of the command, in addition to the database settings."""
 
     action: CliPositionalArg[Literal["list", "retry", "dismiss"]] = Field(
         validation_alias="action", description="list, retry or dismiss"
@@ -41,7 +41,7 @@ class InboxSettings(DatabaseSettings):
 def inbox_command(
     database_settings: type[DatabaseSettings], program: str, migrations: str, inbox_of: Callable[[Engine], BaseInbox[Any]]
 ) -> Command[Any]:
-    """Returns the command for a service's database. `inbox_of` returns the inbox in it."""
+    """Returns the command for a service's database. `inbox_of` returns the inbox in that database."""
     text = f"""List, retry or dismiss the parked messages of {program}, which failed too often.
 
     `retry` processes messages again, after their cause was fixed. `dismiss` keeps messages as a record without counting them.
@@ -64,7 +64,7 @@ def inbox_command(
 
 
 def answer_of(inbox: BaseInbox[Any], action: str, keys: list[str]) -> str:
-    """Does the action, and returns the lines to print. Raises DatabaseFailure."""
+    """Performs the action, and returns the lines to print. Raises DatabaseFailure."""
     if action == "retry":
         return f"{inbox.retry(keys or None)} messages are tried again"
     if action == "dismiss":

@@ -1,4 +1,4 @@
-"""The consumer of a service with an inbox. Its listener acknowledges messages once the inbox has them."""
+"""The consumer of a service with an inbox. Its listener acknowledges messages after the inbox has stored them."""
 
 import logging
 import threading
@@ -38,7 +38,7 @@ _MIN_PAUSE_S: Final = 0.02
 _MAX_PAUSE_S: Final = 0.1
 
 _Call = tuple[Sequence[MessageExt], Future[None]]
-"""The messages of a thread, and whether they are stored."""
+"""The messages of one call, and a future that is done when they are stored."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def inbox_consumer(
     rpc_hook: RpcHook | None = None,
     results: ResultPositions | None = None,
 ) -> ConsumerThread:
-    """Returns a consumer of the messages with these tags, by topic, that starts at the first message of each queue.
+    """Returns a consumer that starts at the first message of each queue. `tags` maps each topic to the tag to consume.
 
     `rpc_hook` is called for each pull. `results` are the group's positions in the service's database.
     """
@@ -73,21 +73,21 @@ def inbox_consumer(
 class BatchedStore:
     """Stores the messages of several threads in one database transaction (group commit). Thread-safe.
 
-    A transaction costs about as much for twenty messages as for one, and so does the work that it causes. So messages gather
-    during a pause after each transaction. The pause grows with the number of messages, from 20 to 100 ms. A message that arrives
-    after the pause is stored at once. If a transaction fails, the messages of each thread are stored alone, so that messages
-    that cannot be stored affect no other thread.
+    A transaction for twenty messages costs about as much as a transaction for one message, and so does the work that it triggers.
+    Messages are therefore collected during a pause after each transaction. The pause grows with the number of messages, from 20
+    to 100 ms. A message that arrives after the pause is stored at once. If a transaction fails, the messages of each thread are
+    stored separately, so that messages that cannot be stored affect no other thread.
     """
 
     def __init__(self, store: Callable[[Sequence[MessageExt]], None], world: World) -> None:
-        """`store` stores messages, durable on return. It may be called twice with the same messages."""
+        """`store` stores messages durably before it returns. It may be called twice with the same messages."""
         self._store, self._world = store, world
         self._turn = threading.Lock()
         self._waiting: deque[_Call] = deque()
         self._pause_ends_s = 0.0
 
     def __call__(self, messages: Sequence[MessageExt]) -> None:
-        """Stores messages, durable on return. Raises the error of `store`, and DatabaseUnavailable if it hangs."""
+        """Stores messages durably before it returns. Raises the error of `store`, and DatabaseUnavailable if `store` hangs."""
         stored: Future[None] = Future()
         self._waiting.append((messages, stored))
         if is_taken(self._turn, _TURN_TIMEOUT_S, self._world.acquire):
@@ -122,7 +122,10 @@ class BatchedStore:
         self._pause_ends_s = self._world.steady_s() + pause_s
 
     def _store_calls(self, calls: Sequence[_Call]) -> None:
-        """Stores the messages of all calls. After two failures of single calls, and no success, the others get the same error."""
+        """Stores the messages of all calls together, and separately if that fails.
+
+        After two failures without a success, the remaining calls get the error of the joint transaction.
+        """
         together = self._error_of([message for messages, _ in calls for message in messages])
         failures, has_passed = 0, False
         for messages, stored in calls:
@@ -152,16 +155,17 @@ def _size(calls: Iterable[_Call]) -> int:
 class InboxListener:
     """Stores messages in an inbox, and acknowledges them. Unreadable messages become dead letters.
 
-    While the database is unavailable, it keeps the messages and tries again. So an outage costs time, and no redelivery.
+    While the database is unavailable, the listener holds the messages and retries. An outage therefore causes delays, but no
+    redelivery.
     """
 
     read: Callable[[MessageExt], object]
     """Reads a message's body. Raises `unreadable`."""
     unreadable: type[Exception]
     store: Callable[[Sequence[MessageExt]], None]
-    """Stores messages, durable on return. Raises DatabaseFailure."""
+    """Stores messages durably before it returns. Raises DatabaseFailure."""
     ring: Callable[[], None]
-    """Called when messages were stored."""
+    """A function that is called after messages were stored."""
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -1,4 +1,4 @@
-"""Sends the messages of an outbox: rows of the inbox's table that were written together with the work that they report."""
+"""Sends the messages of an outbox: rows of the inbox's table, written in the transaction of the work that they report."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class SenderThread:
     """A producer that runs on an event loop in another thread. Thread-safe. `start` succeeds without a running broker."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int, loop: ClientLoop) -> None:
-        """`send_timeout_ms` is the time-out for storing a message. The producer runs on `loop`, which `start` starts."""
+        """`send_timeout_ms` is the time-out for storing a message. The producer runs on `loop`, which is started by `start`."""
         self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
         self._loop = loop
 
@@ -41,7 +41,7 @@ class SenderThread:
         self._loop.stop()
 
     def send(self, message: Message) -> None:
-        """Sends the message, which is stored on return. Raises NotSent."""
+        """Sends the message, and returns when the broker has stored it. Raises NotSent."""
         try:
             self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)
         except (ClientError, TimeoutError) as error:
@@ -50,18 +50,22 @@ class SenderThread:
 
 @dataclass(frozen=True, slots=True)
 class OutboxDrain:
-    """Sends each message at least once. A crash between sending and removing sends it again, so consumers are idempotent."""
+    """Sends each message at least once.
+
+    Consumers must be idempotent. After a crash between sending and removing a message, the message is sent again.
+    """
 
     rows: BaseInbox[Any]
     send: Callable[[Message], None]
-    """Sends a message, which the broker has stored on return. Raises NotSent."""
+    """Sends a message, and returns when the broker has stored it. Raises NotSent."""
     _failed: set[str] = field(default_factory=set)
-    """The keys of messages that were not sent. They are tried last, so that three of them do not block all others."""
+    """The keys of messages that could not be sent. They are tried last, so that they do not block all other messages."""
 
     def send_due(self) -> bool:
         """Sends the messages that are due. Returns True if more may be due. Raises DatabaseFailure, and the last NotSent.
 
-        A message that the broker does not confirm stays, and is sent at the next call. After three of them it stops.
+        A message that the broker does not confirm remains in the outbox, and is sent again at the next call. The method stops
+        after three such messages.
         """
         failures: list[NotSent] = []
         due = self.rows.due()

@@ -9,7 +9,7 @@ from service_runtime.messaging.client_loop import ClientLoop
 
 _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
-"""The time-out in seconds for leaving the group, added to the wait for messages that are being processed."""
+"""The time-out in seconds for leaving the group, in addition to the wait for messages that are being processed."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 
@@ -22,7 +22,7 @@ class ConsumerThread:
     def __init__(self, consumer: PushConsumer, loop: ClientLoop, listener: MessageListener, tags: Mapping[str, str]) -> None:
         """Subscribes `consumer` to a tag of each topic. `listener` runs on the consumer's threads.
 
-        Neither the consumer nor `loop`, on which it will run, may have been started.
+        The consumer will run on `loop`. Neither of them may have been started.
         """
         for topic, tag in tags.items():
             consumer.subscribe(topic, tag)
@@ -36,7 +36,7 @@ class ConsumerThread:
         self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
 
     def stop(self, timeout_s: float) -> None:
-        """Leaves the group, after waiting up to `timeout_s` for messages in process. Unprocessed messages are redelivered."""
+        """Waits up to `timeout_s` for messages in process, then leaves the group. Unprocessed messages are redelivered."""
         leaving_s = timeout_s + _FAREWELL_S
         try:
             self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)

@@ -1,12 +1,12 @@
-"""Stores the positions of a consumer group in the database of its results, and reports a reset of it to an older state.
+"""Stores a consumer group's positions in the database of its results. Detects a reset of the database to an older state.
 
 The position of a queue is an offset: the database contains the results of all messages before it. Positions are saved once a
-second, and a database may be copied in between. So the database must also contain the latest results that the listener's threads
-have acknowledged. A standby or a backup has the commits of its primary in the same order: if it contains the latest result of
-each thread, it contains all earlier ones.
+second, and a database may be copied in between. Each save therefore also checks that the database contains the latest results
+that the listener's threads have acknowledged. A standby or a backup has the commits of its primary in the same order: if it
+contains the latest result of each thread, it contains all earlier ones.
 
-A queue may have no position, because the tables are newer than the queue. `positions_origin` has the time until which the results
-were complete when the tables were created; none for an empty database.
+A queue may have no position, because the tables are newer than the queue. `positions_origin` stores the time until which the
+results were complete when the tables were created, or no time for an empty database.
 """
 
 import logging
@@ -69,9 +69,9 @@ class Positions(Generic[K]):
         to_do: str,
         metrics: CollectorRegistry | None = None,
     ) -> None:
-        """`has_all` returns True if the database contains these results, of which it gets at most 500 at a time.
+        """`has_all` returns True if the database contains these results. It gets at most 500 results at a time.
 
-        `service` is the first word of the service's name, and `to_do` the advice after a reset, without a full stop.
+        `service` is the first word of the service's name. `to_do` is the advice after a reset, without a full stop.
         """
         self._sessions = sessions
         self._table, self._origin = tables
@@ -97,12 +97,12 @@ class Positions(Generic[K]):
         self._saved.pop(queue, None)
 
     def forget_results(self) -> None:
-        """Forgets the acknowledged results, which the database lacks. Results that are acknowledged later must exist in it."""
+        """Forgets the acknowledged results, because the database lacks them. It must contain results acknowledged later."""
         self._latest.clear()
         self._is_doubted = True
 
     def begin_again(self, queue: MessageQueue) -> None:
-        """Allows the next `save` to lower the queue's position, because the broker's queue starts at a lower offset again."""
+        """Allows the next `save` to lower the queue's position, because the broker's queue starts at a lower offset."""
         self._beginning_again.add(queue)
 
     def read(self, queue: MessageQueue) -> int | None:
@@ -119,10 +119,10 @@ class Positions(Generic[K]):
             return session.connection().scalar(select(self._origin.c.known_until_ms))
 
     def save(self, offsets: Mapping[MessageQueue, int]) -> dict[MessageQueue, int | None]:
-        """Saves positions, which are durable on return. Returns an empty mapping on success.
+        """Saves positions durably. Returns an empty mapping on success.
 
-        If the database lacks positions or results that it had before, saves nothing and returns the positions that it has. The
-        messages before `offsets` must have been acknowledged before this call. Raises DatabaseFailure.
+        If the database lacks positions or results that it had before, saves nothing and returns the positions in the database.
+        The messages before `offsets` must have been acknowledged before this call. Raises DatabaseFailure.
         """
         latest: frozenset[K] = frozenset().union(*list(self._latest.values()))
         is_new = any(self._saved.get(queue) != offset for queue, offset in offsets.items())
@@ -172,7 +172,10 @@ class Positions(Generic[K]):
         return all(self._has_all(session, part) for part in parts)
 
     def _require_one_database(self, *, has_positions: bool) -> None:
-        """Raises DatabaseUnavailable if results are missing for the second time. The workers probably use another database."""
+        """Raises DatabaseUnavailable if results are missing a second time.
+
+        The probable cause is that the workers use another database.
+        """
         if self._is_doubted and has_positions:
             self.forget_results()
             raise DatabaseUnavailable(

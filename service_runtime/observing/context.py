@@ -2,7 +2,7 @@
 
     HTTP request ── X-Request-Id ──> message, property requestId ──> check-backs and consumers of every group
 
-So the log lines of all services about a request contain the same id.
+The log lines of all services about a request therefore contain the same id.
 
     POST /orders ── execute_local_transaction ── SQL of the order database
         └─ message, property traceparent ── a consumer's span ── inbox ── a worker's span ── SQL of the credit database
@@ -69,7 +69,7 @@ def logging_about_message(message: Identified) -> AbstractContextManager[None]:
 
 
 def carried_properties() -> dict[str, str]:
-    """Returns the user properties with the current request id and trace, if any."""
+    """Returns the user properties that carry the current request id and trace, if any."""
     request_id = _ids.get().get("request_id")
     carried = {REQUEST_ID: request_id} if request_id else {}
     if _is_on():
@@ -91,5 +91,5 @@ def span_about(messages: Sequence[Identified], name: str) -> Iterator[None]:
 
 
 def _is_on() -> bool:
-    """Returns True if spans are exported. Otherwise creating them would waste time."""
+    """Returns True if spans are exported. If not, no spans are created, to save time."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)

@@ -1,7 +1,7 @@
 """Enables OpenTelemetry traces.
 
 OpenTelemetry's variables, such as OTEL_EXPORTER_OTLP_ENDPOINT, configure the exporter. The libraries are imported inside the
-functions, because that takes half a second, which a service without traces saves.
+functions, so that a service without traces saves the half second that the imports take.
 """
 
 from collections.abc import Callable

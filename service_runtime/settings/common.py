@@ -27,9 +27,9 @@ HostNames = Annotated[str, AfterValidator(_host_names)]
 
 
 def refuse_removed(removed: Mapping[str, str]) -> None:
-    """Raises ValueError if a setting of an earlier version is set, because ignoring it could surprise.
+    """Raises ValueError if a removed setting of an earlier version is still set.
 
-    `removed` maps the names of such settings to what to do, for the text.
+    `removed` maps the names of such settings to advice for the error's text.
     """
     for name, to_do in removed.items():
         if os.environ.get(name):
@@ -37,12 +37,12 @@ def refuse_removed(removed: Mapping[str, str]) -> None:
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:
-    """Returns the generator of the settings' names: with the prefix ORDER, `http_port` becomes ORDER_HTTP_PORT."""
+    """Returns a generator of setting names. With the prefix ORDER, for example, `http_port` becomes ORDER_HTTP_PORT."""
     return AliasGenerator(validation_alias=lambda field: f"{prefix}_{field.upper()}")
 
 
 def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
-    """Returns `url_with_password`. Raises SecretUnusable; its text begins with the variable's `name`."""
+    """Returns `url_with_password`. Raises SecretUnusable; the text begins with the variable's `name`."""
     try:
         return SecretStr(url_with_password(url.get_secret_value(), password_file))
     except SecretUnusable as error:
@@ -50,7 +50,7 @@ def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
 
 
 def secret_of(path: str, name: str) -> SecretStr:
-    """Returns the file's content, or an empty secret without a path. Raises SecretUnusable; its text begins with `name`."""
+    """Returns the file's content, or an empty secret if `path` is empty. Raises SecretUnusable; the text begins with `name`."""
     try:
         return SecretStr(read_secret(path) if path else "")
     except SecretUnusable as error:
@@ -58,10 +58,10 @@ def secret_of(path: str, name: str) -> SecretStr:
 
 
 class NamedSettings(BaseSettings):
-    """Base class of settings. Each field has one name, its alias: ORDER_HTTP_PORT, and the flag --order-http-port.
+    """Base class of settings. A field is set by the variable of its alias (ORDER_HTTP_PORT) or by a flag (--order-http-port).
 
-    Other variables are ignored: a field's own name (DATABASE_URL may be meant for another program) and other cases
-    (order_http_port).
+    Variables with the field's plain name are ignored (DATABASE_URL may be meant for another program), and so are names in another
+    case (order_http_port).
     """
 
     log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="format of log lines: text or json")
@@ -145,7 +145,7 @@ class DatabaseSettings(NamedSettings):
 
 
 class ServingDatabaseSettings(DatabaseSettings):
-    """The database settings of a process that serves, and may migrate the database first."""
+    """The database settings of a process that serves requests, and may migrate the database first."""
 
     migrate_on_start: bool = Field(
         True, description="migrate the database to this version before serving; if off, another version is an error"

@@ -29,7 +29,7 @@ class ServiceSettings(ServingDatabaseSettings, HttpSettings):
 
     @model_validator(mode="after")
     def _refuse_what_was_removed(self) -> Self:
-        """Refuses GRPC_ENDPOINTS. A service that ignored it would connect to another broker without a word."""
+        """Refuses the removed setting GRPC_ENDPOINTS. A service that ignored it would silently connect to another broker."""
         name = str(type(self).model_fields["database_url"].validation_alias).replace("DATABASE_URL", "GRPC_ENDPOINTS")
         refuse_removed({name: "and name the name servers in NAMESRV_ADDR"})
         return self

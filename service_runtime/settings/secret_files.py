@@ -1,7 +1,7 @@
-"""Inserts passwords from files, as Docker and Kubernetes provide secrets, into URLs.
+"""Inserts passwords into URLs. The passwords are read from files, as provided by Docker and Kubernetes.
 
 Anyone who can inspect a container can read its environment variables. A password in a URL must also be escaped, which is easily
-forgotten. So the variable NAME_URL contains no password, and NAME_PASSWORD_FILE is the path of the file with the password.
+forgotten. Therefore the variable NAME_URL contains no password, and NAME_PASSWORD_FILE is the path of the file with the password.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ class SecretUnusable(ValueError):
 
 
 def url_with_password(url: str, password_file: str | Path | None) -> str:
-    """Returns the URL with the file's password, escaped. Without a file returns the URL unchanged. Raises SecretUnusable."""
+    """Returns the URL with the escaped password from the file, or the URL unchanged without a file. Raises SecretUnusable."""
     if not password_file:
         return url
     password = read_secret(password_file)

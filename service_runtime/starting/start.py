@@ -34,7 +34,7 @@ class Command(Generic[S]):
 
 
 _STOPPED_COMMAND: Final = 130
-"""The exit status of a command that a signal stopped before its end, as in a shell."""
+"""The exit status of a command that was interrupted by a signal, as in a shell."""
 
 
 class CannotStart(Exception):
@@ -93,7 +93,7 @@ def exempt_loopback_from_proxies(environment: MutableMapping[str, str]) -> None:
 
 
 def log_to_stderr() -> None:
-    """Logs from level INFO to stderr, without the libraries' lines about each step, task and retry."""
+    """Logs to stderr from level INFO upwards, without the libraries' lines about each step, task and retry."""
     rocketmq_broker.logs.log_to_stderr(logging.INFO)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
@@ -108,7 +108,7 @@ def say(program: str, message: str, status: int) -> int:
 
 
 def first_error(error: ValidationError) -> str:
-    """Returns the text about the first invalid setting, without its value, which may be a secret."""
+    """Returns the error text for the first invalid setting. Omits the value, which may be a secret."""
     wrong = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in wrong["loc"])
     message = wrong["msg"].removeprefix("Value error, ")
@@ -116,7 +116,7 @@ def first_error(error: ValidationError) -> str:
 
 
 class _Interrupting:
-    """The signal handler during the start. It records the signal, because a library may suppress KeyboardInterrupt."""
+    """The signal handler during start-up. It records the signal, because a library may suppress KeyboardInterrupt."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -137,7 +137,7 @@ def interrupt_on_signals() -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """Returns an event that SIGTERM and SIGINT set, even if the signal arrived during the start. Call it on the main thread."""
+    """Returns an event that is set by SIGTERM and SIGINT, including signals during the start. Call it on the main thread."""
     handler = signal.getsignal(signal.SIGTERM)
     stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
 

@@ -29,7 +29,7 @@ FOLDER: Final = Path(__file__).parent
 SLOW_CHECKS: Final[Mapping[str, str]] = MappingProxyType(
     {"transactionTimeOut": "60000", "transactionCheckInterval": "60000", "transactionCheckMax": "15"}
 )
-"""Settings with such long waits that no check-back is due during a stage."""
+"""Settings with waits that are so long that no check-back is due during a stage."""
 
 
 def quick_checks(check_max: int) -> Mapping[str, str]:

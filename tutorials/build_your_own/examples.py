@@ -1,4 +1,4 @@
-"""The examples of frames and records, as bytes, in the stages' texts.
+"""The byte examples of frames and records in the stages' texts.
 
 `python -m tutorials.build_your_own.examples` updates the texts.
 """

@@ -152,7 +152,7 @@ def asks_once_more() -> None:
 
 
 def goes_on_behind_the_torn_record() -> None:
-    """After a restart, treats the last byte that is not zero as the end of the log, and so keeps an incomplete record."""
+    """After a restart, treats the last non-zero byte as the end of the log, and therefore keeps an incomplete record."""
 
     def cut_torn_tail(self: CommitLog) -> None:
         self.end = len(self.read(0, self.file_size).rstrip(b"\0"))

@@ -7,7 +7,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Orders:
-    """The tested listener: stores orders, and answers check-backs from the stored orders."""
+    """The listener under test. It stores orders, and answers check-backs from the stored orders."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)

@@ -10,7 +10,7 @@ CELLS = [(moment, victim) for moment in Moment for victim in Victim]
 
 
 class PoliteOrderService(OrderService):
-    """An order service that answers a repeated request with the placed order."""
+    """An order service that responds to a repeated request with PLACED if the order is stored."""
 
     async def place(self, order_id: str, thing: str) -> str:
         heard = await super().place(order_id, thing)

@@ -24,7 +24,7 @@ def kill(
     victim: Annotated[Victim | None, typer.Argument(help="what is killed; default: all in turn")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of broker.conf; may be repeated")] = None,
 ) -> None:
-    """Kills a process while an order is placed, and prints what is on disk then and what completes the order."""
+    """Kills a process while an order is placed. Prints what is on disk after the kill, and what completes the order."""
     wanted = dict(_setting(text) for text in settings or [])
     moments, victims = [moment] if moment else list(Moment), [victim] if victim else list(Victim)
     try:

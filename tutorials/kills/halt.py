@@ -15,7 +15,7 @@ class Halt:
         self._over = asyncio.Event()
 
     async def at(self, moment: Moment) -> None:
-        """Reports that the calling process has reached `moment`. Waits for `go_on` if this is the chosen moment, once only."""
+        """Reports that the calling process has reached `moment`. Waits for `go_on` when the chosen moment is first reached."""
         if moment is self._moment and not self.reached.is_set():
             self.reached.set()
             await self._over.wait()

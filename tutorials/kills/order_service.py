@@ -1,4 +1,4 @@
-"""The chapter's order service: a SQLite database, and a transaction listener that answers from the database."""
+"""The chapter's order service: a SQLite database, and a transaction listener that answers check-backs from it."""
 
 import sqlite3
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _SCHEMA: Final = """
 
 
 class OrderService:
-    """The order service between a start and its end. A restart creates a new object: only the file survives."""
+    """The order service from one start to its end. A restart creates a new object, and only the database file survives."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_check: Callable[[str], None]) -> None:
         """Creates the service without starting it. `note_check` is called with each answer to a check-back."""
@@ -37,7 +37,7 @@ class OrderService:
         self._producer = TransactionProducer("order-service", self, namesrv_addr=namesrv_addr)
 
     async def start(self) -> None:
-        """Joins its producer group."""
+        """Joins the producer group."""
         await self._producer.start()
 
     async def place(self, order_id: str, thing: str) -> str:
@@ -50,7 +50,7 @@ class OrderService:
         return _ANSWERS[sent.local_transaction_state]
 
     async def execute_local_transaction(self, message: Message, thing: object) -> LocalTransactionState:
-        """Stores order and transaction row with one local commit."""
+        """Stores the order and its transaction row in one local commit."""
         await self._pass(Moment.HALF)
         self.database.execute("BEGIN IMMEDIATE")
         try:
@@ -64,7 +64,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the database. Writes the barrier first if the row is missing."""
+        """Returns the decision from the database. Writes the barrier first if the transaction row is missing."""
         barrier = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"
         self.database.execute(barrier, (message.transaction_id,))
         query = "SELECT state FROM transactions WHERE transaction_id = ?"
@@ -74,7 +74,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE if is_stored else LocalTransactionState.ROLLBACK_MESSAGE
 
     async def end(self) -> None:
-        """Releases what the operating system releases when a process ends: connections, tasks, files."""
+        """Closes connections, tasks and files, as the operating system does when a process ends."""
         self.is_dead = True
         await self._producer.shutdown()
         self.database.close()

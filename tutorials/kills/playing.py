@@ -67,7 +67,7 @@ def play(
     insists: bool = False,
     order_service: Callable[..., OrderService] = OrderService,
 ) -> Outcome:
-    """Kills `victim` at `moment` and returns the outcome. Calls with the same arguments have the same outcome.
+    """Kills `victim` at `moment` and returns the outcome. The same arguments always produce the same outcome.
 
     With `insists` the customer repeats a failed request. `settings` are settings of broker.conf.
     """

@@ -24,9 +24,9 @@ class Notebook:
     """A record of the services' events. It is kept outside the simulated processes, so that it survives a kill."""
 
     checks: list[tuple[int, str]] = field(default_factory=list)
-    """The answers to check-backs. Each has the number of the order service's start, counted from 1."""
+    """The answers to check-backs, each with the number of the order service's start, counted from 1."""
     deliveries: list[int] = field(default_factory=list)
-    """The number of the credit service's start for each delivery, counted from 1."""
+    """For each delivery, the number of the credit service's start, counted from 1."""
 
 
 class Shop:
@@ -86,7 +86,7 @@ class Shop:
     def on_disk(self) -> list[str]:
         """Returns the kinds of the records and rows on disk, in the order in which they were written.
 
-        Records are in the broker's commit log, and rows are in both databases.
+        The records are those of the broker's commit log. The rows are those of both databases.
         """
         topics = [record.topic.decode() for record in records_of(self._rocketmq.commit_log())]
         records = [_KINDS[topic] for topic in topics if topic in _KINDS]

@@ -20,7 +20,7 @@ BEGIN_MS = 1_800_000_000_000
 
 
 class Shop:
-    """A shop for orders that are paid later. Order service and broker share the test's clock."""
+    """A shop for orders that are paid later. The order service and the broker share the test's clock."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, deadline_minutes: float = DEADLINE_MINUTES) -> None:
         self.rocketmq = rocketmq

@@ -1,4 +1,4 @@
-"""Tests an order that is paid later, with UNKNOWN for minutes, a deadline, and outages of the order service."""
+"""Tests an order that is paid later: minutes of UNKNOWN, a deadline, and outages of the order service."""
 
 import runpy
 from collections.abc import Iterator

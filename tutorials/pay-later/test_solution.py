@@ -1,4 +1,4 @@
-"""Tests the solution of the exercise: to allow half an hour for the payment, the broker must send check-backs for longer."""
+"""Tests the solution of the exercise: if payments may take half an hour, check-backs must continue for longer."""
 
 import runpy
 from collections.abc import Iterator, Mapping

@@ -102,7 +102,7 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
 def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
     """Plays the wanted runs, shows the progress, and returns the figures in the order of `wanted`.
 
-    Raises BrokerCannotRun, WayHangs.
+    Raises BrokerCannotRun or WayHangs.
     """
     columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     figures = []
@@ -121,7 +121,7 @@ def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | N
 def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence[type[Way]], list[Figures]]:
     """Adds the earlier figures of approaches on Apache's broker that were not played now.
 
-    Uses an approach only if the file `output` has its figures for all faults. Returns all approaches and the added figures.
+    Adds an approach only if the file `output` contains its figures for all faults. Returns all approaches and the added figures.
     """
     figures = []
     for way in WAYS_ON_APACHE:

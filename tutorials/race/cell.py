@@ -25,9 +25,9 @@ RESTART_TAKES_S: Final = 1.0
 
 
 async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: Path) -> Figures:
-    """Runs an approach under a fault and returns the figures. `folder` must be empty: the databases are created in it.
+    """Runs an approach under a fault and returns the figures. The databases are created in `folder`, which must be empty.
 
-    In virtual time the same seed gives the same figures. Raises BrokerCannotRun.
+    In virtual time the same seed always produces the same figures. Raises BrokerCannotRun.
     """
     async with way.broker(seed, folder / "broker") as broker:
         async with Producer("topics", namesrv_addr=broker.namesrv_addr) as topics:

@@ -1,7 +1,7 @@
-"""The credit process, which writes each received order to the credit database. All approaches share it.
+"""The credit process, which writes each received order to the credit database. It is the same for all approaches.
 
-It has two tables. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a credit for
-every message. One run thus shows how an approach affects a consumer with a unique key and a consumer without one.
+The database has two tables. `credits` stores one credit per order, like an idempotent consumer. `credits_without_key` stores a
+credit for every message. One run thus shows how an approach affects a consumer with a unique key and a consumer without one.
 """
 
 import asyncio

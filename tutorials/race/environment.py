@@ -9,7 +9,7 @@ from tutorials.race.faults import FaultPlan
 
 
 class TaskQueueAway(Exception):
-    """Redis is down, or its response was lost."""
+    """Raised if Redis is down or its response was lost."""
 
 
 class TaskQueue:
@@ -31,7 +31,7 @@ class TaskQueue:
             raise TaskQueueAway("Redis added the task, but its response was lost")
 
     def pop(self) -> str | None:
-        """Removes and returns the oldest task, or returns None if Redis is empty or down."""
+        """Removes and returns the oldest task. Returns None if Redis is empty or down."""
         return self._tasks.popleft() if self._tasks and not self.is_down else None
 
     def empty(self) -> None:
@@ -51,7 +51,7 @@ class Environment:
     folder: Path
     task_queue: TaskQueue = field(default_factory=TaskQueue)
     rows_written: int = 0
-    """The number of rows that ended processes have committed to the order database."""
+    """The number of rows that processes have committed to the order database, counted when each process ends."""
 
     @property
     def order_file(self) -> Path:
@@ -65,7 +65,7 @@ class Environment:
 
     @property
     def namesrv_addr(self) -> str:
-        """The address of the name server. It is valid also while the name server is down."""
+        """The address of the name server. It is also valid while the name server is down."""
         return self.broker.namesrv_addr
 
     @property

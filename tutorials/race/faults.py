@@ -1,4 +1,4 @@
-"""The faults, and a plan that decides where they occur. The plan depends only on seed and fault, not on the approach."""
+"""The faults, and a plan that decides where they occur. The plan depends on the seed and the fault, not on the approach."""
 
 import random
 from collections import Counter
@@ -59,7 +59,7 @@ class FaultPlan:
     def __init__(self, seed: int, fault: Fault, slow_commit_s: tuple[float, float]) -> None:
         """Creates a plan. Plans with the same seed and fault make the same decisions.
 
-        `slow_commit_s` has the shortest and the longest duration of a slow local transaction in seconds.
+        `slow_commit_s` contains the shortest and the longest duration of a slow local transaction in seconds.
         """
         self.fault = fault
         self.struck = 0
@@ -84,7 +84,7 @@ class FaultPlan:
         return self.fault is Fault.BROKER_DOWN and self._chance(block).random() < 1 / ONE_IN
 
     def delay_s(self, point: str) -> float:
-        """Returns the additional duration in seconds of the local transaction at this point."""
+        """Returns the additional duration of the local transaction at this point, in seconds."""
         return self._chance(f"{point}/delay").uniform(*self._slow_commit_s) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
 
     def is_before_commit(self, point: str) -> bool:

@@ -1,4 +1,4 @@
-"""The order database in a SQLite file. It injects the faults that occur at a database commit."""
+"""The order database, a SQLite file. The module injects the faults that occur at a database commit."""
 
 import asyncio
 import sqlite3
@@ -76,7 +76,7 @@ class OrderDatabase:
     async def writing(self, what: Order | str) -> AsyncIterator[Writing]:
         """Opens a transaction that commits at the end of the block.
 
-        `what` is the order to store, or the name of other work. The fault plan uses it to choose the faults. Raises
+        `what` is the order to store, or the name of other work. The fault plan uses `what` to choose the faults. Raises
         DatabaseRefused if the database stored nothing, and ProcessDied if the process is killed.
         """
         point = what.order_id if isinstance(what, Order) else what

@@ -25,11 +25,11 @@ class Process:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def producer(self, group: str) -> Producer:
-        """Starts a producer that runs until the process ends."""
+        """Starts and returns a producer, which runs until the process ends."""
         return await self._started(Producer(group, namesrv_addr=self.environment.namesrv_addr))
 
     async def transaction_producer(self, group: str, listener: TransactionListener) -> TransactionProducer:
-        """Starts a transaction producer that runs until the process ends."""
+        """Starts and returns a transaction producer, which runs until the process ends."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.environment.namesrv_addr))
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:

@@ -20,7 +20,7 @@ class WayHangs(Exception):
 
 
 class Wanted(NamedTuple):
-    """A run to play: the names of approach and fault, and the number of orders."""
+    """A requested run: the names of the approach and the fault, and the number of orders."""
 
     way: str
     fault: str
@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
 def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = None) -> Figures:
     """Runs one approach under one fault in its own event loop and temporary folder.
 
-    Raises NoSuchEntry, BrokerCannotRun, WayHangs.
+    Raises NoSuchEntry, BrokerCannotRun or WayHangs.
     """
     found = find_way(ways_with(file, on_apache=True), way)
     with tempfile.TemporaryDirectory(prefix="race-") as folder, silence():
@@ -46,7 +46,7 @@ def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = 
 def play_cells(
     cells: Sequence[Wanted], *, seed: int, file: Path | None = None, processes: int | None = None
 ) -> Iterator[Figures]:
-    """Yields the figures of each run as soon as it ends. Raises NoSuchEntry, BrokerCannotRun, WayHangs."""
+    """Yields the figures of each run as soon as it ends. Raises NoSuchEntry, BrokerCannotRun or WayHangs."""
     if len(cells) == 1:
         yield play_cell(*cells[0], seed, file)
         return

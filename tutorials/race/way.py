@@ -1,6 +1,6 @@
 """The interface of an approach to notify another service.
 
-To add one, write a subclass of Way and pass its file with `--add FILE`.
+To add an approach, write a subclass of Way and pass its file with `--add FILE`.
 """
 
 from abc import ABC, abstractmethod
@@ -15,9 +15,9 @@ from tutorials.race.process import Process
 class Way(ABC):
     """An approach to notify the credit process of an order. Each start of the order process creates a new object.
 
-    The attributes are lost when the process dies, and the commits to `process.database` remain. The faults occur within
-    `process.database.writing`, within the broker and within the credit process, so an approach has only the code that it would
-    have in production. Virtual time passes only while an approach awaits, so a retry without a sleep hangs the run.
+    When the process dies, the object's attributes are lost, but the commits to `process.database` remain. The faults occur within
+    `process.database.writing`, the broker and the credit process, so an approach contains only the code that it would contain in
+    production. Virtual time passes only while an approach awaits, so a retry without a sleep hangs the run.
     """
 
     name: ClassVar[str]
@@ -43,7 +43,7 @@ class Way(ABC):
         """Stores the order and notifies the credit process. The customer gets any exception except ProcessDied.
 
         The next order is placed only after this method has returned, and a broker that is down restarts only after further
-        orders. So run longer work, such as a send that is retried until it succeeds, with `process.run`.
+        orders. Therefore run longer work, such as a send that is retried until it succeeds, with `process.run`.
         """
 
     @classmethod

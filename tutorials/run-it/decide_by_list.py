@@ -13,7 +13,7 @@ FLAGS = {"booked": "--commit", "not booked": "--rollback"}
 
 
 def decisions(pending: Iterable[Mapping[str, Any]], bank: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
-    """Yields transaction id, key and flag of each pending payment in the bank's list."""
+    """Yields the transaction id, key and flag of each pending payment in the bank's list."""
     for transaction in pending:
         (key,) = transaction["keys"]
         if (flag := FLAGS.get(bank.get(key, ""))) is not None:
@@ -21,7 +21,7 @@ def decisions(pending: Iterable[Mapping[str, Any]], bank: Mapping[str, str]) -> 
 
 
 def main(file: Path) -> None:
-    """Decides payments by a file with lines of key,outcome."""
+    """Decides payments according to a file, whose lines have the form key,outcome."""
     with file.open(newline="") as lines:
         bank = dict(csv.reader(lines))
     command = [*ADMIN, "pending", "--group", "payment-service", "--older-than", "10m", "--json"]

@@ -7,7 +7,7 @@ from rocketmq_broker.client import LocalTransactionState, Message, MessageExt, T
 
 
 class Payments:
-    """A listener that cannot answer, because its database is gone."""
+    """A listener that always returns UNKNOWN, because its database no longer exists."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN

@@ -80,13 +80,13 @@ def test_with_the_barrier_the_same_plan_keeps_every_promise() -> None:
 def test_a_lock_that_ends_before_the_first_check_back_does_no_harm_without_the_barrier(
     without_barrier: Path, tmp_path: Path
 ) -> None:
-    """The first exercise's solution."""
+    """Tests the solution of the first exercise."""
     ran = simulate(locked_for(late_orders(), 5.5), tmp_path, without_barrier)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 def test_one_message_that_is_delivered_twice_shows_a_balance_that_grows_by_duplicates() -> None:
-    """The second exercise's solution."""
+    """Tests the solution of the second exercise."""
     plan = read_plan((HERE / "twice.json").read_bytes())
     assert play(plan).violations == ()
     with planted("duplicates-added"):

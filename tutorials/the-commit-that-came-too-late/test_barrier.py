@@ -41,7 +41,7 @@ class SlowOrders:
 
 
 class OrdersWithBarrier(SlowOrders):
-    """A listener that writes a row if a check-back finds none."""
+    """A listener that writes a barrier row if a check-back finds no row."""
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         marker = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"

@@ -6,7 +6,7 @@ from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 
 
 class ForgetfulOrders:
-    """Stores orders in a database, but the outcomes of their transactions in memory."""
+    """Stores orders in a database, but keeps the outcomes of their transactions in memory."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self.database = database

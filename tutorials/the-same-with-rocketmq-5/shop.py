@@ -18,7 +18,7 @@ from rocketmq_broker.testing import SyncRocketMQ
 
 
 class Orders(TransactionChecker):  # type: ignore[misc]
-    """The order database and the checker. A row without a thing is the barrier: it marks a rolled-back order."""
+    """The order database and the checker. A row in which `thing` is NULL is the barrier, which marks a rolled-back order."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -43,7 +43,7 @@ def message(thing: str) -> Message:
 
 
 def main() -> None:
-    """Sells a book without a COMMIT, and a lamp after its check-back."""
+    """Sells a book and loses its COMMIT, and tries to sell a lamp after the check-back."""
     rocketmq = SyncRocketMQ({"grpcServerPort": 0, "transactionTimeOut": 20_000})
     rocketmq.start()
     atexit.register(rocketmq.stop)  # after the clients, which send the broker their metrics as the program ends

@@ -9,7 +9,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Ledger:
-    """Two ledgers of the same consumer, one with a unique key and one without."""
+    """The consumer's two ledgers: one with a unique key and one without."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)

@@ -38,7 +38,7 @@ def shown(record: Record) -> str:
 
 
 async def main() -> None:
-    """Sends a message in a transaction, which the check-back decides."""
+    """Sends a transactional message, which is decided by a check-back."""
     async with RocketMQ(seed=1) as rocketmq:
         producer = await rocketmq.transaction_producer("shop", Undecided())
         await producer.create_topic("orders")

@@ -1,4 +1,4 @@
-"""The solution of the exercise: commits, and then repeats the send until the broker has stored the message."""
+"""The solution of the exercise: commits first, then repeats the send until the broker has stored the message."""
 
 import asyncio
 

@@ -72,11 +72,11 @@ async def test_after_the_last_check_the_message_is_kept_and_not_rolled_back(rock
 
 
 class DatabaseAway(Exception):
-    """The exception of a database that cannot be reached."""
+    """Raised while the database cannot be reached."""
 
 
 class BookKeeper(Listener):
-    """A listener that stores the order, but cannot reach its database at the first check-backs."""
+    """A listener that stores the order, but cannot reach the database during the first check-backs."""
 
     def __init__(self, if_the_database_is_away: LocalTransactionState) -> None:
         super().__init__(UNKNOWN)
@@ -100,7 +100,7 @@ async def test_who_cannot_ask_the_database_must_not_answer_rollback(
 
 
 class AmbiguousCommit(Listener):
-    """A listener that stores the order, but does not learn the result of the database commit, because the driver raises."""
+    """A listener that stores the order, but cannot determine the commit's result, because the driver raises."""
 
     def __init__(self, answer: LocalTransactionState) -> None:
         super().__init__(answer, COMMIT)  # the check-back finds the order in the database

@@ -9,7 +9,7 @@ COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UN
 
 
 class Program:
-    """A program whose listener records its check-backs."""
+    """A program whose listener records the check-backs that it receives."""
 
     def __init__(self, rocketmq: RocketMQ, answer: LocalTransactionState = UNKNOWN) -> None:
         self.rocketmq = rocketmq

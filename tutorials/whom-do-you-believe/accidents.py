@@ -40,7 +40,7 @@ def main(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="folder with orders.db and credits.db")],
     names: Annotated[list[str], typer.Argument(help=", ".join(ACCIDENTS))],
 ) -> None:
-    """Runs the accidents with these names."""
+    """Runs the accidents that are named in the arguments."""
     if unknown := set(names) - set(ACCIDENTS):
         raise typer.BadParameter(f"unknown accident {', '.join(sorted(unknown))}; choose from {', '.join(ACCIDENTS)}")
     for name in names:

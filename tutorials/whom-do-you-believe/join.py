@@ -17,7 +17,7 @@ JOIN = """
 
 
 def differences(folder: Path) -> list[tuple[str, int | None, int | None]]:
-    """Returns customer, cents ordered and cents credited of each difference."""
+    """Returns the customer, the cents ordered and the cents credited for each difference."""
     with closing(sqlite3.connect(f"{(folder / 'orders.db').absolute().as_uri()}?mode=ro", uri=True)) as database:
         database.execute("ATTACH ? AS ledger", (f"{(folder / 'credits.db').absolute().as_uri()}?mode=ro",))
         return database.execute(JOIN).fetchall()

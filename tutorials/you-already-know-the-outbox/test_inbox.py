@@ -1,4 +1,4 @@
-"""Tests that a message that cannot be credited waits in the inbox, and delays no other."""
+"""Tests that a message that cannot be credited waits in the inbox, and does not delay other messages."""
 
 from collections.abc import Sequence
 from pathlib import Path

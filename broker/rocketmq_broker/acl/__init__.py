@@ -1,6 +1,7 @@
 """Access control with accounts, permissions and request signatures (RocketMQ's module acl). The package opens no file or socket.
 
-`rocketmq_broker.acl.plain_acl_text` parses and formats plain_acl.yml. This package does not import the module, which needs YAML.
+`rocketmq_broker.acl.plain_acl_text` parses and formats plain_acl.yml. This package does not import that module, because it
+requires PyYAML.
 """
 
 from rocketmq_broker.acl.access import AccessRules

@@ -17,7 +17,10 @@ _MIN_KEY_LENGTH: Final = 7
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A validated account, with values as written in the file. The secret key is never printed. Raises AccountMistake."""
+    """A validated account, with values as written in the file.
+
+    Raises AccountMistake if one is invalid. Never prints the secret key.
+    """
 
     access_key: str
     secret_key: str = field(repr=False)

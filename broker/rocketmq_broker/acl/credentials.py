@@ -11,7 +11,10 @@ from rocketmq_broker.acl.signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE,
 
 @dataclass(frozen=True, slots=True)
 class SessionCredentials:
-    """The keys of an account, and the security token that a cloud provider may issue. Secret key and token are never printed."""
+    """The keys of an account, and the security token that a cloud provider may issue.
+
+    The secret key and the token are never printed.
+    """
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -24,7 +27,7 @@ class SessionCredentials:
             raise IllegalCredentials(f"{missing} is empty: credentials need an access key and a secret key")
 
     def signed(self, fields: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Returns the request's extension fields together with the fields that sign them and the body."""
+        """Returns the extension fields together with the access key, the security token (if any) and the signature."""
         complete = {**fields, ACCESS_KEY: self.access_key}
         if self.security_token is not None:
             complete[SECURITY_TOKEN] = self.security_token

@@ -1,4 +1,4 @@
-"""Changes to accounts that an operator requests (RocketMQ's PlainPermissionManager.updateAccessConfig). Pure functions."""
+"""Pure functions that change accounts at an operator's request (RocketMQ's PlainPermissionManager.updateAccessConfig)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,10 @@ class AclError(Exception):
 
 
 class AccessDenied(AclError):
-    """Raised for a request that is not permitted. The message is that of RocketMQ's PlainPermissionManager, without secrets."""
+    """Raised for a request that is not permitted.
+
+    The message is the one of RocketMQ's PlainPermissionManager, but contains no secret.
+    """
 
 
 class AccountMistake(AclError):

@@ -1,8 +1,8 @@
 """Determines the permissions that a request needs on topics and groups (RocketMQ's PlainAccessValidator).
 
-docs/access.md, "What each request needs", has the table and compares it with Apache 4.9.7; tests/unit/acl/test_needs_page.py
-checks that the table matches this module. A request that names a system topic, or a group CID_RMQ_SYS_*, needs an admin
-account. An auditor may read these topics and groups.
+The section "What each request needs" of docs/access.md contains a table of these permissions and compares it with Apache 4.9.7.
+tests/unit/acl/test_needs_page.py checks that the table matches this module. A request that names a system topic, or a group
+CID_RMQ_SYS_*, needs an admin account. An auditor may read these topics and groups.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
 
 
 def is_read_only(command: RemotingCommand) -> bool:
-    """Returns whether the request only reads, so that an auditor may send it. Raises ProtocolError for an invalid header."""
+    """Returns whether the request only reads data, so an auditor may send it. Raises ProtocolError for an invalid header."""
     if command.code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
         return not command.decode_header(headers.PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
     return command.code in AUDITOR_CODES
@@ -172,7 +172,7 @@ def _topic_and_group(topic: str, group: str) -> Resources:
 
 
 def _stored_at(commit_log_offset: int, topic_at: TopicAt) -> Resources:
-    """Returns the permission that reading the message at `commit_log_offset` needs: SUB on its topic.
+    """Returns the permission needed to read the message at `commit_log_offset`, which is SUB on the message's topic.
 
     Returns an empty dict if there is no message.
     """
@@ -185,7 +185,7 @@ _Finder = Callable[[RemotingCommand, TopicAt], Resources]
 
 
 def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
-    """Returns a finder that reads only the header."""
+    """Returns a finder that needs only the request's header."""
 
     def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
         return resources(command.decode_header(header_type), topic_at)
@@ -302,4 +302,7 @@ FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.CLONE_GROUP_OFFSET: _of(headers.CloneGroupOffsetRequestHeader, _clone_offsets),
     RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(headers.ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
 }
-"""Maps request codes to finders. A finder returns the topics and groups that a request names, with the permissions it needs."""
+"""Maps request codes to finders.
+
+A finder returns the topics and groups that a request names, with the permissions that the request needs.
+"""

@@ -20,5 +20,5 @@ class PlainAcl:
     """The time of the last of these changes, in milliseconds since the epoch."""
 
     def trusted(self) -> list[RemoteAddresses]:
-        """Returns the trusted addresses. Requests from them are not checked. Raises AccountMistake."""
+        """Returns the trusted addresses, whose requests are not checked. Raises AccountMistake if an address is invalid."""
         return [parse_remote_addresses(text) for text in self.global_white_addresses]

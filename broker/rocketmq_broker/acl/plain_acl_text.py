@@ -98,7 +98,7 @@ def _account(entry: yaml.Node) -> Account:
 
 
 def _member(name: str, node: yaml.Node) -> tuple[str, Any]:
-    """Returns the name of the field in Account, and its value. Raises AccountMistake."""
+    """Returns the field of Account that the property sets, and its value. Raises AccountMistake."""
     if name in _TEXTS:
         return _TEXTS[name], "" if _is_null(node) else _checked(node, _CHECKS.get(name, str))
     if name in _LISTS:
@@ -129,7 +129,7 @@ def _accounts(node: yaml.Node | None) -> tuple[Account, ...]:
 
 
 def _data_version(node: yaml.Node | None) -> tuple[int, int]:
-    """Returns the counter and the timestamp of RocketMQ's one-entry list, which may be missing in a file edited by hand."""
+    """Returns the counter and the timestamp in the list `dataVersion`. Both are 0 if the list is missing or empty."""
     entries = _entries(node, _DATA_VERSION)
     if not entries:
         return 0, 0

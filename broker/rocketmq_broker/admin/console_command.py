@@ -1,4 +1,4 @@
-"""The command `console`, which serves the web console. Works with Apache's brokers, too."""
+"""The command `console`, which serves the web console. It works with Apache's brokers, too."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
 
 
 def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
-    """Runs work that finds its brokers itself and returns failures. Raises typer.Exit as `run` does."""
+    """Runs `work`, which finds the brokers itself and returns the failures. Raises typer.Exit as `run` does."""
     failures: list[AdminError]
     try:
         failures = asyncio.run(_with_remoting(work))

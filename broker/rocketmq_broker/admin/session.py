@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The brokers that a command works with, which are all masters of the name servers or one broker."""
+    """The brokers that a command works with: one broker, or all masters that are registered at the name servers."""
 
     namesrv_addr: str | None = None
     broker_addr: str | None = None
@@ -40,7 +40,10 @@ class Session:
     failures: list[AdminError] = field(default_factory=list)
 
     async def ask_each(self, question: Callable[[BrokerRequests], Awaitable[T]]) -> list[tuple[BrokerRequests, T]]:
-        """Returns the brokers' answers and adds their errors to `failures`. Raises the error if there is only one broker."""
+        """Returns the answers of all brokers to `question`.
+
+        Adds errors to `failures`, or raises the error if there is only one broker.
+        """
         answers: list[tuple[BrokerRequests, T]] = []
         for broker in self.brokers:
             try:
@@ -67,7 +70,7 @@ async def session_with(remoting: RemotingClient, target: Target) -> Session:
 
 @asynccontextmanager
 async def opened_remoting() -> AsyncGenerator[RemotingClient]:
-    """Yields a client with the account in the environment. Closes its connections after the block. Raises CannotAsk."""
+    """Yields a client that uses the account in the environment. Closes its connections after the block. Raises CannotAsk."""
     try:
         remoting = open_remoting(None, None, None, os.environ)
     except IllegalConfiguration as error:

@@ -25,7 +25,7 @@ def guard(
     tasks: Tasks,
     clock: Callable[[], int],
 ) -> AccessControl | None:
-    """Adds access control to the dispatcher and returns it. Returns None if aclEnable=false.
+    """Creates access control, adds it to the dispatcher and returns it. Returns None if aclEnable=false.
 
     Raises StartError if the accounts cannot be read.
     """

@@ -54,7 +54,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _REPLIES_END_WITHIN_S: Final = 1.0
-"""The maximum time in seconds that a stopping broker waits for pending replies. Only requesters that hang exceed it."""
+"""The maximum time in seconds that a stopping broker waits for pending replies. Only a requester that hangs takes longer."""
 
 
 class Broker:
@@ -264,7 +264,7 @@ class Broker:
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
         """Raises RequestRefused unless the request to change the name server's data comes from an admin account.
 
-        Also raises it until the accounts have been read, because the name server starts before the accounts are read.
+        Also raises RequestRefused until the accounts have been read, because the name server starts earlier.
         """
         if self._access is None:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting; try again in a few seconds")
@@ -341,7 +341,7 @@ class Broker:
                 await asyncio.sleep(0)
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
-        """Saves the consumer offsets at intervals, on another thread because syncing is slow."""
+        """Saves the consumer offsets periodically. Another thread writes them, because syncing is slow."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -400,5 +400,5 @@ async def _ip_of(host: str) -> str:
 
 
 def _reachable(bind_address: str) -> str:
-    """Returns the address under which this machine can reach a listener on `bind_address`."""
+    """Returns the address at which this machine can reach a listener on `bind_address`."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(bind_address, bind_address)

@@ -23,5 +23,5 @@ class Pace:
     max_sleep_s: float = 1.0
     """The maximum time that background work sleeps until its next due time.
 
-    The event loop's clock may be slower than the system clock.
+    The time is limited because the event loop's clock may be slower than the system clock.
     """

@@ -114,7 +114,7 @@ class BrokerPorts:
 
 
 async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
-    """Calls `listen`. Raises StartError with the address and the name of its property."""
+    """Calls `listen`. If it fails, raises StartError with the address and the name of the property that sets the port."""
     try:
         await listen()
     except OSError as error:

@@ -75,7 +75,7 @@ def build_serving(
     random: Chance,
     pace: Pace,
 ) -> Serving:
-    """Builds all parts, and registers their handlers. Raises StoreError, OSError."""
+    """Builds all parts, and registers their handlers. Raises StoreError or OSError."""
     context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock, random)
     registration = _registration(context, settings, client, name_servers)
     recovery = store.messages.recovery

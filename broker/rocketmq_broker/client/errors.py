@@ -46,7 +46,7 @@ class BrokerError(ClientError):
     """The broker refused the request."""
 
     def __init__(self, code: int, remark: str | None, address: str = "") -> None:
-        """`code` is RocketMQ's response code, `remark` the broker's explanation, `address` the broker's address."""
+        """`code` is RocketMQ's response code, `remark` is the broker's explanation, and `address` is its address."""
         self.code = code
         self.remark = remark or ""
         self.address = address

@@ -48,7 +48,7 @@ class WaitingThread:
             return self._is_waiting
 
     def make_calls_until(self, done: Future[T]) -> T:
-        """Makes the offered calls until `done` is done. Returns its result or raises its error."""
+        """Makes the offered calls until the future `done` is done. Returns the future's result or raises its error."""
         done.add_done_callback(lambda _: self._calls.put(None))
         try:
             while (item := self._calls.get()) is not None:
@@ -86,7 +86,8 @@ class EventLoopThread:
     with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
         result = loop.run(producer.send(message))
 
-    A program without such a block, such as an app factory, calls `start` and `enter`. `stop` is called when the program exits.
+    A program without such a block, such as an app factory, calls `start` and `enter`. `stop` is then called automatically when
+    the program exits.
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:

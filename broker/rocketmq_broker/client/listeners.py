@@ -31,7 +31,7 @@ class TransactionListener(Protocol):
         ...
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Returns the result of the local transaction `message.transaction_id`. Read it from durable storage.
+        """Returns the result of the local transaction `message.transaction_id`. Read the result from durable storage.
 
         `message.transaction_check_times` is the number of check-backs, including this one.
         """
@@ -59,7 +59,7 @@ class ConsumeContext:
 
     message_queue: MessageQueue
     delay_level_when_next_consume: int = 0
-    """The delay level for RECONSUME_LATER. -1 means the dead letters, and 0 means that the broker chooses (3 + attempts)."""
+    """The delay level for RECONSUME_LATER. Use -1 for the dead-letter topic, or 0 to let the broker choose (3 + attempts)."""
     suspend_current_queue_time_ms: int = 1000
     """The pause of the queue in milliseconds (10 to 30,000) for RECONSUME_LATER in an orderly consumer."""
     postponed: dict[int, int | None] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class ConsumeContext:
 
     @property
     def is_withdrawn(self) -> bool:
-        """Returns True if the listener must stop: the consumer shuts down, or a rebalance took the queue."""
+        """Returns True if the listener must stop, because the consumer shuts down or has lost the queue in a rebalance."""
         return self.withdrawn.is_set()
 
     def hold(self, seconds: float) -> None:
@@ -92,7 +92,7 @@ class ConsumeContext:
             raise self._were_withdrawn()
 
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
-        """Marks one message of a batch for redelivery. The listener then returns CONSUME_SUCCESS for the others.
+        """Marks one message of a batch for redelivery. The listener then returns CONSUME_SUCCESS for the remaining messages.
 
         The default delay level is `delay_level_when_next_consume`. In an orderly consumer, the first marked message and all
         messages after it are delivered again.
@@ -100,10 +100,11 @@ class ConsumeContext:
         self.postponed[message.queue_offset] = delay_level
 
     def give_way(self, message: MessageExt, delay_level: int) -> None:
-        """Marks one message of a batch for redelivery after this delay, without increasing its redelivery count.
+        """Marks one message of a batch for redelivery after a delay, without increasing its redelivery count.
 
         Use this method for a message that waits for an unavailable resource while other messages wait for the thread. The message
-        is sent to the group's retry topic. In an orderly consumer, it is delivered again in its place, as with `reconsume_later`.
+        is sent to the group's retry topic. In an orderly consumer, the message is instead delivered again in order, as with
+        `reconsume_later`.
         """
         self.postponed[message.queue_offset] = delay_level
         self.given_way.add(message.queue_offset)
@@ -115,7 +116,7 @@ class ConsumeContext:
 MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | Awaitable[ConsumeStatus | None] | None]
 """A function, which runs in a thread of the client, or an async function, which runs on its event loop.
 
-An async function must not block the loop. An exception or None counts as RECONSUME_LATER, except MessagesWithdrawn.
+An async function must not block the loop. None and all exceptions except MessagesWithdrawn count as RECONSUME_LATER.
 """
 
 

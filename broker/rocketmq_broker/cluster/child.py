@@ -16,7 +16,7 @@ from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.world import World
 
 _STOPS_WITHIN_S: Final = 10.0
-"""The time in seconds that a process has to end after SIGTERM. After this time it gets SIGKILL."""
+"""The time in seconds that a process has to end after SIGTERM. After this time, it is killed with SIGKILL."""
 _LAST_LINES_WITHIN_S: Final = 1.0
 _MAX_LINE_LENGTH: Final = 1024 * 1024
 _READY: Final = re.compile(r"^The (?:broker\[.+, (?P<address>\S+)\]|Name Server) boot success\.")

@@ -13,8 +13,8 @@ from rocketmq_broker.store.tables.topic_configs import TopicConfigs
 def copy_topics(new_store: Path, members: Iterable[Path], *, excluded: frozenset[str], now_ms: int) -> int:
     """Copies the topics and groups of the stores `members` into `new_store`. Returns the number of topics in `new_store`.
 
-    If several stores have a topic or group, the first one is copied. System topics, dead-letter topics and `excluded` are not
-    copied. Raises DamagedStore if a table cannot be read, OSError if one cannot be written.
+    A topic or group that several stores contain is copied from the first of them. System topics, dead-letter topics and
+    `excluded` are not copied. Raises DamagedStore if a table cannot be read, OSError if one cannot be written.
     """
     config = new_store / "config"
     own_topics, own_groups = TopicConfigs(config), SubscriptionGroups(config)

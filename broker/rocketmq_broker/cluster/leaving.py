@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 
 @dataclass(frozen=True, slots=True)
 class DrainPace:
-    """The times of a drain in seconds. Clients update their routes every 30 s, so a broker may receive messages until then."""
+    """The times of a drain in seconds. A read-only broker may receive messages until clients update their routes (30 s)."""
 
     poll_interval_s: float = 5.0
     min_read_only_s: float = 60.0

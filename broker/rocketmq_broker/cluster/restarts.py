@@ -24,9 +24,8 @@ class Restarts:
     def pause_s(self, status: int, lived_s: float) -> float | None:
         """Returns the seconds to wait before the next start, or None if the process must not be restarted.
 
-        `status` is the exit status, negative for a signal. The process is restarted after each status except 2. It is also
-        restarted after status 3 (a disk failure damaged the store), because the next start recovers the store or reports why it
-        cannot.
+        `status` is the exit status, negative for a signal. The process is restarted after each status except 2. Status 3 means
+        that a disk failure damaged the store. The next start then recovers the store, or reports why this is impossible.
         """
         if lived_s >= STEADY_LIFE_S:
             self.in_a_row = 0

@@ -21,7 +21,7 @@ POLL_INTERVAL_S = 2.0
 
 
 def topics_in(stores: Iterable[Path]) -> set[str]:
-    """Returns the topics in the stores, which no broker may be using. Raises DamagedStore."""
+    """Returns the topics in the stores. No broker may be using the stores. Raises DamagedStore."""
     names: set[str] = set()
     for store in stores:
         table = TopicConfigs(store / "config")
@@ -45,8 +45,8 @@ class TopicSpreading:
         """Creates new topics on the brokers that do not have them. Returns the names of the new topics.
 
         `brokers` are the addresses of all brokers that should have the topics. If the name server lists a topic that none of
-        these brokers has, the topic is ignored, because anyone can register a topic there. Raises AdminError. The next call tries
-        again.
+        these brokers has, the topic is ignored, because anyone can register a topic there. Raises AdminError if a request fails.
+        The next call tries again.
         """
         async with opened_session(Target(broker_addr=name_server)) as session:
             names = await _topics_at_name_server(session.brokers[0])

@@ -39,7 +39,7 @@ HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
 """The properties whose value is a host name or address."""
 
 NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
-"""The properties that must not be true. Ignoring them would silently omit the replication that the user requested."""
+"""The properties that must not be true. Ignoring them would silently disable the requested replication."""
 
 
 class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -189,7 +189,7 @@ def load_settings(
 ) -> LoadedSettings:
     """Returns the settings in the file at `path`, or the defaults if it is None. Properties in `overrides` take precedence.
 
-    `environment` sets `rocketmqHome` with ROCKETMQ_HOME, unless the property is set. Raises ConfigError.
+    If the property `rocketmqHome` is not set, its value is ROCKETMQ_HOME in `environment`. Raises ConfigError.
     """
     environment = environment or {}
     source = str(path) if path else "command line"

@@ -2,12 +2,12 @@
 
 A local transaction writes COMMITTED into its row of `rocketmq_transactions`, in the same database transaction as its work. A
 check-back that finds no row writes ROLLED_BACK and then answers ROLLBACK. Both rows have the same key, the transaction id, so
-only the first one can be written. For example, a slow local transaction cannot store its work after its message was rolled
-back. A consumer writes the key of each message into `rocketmq_consumed`, in the same database transaction as its work. So a
-message that is delivered twice is processed once.
+only the first one can be written. For example, a slow local transaction cannot store its work after its message was rolled back.
+A consumer writes the key of each message into `rocketmq_consumed`, in the same database transaction as its work. Therefore, a
+message that is delivered twice is processed only once.
 
-`databases.sqlalchemy` has the functions for SQLAlchemy and SQLModel, `databases.django` those for Django's ORM. This module
-contains what both use.
+The functions for SQLAlchemy and SQLModel are in `databases.sqlalchemy`, and those for Django's ORM are in `databases.django`.
+This module contains the code that both modules use.
 """
 
 from enum import StrEnum
@@ -57,7 +57,9 @@ def transaction_id_of(message: Message) -> str:
 
 
 def key_of(message: MessageExt | str, consumer: str, key: str | None) -> str:
-    """Returns `key`, or by default the message's unique id, which is the same in each delivery. A str `message` is its own key.
+    """Returns `key`, or by default the message's unique id, which is the same in each delivery.
+
+    If `message` is a str, it is the key.
 
     Raises ValueError if the key or the consumer name is empty or longer than its column.
     """

@@ -1,9 +1,9 @@
 """The inbox: messages that wait in a table of the consumer's own database until they are processed.
 
 A consumer stores each message in the table `rocketmq_inbox` and acknowledges it. A worker takes messages out of the table and
-processes them, in the same database transaction as its work. So the consumer does not wait for a worker, and a message that fails
-does not delay others. After a crash, each message is either in the table or processed. An inbox is the counterpart of a
-transactional outbox (https://microservices.io/patterns/data/transactional-outbox.html).
+processes them, in the same database transaction as its work. Therefore, the consumer does not wait for a worker, and a message
+that fails does not delay others. After a crash, each message is either in the table or processed. An inbox is the counterpart of
+a transactional outbox (https://microservices.io/patterns/data/transactional-outbox.html).
 
     def consume(messages, context):                  # in the consumer
         inbox.put(messages)
@@ -42,10 +42,10 @@ S = TypeVar("S")
 Handler = Callable[[S, "Sequence[InboxMessage]"], bool | None]
 """Processes messages in the database transaction that removes them. If it raises an error, nothing is stored.
 
-It may return False if all messages were processed before and it changed nothing. Such a success does not show that other
-messages would succeed, so it does not make failures count.
+It may return False if all messages were processed before and it changed nothing. This result does not prove that other messages
+can be processed, so no failure counts because of it (see `BaseInbox.drain`).
 
-The inbox then calls it again with each message alone, so that one message that fails does not delay the others.
+After an error, the inbox calls the handler again with each message alone, so that a failing message does not delay the others.
 """
 GiveUp = Callable[[S, "InboxMessage", str], None]
 """Called instead of parking a message, in the database transaction that removes the message. Gets the message and the reason."""
@@ -57,9 +57,9 @@ BATCH_SIZE: Final = 256
 MAX_DELAY_S: Final = 60
 """The maximum time between two attempts of a message, in seconds. The first delay is 1 s, and each further delay is doubled."""
 MAX_FAILURES_IN_VAIN: Final = 5
-"""The number of failed messages after which a drain ends if no message was processed. The cause is then not a message.
+"""The number of failed messages after which a drain ends if no message was processed.
 
-The next drains of this process do nothing for a second.
+In that case, the cause is not a single message, and further drains of this process do nothing for a second.
 """
 MAX_REASON_CHARACTERS: Final = 500
 _FULL_SCAN_MS: Final = 1000
@@ -93,7 +93,7 @@ class InboxStatus(StrEnum):
 
 
 class ProcessEnded(Exception):
-    """The reason of a message whose processing did not end, because the process was killed or reached a time limit."""
+    """The reason for a failure if the process was killed or reached a time limit while it processed the message."""
 
 
 class ParkMessage(Exception):
@@ -105,7 +105,7 @@ class InboxMessage(Message):
     """A message in the inbox."""
 
     key: str
-    """The key of the row: the producer's message id and the broker's."""
+    """The key of the row: the producer's message id and the broker's message id."""
     status: InboxStatus
     received_at_ms: int
     """The time at which the message was stored, in milliseconds since the epoch."""
@@ -114,7 +114,7 @@ class InboxMessage(Message):
     failed_at_ms: int | None
     """The time of the last failure, in milliseconds since the epoch."""
     last_error: str | None
-    """The reason of the last failure: the error's type and the first line of its text."""
+    """The reason for the last failure: the error's type and the first line of its text."""
 
     @property
     def message_id(self) -> str:
@@ -129,14 +129,14 @@ class InboxState:
     new: int
     failed: int
     suspected: int
-    """The number of failed messages whose failures count, because others were processed meanwhile."""
+    """The number of failed messages whose failures count, because other messages were processed in the meantime."""
     parked: int
     oldest_new_at_ms: int | None
     """The time at which the oldest new message was stored, in milliseconds since the epoch."""
     oldest_received_at_ms: int | None
     """The time at which the oldest waiting message was stored, in milliseconds since the epoch."""
     last_error: str | None
-    """The reason of one of the failed messages."""
+    """The reason why one of the failed messages failed."""
 
     @property
     def waiting(self) -> int:
@@ -146,7 +146,7 @@ class InboxState:
 
 @dataclass(slots=True)
 class DrainResult:
-    """The number of messages that a drain processed, that failed and wait, and that were parked or given up."""
+    """The result of a drain: the numbers of messages processed, failed and to be retried, and parked or given up."""
 
     handled: int = 0
     failed: int = 0
@@ -169,15 +169,18 @@ class _Pass:
     handled_at_ms: dict[str, int] = field(default_factory=dict)
     """Maps each topic to the time at which this process last processed one of its messages."""
     floor_ms: int = 0
-    """The time before which all new messages were taken. PostgreSQL keeps removed rows in the index, and reading them is slow."""
+    """The time before which all new messages were taken.
+
+    Searches begin at this time, because PostgreSQL keeps removed rows in the index, and reading them is slow.
+    """
     in_vain_until_ms: int = 0
-    """Until this time drains do nothing, because several messages failed and none was processed."""
+    """The time until which drains do nothing, because several messages failed and none was processed."""
     scanned_at_ms: int = 0
-    """The time of the last search for new messages that ignored `floor_ms`. Such a drain also tries failed messages."""
+    """The time of the last search that ignored `floor_ms`. A drain with such a search also tries failed messages."""
 
 
 class BaseInbox(ABC, Generic[S]):
-    """The rules of an inbox, for any database library. Safe to use from several threads and processes."""
+    """The common logic of an inbox, for any database library. Safe to use from several threads and processes."""
 
     def __init__(self, consumer: str, world: World | None = None) -> None:
         """`consumer` separates the inboxes of several consumers in one database. Use the name of the consumer group.
@@ -218,12 +221,11 @@ class BaseInbox(ABC, Generic[S]):
     ) -> DrainResult:
         """Processes the messages that are due. Returns when none is left, or after `max_batches` database transactions.
 
-        If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s, and twice as long after
-        each failure that counts, up to 60 s. A failure counts if this process has processed another message of the same topic
-        since the previous failure. An outage of the database, or a rule that refuses all messages, therefore counts at most once.
-        Failed messages are tried once a second at most.
-        After `max_tries` counted failures, or if the handler raises ParkMessage, the message is parked, or `give_up` is called.
-        If `give_up` raises an error, the message is parked.
+        If a batch fails, each of its messages is tried alone. A message that fails alone waits for 1 s. Each failure that counts
+        doubles this time, up to 60 s. A failure counts if this process has processed another message of the same topic since the
+        previous failure. An outage of the database, or a rule that refuses all messages, therefore counts at most once. Failed
+        messages are tried once a second at most. After `max_tries` counted failures, or if the handler raises ParkMessage, the
+        message is parked, or `give_up` is called. If `give_up` raises an error, the message is parked.
 
         With `once`, a message whose id this consumer has processed before is removed and not processed again.
 
@@ -323,7 +325,10 @@ class BaseInbox(ABC, Generic[S]):
         return attempt
 
     def _floor_ms(self) -> int:
-        """Returns the time from which to search new messages; 0 once a second, because the clocks of processes may differ."""
+        """Returns the time from which to search for new messages.
+
+        Returns 0 once a second, because the clocks of processes may differ.
+        """
         now_ms = self._world.wall_ms()
         if abs(now_ms - self._pass.scanned_at_ms) < _FULL_SCAN_MS:
             return self._pass.floor_ms
@@ -368,7 +373,7 @@ class BaseInbox(ABC, Generic[S]):
     def key_of(self, message: Message) -> str:
         """Returns the key of a message's row, which consists of both its ids.
 
-        A producer may use its id twice, and a broker that was set up again repeats its ids.
+        A producer may use a message id twice, and a broker that was set up again repeats its message ids.
         """
         ids = [message.transaction_id, message.offset_message_id if isinstance(message, MessageExt) else None]
         return _id_to_record(":".join(filter(None, ids)) or str(self._world.new_uuid()))
@@ -399,7 +404,7 @@ class BaseInbox(ABC, Generic[S]):
 
     @abstractmethod
     def _update(self, transaction: S, status: InboxStatus, keys: Collection[str] | None, values: Mapping[str, Any]) -> int:
-        """Changes the messages with this status and these keys, by default all with this status. Returns their number."""
+        """Changes the messages with this status and these keys, by default all keys. Returns their number."""
 
     @abstractmethod
     def _delete(self, transaction: S, keys: Collection[str]) -> int:
@@ -415,7 +420,7 @@ class BaseInbox(ABC, Generic[S]):
 
     @abstractmethod
     def _count(self, transaction: S) -> InboxState:
-        """Returns the state of this consumer's messages. Reads the index, and the rows of failed messages."""
+        """Returns the state of this consumer's messages. Reads only the index and the rows of failed messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,7 +457,10 @@ class _Failing(Generic[S]):
         return True
 
     def _record_before(self, message: InboxMessage) -> bool:
-        """Records a failure. A success removes it with the row. Returns False if the message has ended too many processes."""
+        """Records a failure before the attempt.
+
+        A successful attempt removes it together with the row. Returns False if the message has ended too many processes.
+        """
         ended = ProcessEnded(_ENDED)
         values = self.inbox._fails(message, ended, self.max_tries + 1)
         if values["status"] == InboxStatus.PARKED.value:
@@ -492,7 +500,7 @@ class _Failing(Generic[S]):
 
 
 def message_from(row: Any) -> InboxMessage:
-    """Returns the message of a row, whose attributes are the columns."""
+    """Returns the message in a row. The row's attributes are its columns."""
     return InboxMessage(
         topic=row.topic,
         body=bytes(row.body),
@@ -509,9 +517,9 @@ def message_from(row: Any) -> InboxMessage:
 def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int, int | None, str | None]) -> InboxState:
     """Returns the state of an inbox.
 
-    `by_status` contains each status, its number of messages, and their earliest time of a next attempt. For a new message, this
-    is the time at which it was stored. `failed` describes the failed messages: the number of messages whose failures count, the
-    earliest time at which one was stored, and the reason of one failure.
+    `by_status` contains each status, its number of messages, and the earliest time of a next attempt. For a new message, this is
+    the time at which it was stored. `failed` describes the failed messages: the number of messages whose failures count, the
+    earliest time at which one was stored, and the reason for one failure.
     """
     counts = {InboxStatus(status): (number, earliest_ms) for status, number, earliest_ms in by_status}
     new, oldest_new_ms = counts.get(InboxStatus.NEW, (0, None))
@@ -528,7 +536,7 @@ def state_from(by_status: Iterable[tuple[str, int, int]], failed: tuple[int, int
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns an error's type and the first line of its text. Further lines of a database's error may name customers."""
+    """Returns an error's type and the first line of its text. The other lines of a database error may contain customer data."""
     # SQLAlchemy's errors show the statement with its parameters. An application may raise its own error from one of them.
     cause = getattr(error, "orig", None) or getattr(error.__cause__, "orig", None) or error
     lines = str(cause).splitlines()

@@ -36,7 +36,7 @@ def insert_missing(connection: Connection, table: Table, rows: Sequence[Row], ke
 
 @lru_cache(maxsize=32)
 def _statement(kind: str, table: Table, key: tuple[str, ...]) -> Executable:
-    """Returns the cached statement of a table. Building it and its key in SQLAlchemy's cache is expensive."""
+    """Returns the table's INSERT statement. Cached, because building it and its key for SQLAlchemy's cache is expensive."""
     statement = _KINDS[kind](table).on_conflict_do_nothing(index_elements=key)
     return statement.returning(*(table.c[name] for name in key))
 

@@ -113,7 +113,7 @@ _ROW: Final = tuple(INBOX.c[name] for name in INBOX_COLUMNS)
 
 
 class _Removal:
-    """The statements that find and remove messages. Building them once saves more time than executing them takes."""
+    """The statements that find and remove messages. They are built once, because building takes longer than execution."""
 
     def __init__(self, *which: ColumnElement[bool]) -> None:
         mine = INBOX.c.consumer == bindparam("inbox")
@@ -140,7 +140,7 @@ _HAS_DUE: Final = union_all(
 
 @contextmanager
 def barrier(session: Session, message: Message, state: LocalOutcome = LocalOutcome.COMMITTED) -> Iterator[None]:
-    """Runs a local transaction in its block. The transaction's row and the block's work are committed together at the end.
+    """Runs the `with` block as a local transaction. The transaction's row and the block's work are committed together.
 
     The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a row. If the
     block raises an error, nothing is written. If the database commit raises an error, the outcome is not known: answer UNKNOWN,
@@ -189,7 +189,7 @@ def conclude(session: Session, transaction_id: str, state: LocalOutcome) -> bool
 async def barrier_async(
     session: "AsyncSession", message: Message, state: LocalOutcome = LocalOutcome.COMMITTED
 ) -> AsyncIterator[None]:
-    """Runs a local transaction in its block, as `barrier` does."""
+    """Runs the `async with` block as a local transaction, as `barrier` does."""
     async with _one_commit_async(session):
         await session.run_sync(_begin, message, state)
         yield
@@ -226,7 +226,7 @@ def settled_state(connection: Connection, table: Table, refusal: Row) -> str:
 
 
 def add_tables(metadata: MetaData) -> Sequence[Table]:
-    """Adds both tables to the application's metadata, so that `create_all` and Alembic include them. Returns the tables."""
+    """Adds TRANSACTIONS and CONSUMED to the application's metadata, for `create_all` and Alembic. Returns the tables."""
     return [table.to_metadata(metadata) for table in _TABLES]
 
 
@@ -238,13 +238,13 @@ class MigrationSteps(Protocol):
 
 
 def create_tables(op: MigrationSteps) -> None:
-    """Creates both tables. Call it with Alembic's `op` in the `upgrade` function of a migration."""
+    """Creates TRANSACTIONS and CONSUMED. Call it with Alembic's `op` in the `upgrade` function of a migration."""
     for table in _TABLES:
         op.execute(CreateTable(table))
 
 
 def drop_tables(op: MigrationSteps) -> None:
-    """Drops both tables. Call it with Alembic's `op` in the `downgrade` function of a migration."""
+    """Drops TRANSACTIONS and CONSUMED. Call it with Alembic's `op` in the `downgrade` function of a migration."""
     for table in _TABLES:
         op.execute(DropTable(table))
 
@@ -257,9 +257,9 @@ class Inbox(BaseInbox[_S], Generic[_S]):
 
         inbox = Inbox(sessionmaker(engine), "credits")
 
-    `put` stores messages; `put_in` stores them in the caller's database transaction, as an outbox does. `drain` processes those
-    that are due, and calls its handler with a session and messages. `state`, `parked` and `retry` are for people.
-    Workers on PostgreSQL take different messages at the same time; on SQLite they take turns.
+    `put` stores messages; `put_in` stores them in the caller's database transaction, as an outbox does. `drain` calls a handler
+    with a session and the messages that are due. `state`, `parked` and `retry` are for operators. Workers on PostgreSQL take
+    different messages at the same time; on SQLite they take turns.
     """
 
     def __init__(
@@ -272,18 +272,19 @@ class Inbox(BaseInbox[_S], Generic[_S]):
     ) -> None:
         """`sessions` returns a session, as a `sessionmaker` does, or a context manager that begins and commits one.
 
-        `reading` does the same for transactions that only read. Raises ValueError for an unsuitable consumer name.
+        `reading` does the same for transactions that only read. Raises ValueError if the consumer name is empty or longer than
+        its column.
         """
         super().__init__(consumer, world)
         self._sessions = sessions
         self._reading_sessions = reading or sessions
 
     def put_in(self, session: _S, messages: Iterable[Message]) -> None:
-        """Stores messages in the caller's database transaction. They are durable, and may be processed, when it commits."""
+        """Stores messages in the caller's database transaction. They are durable and can be processed after the commit."""
         self._insert(session, self.rows(messages))
 
     def kept_in(self, session: _S, keys: Collection[str]) -> set[str]:
-        """Returns those of the keys whose message is in the inbox: it waits, is parked, or is dismissed."""
+        """Returns the keys whose messages are in the inbox, whether waiting, parked or dismissed."""
         mine = INBOX.c.consumer == self.consumer, INBOX.c.message_key.in_(keys)
         return set(session.connection().execute(select(INBOX.c.message_key).where(*mine)).scalars())
 
@@ -307,7 +308,7 @@ class Inbox(BaseInbox[_S], Generic[_S]):
         return self._remove(transaction, _WAITING_MESSAGE, key=key, limit=1)
 
     def _remove(self, transaction: _S, which: _Removal, **parameters: Any) -> Sequence[InboxMessage]:
-        """Removes and returns rows. SQLite locks the database with the first write, so it must not read before."""
+        """Removes and returns rows. On SQLite, the first statement must be a write, because only a write locks the database."""
         connection = transaction.connection()
         is_sqlite = connection.dialect.name == "sqlite"
         statement = which.at_once if is_sqlite else which.found

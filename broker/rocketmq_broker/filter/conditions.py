@@ -96,7 +96,10 @@ class Not(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Equal(Condition):
-    """Equality of two operands: true if both are unknown, unknown if only the first is, and false if only the second is."""
+    """The equality of two operands.
+
+    True if both operands are unknown, unknown if only the first is unknown, and false if only the second is unknown.
+    """
 
     left: Operand
     right: Operand

@@ -26,7 +26,10 @@ class SqlFilter:
     """The number of properties and values in the expression."""
 
     def cost_ns(self, properties: bytes) -> int:
-        """Returns an upper estimate of the duration of `matches`, in nanoseconds. Each operand may search all properties."""
+        """Returns an upper estimate of the duration of `matches`, in nanoseconds.
+
+        Evaluating an operand may search all properties.
+        """
         return self.operand_count * (_OPERAND_NS + _BYTE_NS * len(properties))
 
     def matches(self, properties: bytes) -> bool:

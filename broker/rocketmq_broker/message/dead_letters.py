@@ -37,7 +37,7 @@ def retried_properties(record: Record, retries: int) -> bytes:
 
 
 def with_origin(record: Record) -> bytes:
-    """Returns the record's properties with the topic and the offset message id of the first attempt added.
+    """Returns the record's properties, with the topic and the offset message id of the first attempt added.
 
     A redelivered message keeps both properties until it becomes a dead letter. A property that does not fit is omitted.
     """

@@ -58,9 +58,9 @@ MAX_SENT_PROPERTIES_LENGTH: Final = MAX_PROPERTIES_LENGTH - 2048
 """The maximum length of the encoded properties that a producer may send, in bytes.
 
 The other 2,048 bytes of MAX_PROPERTIES_LENGTH are reserved for properties that brokers and consumers add later. These need at
-most 1,500 bytes. They record the destination of a half or delayed message, its checks, the origin of a redelivered message, and
-the attempt of a pop. RocketMQ does not reserve space for them. There, a message with properties of the maximum length cannot be
-sent back, and is redelivered endlessly.
+most 1,500 bytes. They record the destination of a half or delayed message, its check-backs, the origin of a redelivered message,
+and the attempt of a pop. RocketMQ does not reserve space for these properties. In RocketMQ, a message with properties of the
+maximum length therefore cannot be sent back, and is redelivered endlessly.
 """
 
 _NAME_VALUE = "\x01"
@@ -136,7 +136,7 @@ def put_if_it_fits(encoded: bytes, name: str, value: str) -> bytes:
 
 
 def remove(encoded: bytes, names: Iterable[str]) -> bytes:
-    """Returns the properties without all pairs of these names."""
+    """Returns the properties without the pairs that have these names."""
     for name in names:
         pattern = name.encode() + _NAME_END
         if pattern in encoded:

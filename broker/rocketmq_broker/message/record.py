@@ -36,7 +36,7 @@ except ImportError:  # The package has no wheel for this machine.
 MAX_BODY_LENGTH: Final = 16 * 1024 * 1024
 """The maximum length of a decompressed body in bytes.
 
-It is four times the default of maxMessageSize, and the longest frame that clients and brokers accept.
+It is four times the default of maxMessageSize, and equals the maximum length of a frame.
 """
 
 MESSAGE_MAGIC: Final = -626843481
@@ -225,7 +225,7 @@ STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH.
 
 
 def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_length: int) -> tuple[int, int, int]:
-    """Returns the positions of body, topic and properties in `data` of the record that begins at `at`.
+    """Returns the positions of the body, topic and properties of the record that begins at `at` in `data`.
 
     The other arguments are fields that MARKS reads. Verifies the record's lengths but not its checksum. Raises CorruptRecord if
     the bytes are not a complete record.
@@ -287,7 +287,7 @@ def _what_is_wrong(data: bytes, at: int, size: int, magic: int, body_length: int
 
 
 def decode_record(data: bytes, position: int = 0) -> Record:
-    """Decodes the record at `position`. Does not verify its checksum, which `Record.is_intact` does.
+    """Decodes the record at `position`. Does not verify its checksum; use `Record.is_intact` for that.
 
     Raises CorruptRecord if the bytes are not a complete record.
     """

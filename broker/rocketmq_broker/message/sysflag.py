@@ -21,9 +21,10 @@ COMPRESSION_ZLIB: Final = 0x300
 COMPRESSION_MASK: Final = 0x700
 
 SENT_BITS: Final = COMPRESSED | COMPRESSION_MASK
-"""The bits that a client may set. Only the broker sets the others.
+"""The bits that a client may set. Only the broker sets the other bits.
 
-The others are the transaction type, IPv6 hosts, several tags for each message, and batch bodies (0x40 and 0x80 in RocketMQ 5).
+The other bits are the transaction type, IPv6 hosts, several tags for each message, and batch bodies (0x40 and 0x80 in RocketMQ
+5).
 """
 
 _HOST_V6_LENGTH: Final = 20

@@ -20,7 +20,7 @@ PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
 """The topic in which operators' actions on dead letters and discarded messages are recorded. RocketMQ has no such topic."""
 
 POP_LOG_TOPIC: Final = "rmq_sys_POP_LOG_TOPIC"
-"""The topic in which pops and acknowledgements are recorded. RocketMQ's is rmq_sys_REVIVE_LOG_<cluster>."""
+"""The topic in which pops and acknowledgements are recorded. RocketMQ's topic is rmq_sys_REVIVE_LOG_<cluster>."""
 REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
 """The group whose offset in the pop log is the position where a starting broker begins to read (PopAckConstants.REVIVE_GROUP)."""
 

@@ -1,4 +1,4 @@
-"""The broker's metrics for Prometheus. Metrics that RocketMQ 5 also has use its names (BrokerMetricsConstant).
+"""The broker's metrics for Prometheus. Metrics that RocketMQ 5 also provides have the same names (BrokerMetricsConstant).
 
 The broker counts in plain integers. A scrape reads them in another thread, so that metrics do not delay messages.
 """

@@ -44,7 +44,7 @@ class MetricsServer:
         self._server.server_close()
 
     def _make_room(self, connection: Any, _address: object) -> bool:
-        """Closes the oldest connection if there are too many. The accepting thread calls it before it starts another thread."""
+        """Closes the oldest connection if there are too many. Called by the accepting thread before it starts another thread."""
         self._open = deque(earlier for earlier in self._open if earlier.fileno() >= 0)
         self._open.append(connection)
         if len(self._open) > MAX_CONNECTIONS:

@@ -66,7 +66,7 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_kv_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with a value of the KV config."""
+        """Responds with a value of the KV config."""
         header = command.decode_header(GetKVConfigRequestHeader)
         value = self._kv_config.get(header.namespace, header.key)
         if value is None:
@@ -81,7 +81,7 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_kv_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all values of a namespace of the KV config."""
+        """Responds with all values of a namespace of the KV config."""
         header = command.decode_header(GetKVListByNamespaceRequestHeader)
         values = self._kv_config.namespace(header.namespace)
         if values is None:
@@ -89,28 +89,31 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=KVTable(table=values).encode())
 
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with all topics."""
+        """Responds with all topics."""
         return _topics(command, self._routes.topics())
 
     def get_topics_by_cluster(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics of one cluster."""
+        """Responds with the topics of one cluster."""
         header = command.decode_header(GetTopicsByClusterRequestHeader)
         return _topics(command, self._routes.topics_of_cluster(header.cluster))
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the names of clusters and brokers, which are system topics, and with a broker that lists the others."""
+        """Responds with the names of all clusters and brokers, which are system topics.
+
+        The response also contains the address of a broker, which can list the remaining system topics.
+        """
         return _topics(command, self._routes.cluster_and_broker_names(), self._routes.any_broker_address())
 
     def get_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics of units."""
+        """Responds with the topics of units."""
         return _topics(command, self._routes.topics_where(_is_unit))
 
     def get_unit_subscription_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics to which units subscribe."""
+        """Responds with the topics to which units subscribe."""
         return _topics(command, self._routes.topics_where(_has_unit_subscription))
 
     def get_unit_subscription_of_no_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Answers with the topics to which units subscribe and that do not belong to a unit."""
+        """Responds with the topics to which units subscribe, but which do not belong to a unit."""
         found = self._routes.topics_where(
             lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & permissions.UNIT
         )

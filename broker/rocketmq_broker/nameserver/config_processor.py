@@ -25,12 +25,12 @@ class ConfigProcessor:
         }
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all settings, one in each line."""
+        """Responds with all settings, one on each line."""
         lines = "".join(f"{name}={value}\n" for name, value in self._settings().items())
         return encode_response(command, ResponseCode.SUCCESS, body=lines.encode())
 
     def update_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Refuses the change. RocketMQ's name server would answer with success."""
+        """Refuses the change. RocketMQ's name server would respond with SUCCESS."""
         raise RequestRefused(
             ResponseCode.SYSTEM_ERROR,
             "settings of this name server cannot be changed while it runs: change its settings file and restart it",

@@ -11,7 +11,7 @@ import msgspec
 from rocketmq_broker.platform.durability import sync_directory, sync_file
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
-"""The name of a namespace. For each ordered topic it contains the number of queues at each broker."""
+"""The namespace that contains, for each ordered topic, the number of queues at each broker."""
 
 
 class _Content(msgspec.Struct, rename="camel"):

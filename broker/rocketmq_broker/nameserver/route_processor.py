@@ -54,7 +54,7 @@ class RouteProcessor:
         }
 
     def register_broker(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Registers a broker with its topics. Answers with the address of its master, and with the ordered topics."""
+        """Registers a broker with its topics. Responds with the address of its master and with the ordered topics."""
         header = command.decode_header(RegisterBrokerRequestHeader)
         if header.body_crc32 and header.body_crc32 != body_crc(command.body):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
@@ -74,7 +74,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers whether the broker must register its topics again. If its topics have not changed, renews the registration."""
+        """Responds whether the broker must register its topics again. If not, renews the broker's registration."""
         header = command.decode_header(QueryDataVersionRequestHeader)
         known = self._routes.data_version(header.broker_addr)
         is_changed = known is None or known != DataVersion.decode(command.body)
@@ -84,7 +84,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS, QueryDataVersionResponseHeader(changed=is_changed), body)
 
     def get_route(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with the route of a topic."""
+        """Responds with the route of a topic."""
         header = command.decode_header(GetRouteInfoRequestHeader)
         route = self._routes.route(header.topic)
         if route is None:
@@ -114,7 +114,7 @@ class RouteProcessor:
         )
 
     def get_cluster_info(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Answers with all clusters and their brokers."""
+        """Responds with all clusters and their brokers."""
         return encode_response(command, ResponseCode.SUCCESS, body=self._routes.cluster_info().encode())
 
 

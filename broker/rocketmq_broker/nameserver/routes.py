@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Broker:
-    """The brokers with one name: a master, its slaves, and the master's topics."""
+    """The brokers with one name (a master and its slaves), and the master's topics."""
 
     data: BrokerData
     queues: dict[str, QueueData] = field(default_factory=dict)

@@ -39,7 +39,7 @@ class NameServer:
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """Creates a name server that does not listen yet. Port 0 takes any free port.
+        """Creates a name server that does not listen yet. If the port is 0, `start` selects a free port.
 
         `steady_ns` is a monotonic clock, so that a change of the system time does not expire brokers. `guard_changes` restricts
         who may change the data (`rocketmq_broker.nameserver.changes`). If it is None, any client may change it, as in RocketMQ.

@@ -40,7 +40,7 @@ _LANGUAGE_JSON = b'"PYTHON"'
 
 
 class Answerable(Protocol):
-    """The interface of objects from which a response can be encoded. RemotingCommand and ReplyTo implement it."""
+    """The interface of a request whose response can be encoded. RemotingCommand and ReplyTo implement it."""
 
     @property
     def opaque(self) -> int:

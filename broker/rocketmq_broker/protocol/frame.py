@@ -1,4 +1,4 @@
-"""Decodes a stream of bytes to commands (RocketMQ's NettyDecoder)."""
+"""Decodes a stream of bytes into commands (RocketMQ's NettyDecoder)."""
 
 from typing import Final
 
@@ -37,7 +37,7 @@ class FrameDecoder:
         return len(self._buffered)
 
     def drop(self) -> None:
-        """Drops the buffered bytes and the failure. Call it at the end of the connection."""
+        """Discards the buffered bytes and `failure`. Call it when the connection ends."""
         self._buffered = bytearray()
         self.failure = None
 

@@ -62,7 +62,7 @@ class PendingRequests(Generic[Waiter]):
         return [self._waiting.pop(opaque)[0] for opaque in late]
 
     def take_all(self) -> list[Waiter]:
-        """Removes and returns all waiters. Call it at the end of their connection."""
+        """Removes and returns all waiters. Call it when their connection ends."""
         waiters = [waiter for waiter, _ in self._waiting.values()]
         self._waiting.clear()
         return waiters

@@ -38,7 +38,7 @@ class CallRefused(Exception):
 
 
 def refused(code: int, remark: str | None, system_error: api.Code = api.INTERNAL_SERVER_ERROR) -> CallRefused:
-    """Returns the error for a broker's answer other than SUCCESS. `system_error` is the code for SYSTEM_ERROR."""
+    """Returns the error for a broker's response other than SUCCESS. SYSTEM_ERROR is mapped to `system_error`."""
     remark = remark or f"the broker answered with code {code}"
     if remark.startswith(_ACL_ERROR):
         reason = remark.removeprefix(_ACL_ERROR)

@@ -24,7 +24,10 @@ logger = logging.getLogger(__name__)
 SERVICE: Final = "apache.rocketmq.v2.MessagingService"
 METRICS: Final = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 MAX_REQUEST_BYTES: Final = 1024 * 1024
-"""The maximum size in bytes of a client's settings, and of a request without messages. The longest acknowledges 1024 messages."""
+"""The maximum size in bytes of a client's settings, and of a request without messages.
+
+The longest such request acknowledges 1024 messages.
+"""
 _MAX_METRICS_BYTES: Final = 4 * 1024 * 1024
 
 CallerOf = Callable[[Call], Caller]
@@ -49,7 +52,7 @@ class Calls:
     def unary(
         self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES, refuse_encoded: RefuseEncoded = lambda data: None
     ) -> None:
-        """Adds a method with one answer, which `serve` may return encoded. `max_bytes` is the maximum size of a request."""
+        """Adds a method with one answer. `serve` may return it encoded. `max_bytes` is the maximum size of a request."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def answer(call: Call) -> bytes:
@@ -71,7 +74,7 @@ class Calls:
         self._methods[name] = Method(handle, max_bytes)
 
     def streaming(self, name: str, serve: Streaming) -> None:
-        """Adds a method with a stream of answers."""
+        """Adds a method that answers with a stream of messages."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def handle(call: Call) -> None:
@@ -90,7 +93,7 @@ class Calls:
         self._methods[name] = Method(handle, MAX_REQUEST_BYTES, has_one_answer=False)
 
     def telemetry(self, serve: TelemetryServed) -> None:
-        """Adds the method Telemetry, with commands in both directions.
+        """Adds the method Telemetry, in which both sides stream commands.
 
         A refusal ends the call with a gRPC status, as in Apache's proxy.
         """
@@ -106,7 +109,7 @@ class Calls:
         self._methods["Telemetry"] = Method(handle, MAX_REQUEST_BYTES, is_telemetry=True, has_one_answer=False)
 
     def unsupported(self, name: str) -> None:
-        """Adds a method that is answered with NOT_IMPLEMENTED."""
+        """Adds a method whose calls are answered with NOT_IMPLEMENTED."""
 
         async def refuse(caller: Caller, request: object) -> object:
             raise CallRefused(api.NOT_IMPLEMENTED, f"{name} is not supported by this broker")
@@ -114,7 +117,7 @@ class Calls:
         self.unary(name, refuse)
 
     def methods(self) -> Mapping[bytes, Method]:
-        """Returns the methods by their paths, and one that accepts and discards clients' metrics."""
+        """Returns the methods, keyed by path. One of them accepts and discards clients' metrics."""
 
         async def drop(call: Call) -> None:
             await call.write(b"")

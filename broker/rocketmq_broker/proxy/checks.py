@@ -42,7 +42,10 @@ def refuse_consumer_group(name: str) -> None:
 
 
 def refuse_endpoints(endpoints: api.Endpoints) -> None:
-    """Raises CallRefused for too many or too long addresses, because answers repeat them."""
+    """Raises CallRefused if there are too many addresses or one is too long.
+
+    The addresses are limited because answers repeat them.
+    """
     if len(endpoints.addresses) > MAX_ADDRESSES:
         reason = f"too many addresses in endpoints: {len(endpoints.addresses)}, at most {MAX_ADDRESSES}"
         raise CallRefused(api.ILLEGAL_ACCESS_POINT, reason)
@@ -52,6 +55,6 @@ def refuse_endpoints(endpoints: api.Endpoints) -> None:
 
 
 def refuse_control_characters(text: str, code: api.Code, what: str) -> None:
-    """Raises CallRefused with that code for a text with a control character. `what` names the text in the error."""
+    """Raises CallRefused with `code` if the text contains a control character. `what` names the text in the error."""
     if _CONTROL_CHARACTER.search(text) is not None:
         raise CallRefused(code, f"{what} must not contain control characters")

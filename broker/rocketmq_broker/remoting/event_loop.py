@@ -1,12 +1,12 @@
 """An event loop for servers, with fewer system calls and fewer sleeps than asyncio's default loop.
 
 **One poll per read.** The work that follows a read (writing the commit log, ending the turn, sending answers) runs in the event
-loop's next iteration. Before that iteration, asyncio polls the selector again without waiting, and with one message in flight
-finds nothing. This loop skips that poll. The work still runs before the next read, as in asyncio's loop, and the following
+loop's next iteration. Before that iteration, asyncio polls the selector again without waiting, and finds nothing if only one
+message is in flight. This loop skips that poll. The work still runs before the next read, as in asyncio's loop, and the following
 iteration polls for all new input.
 
-**Busy polling.** Sleeping and waking up takes longer than the broker needs to handle a message. After a short wait, the next
-wait polls for a moment before it sleeps, and yields the processor after each poll.
+**Busy polling.** Sleeping and waking up takes longer than the broker needs to handle a message. After a short wait, the next wait
+therefore begins with polling for a moment, and yields the processor between polls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class OnceAnswered(selectors.DefaultSelector):
     """A selector that skips the first non-blocking poll after a poll that found ready files."""
 
     def __init__(self, busy_poll_s: float = 0.0) -> None:
-        """After a wait shorter than `busy_poll_s`, the next wait polls for that time before it sleeps. 0 disables polling."""
+        """After a wait shorter than `busy_poll_s`, the next wait begins with polling for that time. 0 disables polling."""
         super().__init__()
         self._busy_poll_s = busy_poll_s
         self._was_short = False
@@ -60,7 +60,7 @@ def new_event_loop(busy_poll_s: float = 0.0) -> asyncio.AbstractEventLoop:
 
 
 def event_of_stop_signals() -> asyncio.Event:
-    """Returns an event of the running loop that SIGTERM and Ctrl-C set."""
+    """Returns an event that is set on SIGTERM or Ctrl-C. Requires a running event loop."""
     stopping = asyncio.Event()
     call_on_stop_signals(asyncio.get_running_loop(), stopping.set)
     return stopping

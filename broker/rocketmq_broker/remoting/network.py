@@ -78,7 +78,7 @@ def current_network() -> Network:
 
 @contextmanager
 def on_network(network: Network) -> Iterator[None]:
-    """Makes `network` the current one inside the block. Servers and clients created inside keep it."""
+    """Makes `network` the current network inside the block. Servers and clients created there continue to use it."""
     token = _current.set(network)
     try:
         yield
@@ -87,5 +87,5 @@ def on_network(network: Network) -> Iterator[None]:
 
 
 def connect_by(network: Network) -> None:
-    """Makes `network` the current one in the rest of the caller's context."""
+    """Makes `network` the current network for the rest of the caller's context."""
     _current.set(network)

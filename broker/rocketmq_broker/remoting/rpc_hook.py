@@ -90,7 +90,7 @@ def ask_hook(hook: RpcHook, address: str, request: RemotingCommand) -> None:
 
 
 def _command(code: int, header: CommandHeader | None, body: bytes) -> RemotingCommand:
-    """Returns the request to pass to a hook. It has no opaque yet."""
+    """Returns the request to pass to a hook. The request has no opaque yet."""
     fields = msgspec.Raw(header.encode_json() if header is not None else b"")
     return RemotingCommand(code=code, opaque=0, json_fields=fields, body=body)
 

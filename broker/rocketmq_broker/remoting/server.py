@@ -36,7 +36,8 @@ class RemotingServer:
 
         `steady_ns` is a monotonic clock.
 
-        Connections beyond `max_connections` are closed. TLS is refused if `contexts` is None or its mode is disabled.
+        Connections beyond `max_connections` are closed. TLS connections are refused if `contexts` is None or the TLS mode is
+        disabled.
         """
         self.host = host
         self.connections: set[Connection] = set()

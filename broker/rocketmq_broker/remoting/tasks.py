@@ -57,8 +57,8 @@ class Tasks:
         The alarm can start the call earlier.
 
         If the action returns None, the next call starts when the alarm rings. At least `rest_s` seconds pass between two calls.
-        If the action fails, it is called again after 1 s. `due_s`, if given, is called after `rest_s` seconds and returns the
-        remaining seconds to wait. It prevents unnecessary calls if the work is already done.
+        If the action fails, it is called again after 1 s. If `due_s` is given, it is called after `rest_s` seconds and returns
+        the number of seconds left to wait. This prevents unnecessary calls if the work is already done.
         """
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 

@@ -1,4 +1,4 @@
-"""Defines protocols for objects of other packages, which can be used without importing these packages."""
+"""Defines protocols for objects of other packages, so that these objects can be used without importing the packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The appended records that readers cannot see yet, and the next offset of each queue (RocketMQ's topicQueueTable)."""
+"""The appended records that are not visible yet, and the next offset of each queue (RocketMQ's topicQueueTable)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
 
 class Backlog:
-    """The appended records that readers cannot see yet, in the order of the commit log."""
+    """The appended records that are not visible to readers yet, in the order of the commit log."""
 
     __slots__ = ("next_offsets", "requests")
 

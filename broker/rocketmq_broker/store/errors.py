@@ -24,7 +24,7 @@ class StoreUnwritable(StoreError):
 
 
 class UnreadableRecord(StoreError):
-    """Raised if no record can be read at an offset. The subclass shows whether a later attempt can succeed."""
+    """Raised if no record can be read at an offset. The subclass indicates whether a later attempt can succeed."""
 
 
 class RecordNotFound(UnreadableRecord):

@@ -1,6 +1,6 @@
 """The parent's side of the flush process, which syncs files so that the broker's process never blocks on the disk.
 
-A thread instead would compete with the broker's thread for the global interpreter lock. `flush_helper` is the child's side.
+A thread would compete with the broker's thread for the global interpreter lock. `flush_helper` is the child's side.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file in memory that simulates durability. It has the written pages, and the content that a sync has made durable."""
+"""A file in memory that simulates durability. It stores the written pages, and the content that a sync has made durable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The broker's message store (RocketMQ's DefaultMessageStore). Its base class `StoreReader` has the reading methods.
+"""The broker's message store (RocketMQ's DefaultMessageStore). Its base class `StoreReader` provides the reading methods.
 
 A message is stored in four steps. `append` adds its record to a batch in memory. `write` passes the batch to the file system. A
 flush syncs the batch to the disk. `publish` makes the message visible to readers.
@@ -283,7 +283,7 @@ class MessageStore(StoreReader):
     def flush(self) -> None:
         """Writes the batch, and syncs commit log, consume queues, index and checkpoint. Blocks.
 
-        The caller publishes the messages. Raises StoreUnwritable.
+        Does not publish the messages; the caller must do that. Raises StoreUnwritable.
         """
         self.write()
         try:

@@ -45,13 +45,13 @@ class PulledMessages:
 
 
 class QueriedMessages(NamedTuple):
-    """Records found by key, oldest first, and the end of the index (RocketMQ's QueryMessageResult)."""
+    """Records found by key, oldest first, and the time and offset of the end of the index (QueryMessageResult)."""
 
     records: list[bytes]
     index_last_update_timestamp: int
     index_last_update_offset: int
     are_all: bool
-    """Whether these are all messages with the key. False if the limit on their number or bytes may have excluded some."""
+    """Whether these are all messages with the key. False if the limit on messages or bytes may have excluded some."""
 
 
 @dataclass(frozen=True, slots=True)

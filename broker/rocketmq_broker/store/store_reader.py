@@ -23,7 +23,7 @@ _MAX_UNITS_EXAMINED: Final = 800
 
 
 class StoreReader:
-    """The reading methods of `MessageStore`. They return only intact records. By queue or key, they find only published ones."""
+    """The reading methods of `MessageStore`. They return only intact records; by queue or key, only published records."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
         """Creates a reader of these parts. `damaged_units` repairs the consume queue units that a pull finds damaged."""
@@ -161,7 +161,9 @@ class StoreReader:
         end_ms: int = FOREVER_MS,
         max_bytes: int | None = None,
     ) -> QueriedMessages:
-        """Returns the newest messages that have this key or unique id and were stored between the times, oldest first.
+        """Returns the newest messages with this key or unique id, oldest first.
+
+        Only messages stored from `begin_ms` to `end_ms` are found.
 
         Returns at most `max_bytes` bytes, but at least one message if there is any (DefaultMessageStore.queryMessage).
         """

@@ -19,7 +19,7 @@ from rocketmq_broker.store.errors import StoreUnwritable
 RESERVE_SHARE: Final = 0.8
 """The share of the disk space above diskSpaceWarningLevelRatio that is reserved for messages that were already accepted.
 
-Tables and checkpoints use the rest.
+The rest remains free for tables and checkpoints.
 """
 HYSTERESIS: Final = 0.01
 """The amount by which the used ratio must fall below a limit before the store accepts more messages again."""

@@ -16,7 +16,7 @@ from rocketmq_broker.world import current_world
 
 
 def run_ephemeral(settings: Mapping[str, str], *, is_controlled: bool) -> None:
-    """Runs the broker until SIGTERM or Ctrl-C. Prints a line of JSON with the addresses once it serves.
+    """Runs the broker until SIGTERM or Ctrl-C. When the broker is ready, prints a line of JSON with the addresses.
 
     `is_controlled` enables commands over HTTP on loopback. Raises StartError, ConfigError.
     """

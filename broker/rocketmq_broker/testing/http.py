@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
 _TIMEOUT_S: Final = 10.0
-"""The time limit in seconds for receiving the head of a request, and again for receiving its body."""
+"""The time limit, in seconds, for receiving the head of a request. The same limit applies to its body."""
 _MAX_HEAD_LENGTH: Final = 16 * 1024
 _MAX_BODY_LENGTH: Final = 64 * 1024
 _HOSTS: Final = KnownHosts(LOOPBACK)

@@ -4,8 +4,9 @@ After a skip, maintenance continues at the same minutes of the hour as before. T
 broker registers, clients send heartbeats, held pulls are answered, locks are renewed. The checks for silent clients and brokers
 fire later. Statistics are sampled at each of their times within the skipped period, as far back as they are kept.
 
-A skip ends before any timer that is not listed here as maintenance, such as one of the test's, and before the expiry of files.
-No time is skipped while a thread works. A maintenance timer missing in the list makes tests slower, but never changes results.
+A skip ends before any timer that is not listed here as maintenance, such as a timer of the test, and before the expiry of files.
+No time is skipped while a thread works. A maintenance timer that is missing from the list makes tests slower, but never changes
+results.
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ from rocketmq_broker.remoting.tasks import RepeatedCall
 from rocketmq_broker.testing.virtual_time import VirtualTime
 
 QUIET_S: Final = 1200.0
-"""The time in seconds that passes normally before and after each skip. It exceeds all time-outs of connections and clients."""
+"""The time in seconds that passes normally before and after each skip. It exceeds all timeouts of connections and clients."""
 MIN_LEAP_S: Final = 3600.0
 """The minimum skip in seconds: a multiple of all maintenance intervals. Each skip is a multiple of this time."""
 MAX_INTERVAL_S: Final = 300.0
 """The maximum delay of a maintenance timer, in seconds. A timer that is due later never counts as maintenance."""
 _LOOKED_BACK_S: Final = 50 * 3600.0
-"""The age in seconds of the oldest sample of statistics needed: hourly for a day, and one at the midnight before that."""
+"""The maximum age, in seconds, of the statistics samples that a skip takes.
+
+The hourly samples of a day are needed, and one at the midnight before them.
+"""
 _STEP_S: Final = 0.001
 _AFTER_ARRIVAL_S: Final = 0.05
 

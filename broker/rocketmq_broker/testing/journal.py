@@ -47,7 +47,7 @@ class Journal:
     """Keeps the latest events between the broker and its clients."""
 
     def __init__(self, now_s: Callable[[], float], max_events: int = 20_000) -> None:
-        """`now_s` returns the test's time. Beyond `max_events` events the oldest are dropped."""
+        """`now_s` returns the test's time. If there are more than `max_events` events, the oldest are dropped."""
         self._now_s = now_s
         self._max_events = max_events
         self.events: list[JournalEvent] = []
@@ -60,7 +60,7 @@ class Journal:
             del self.events[: self._max_events // 2]
 
     def of(self, word: str) -> list[JournalEvent]:
-        """Returns the events of the message with that id or key, and general events since its first one."""
+        """Returns the events of the message with that id or key, and all general events since the message's first event."""
         names = self._names(word)
         concerning = [event for event in self.events if names & set(event.keys)]
         if not concerning:

@@ -1,4 +1,4 @@
-"""A network within one event loop without sockets, with optional sockets for outside clients.
+"""An in-memory network within one event loop, with optional sockets for outside clients.
 
 Data arrives at the other end in the next turn of the loop. No time passes, and the order is deterministic.
 """
@@ -39,7 +39,7 @@ class MemoryNetwork:
     """The ports and connections of one event loop."""
 
     def __init__(self, *, is_open: bool = True, tap: Tap | None = None) -> None:
-        """`is_open` also opens real ports, for outside clients. `tap` wraps each connection of a server."""
+        """With `is_open` it also listens on real ports, for outside clients. `tap` wraps each connection of a server."""
         self._is_open = is_open
         self._tap = tap
         self._tcp = TcpNetwork()
@@ -87,7 +87,7 @@ class MemoryNetwork:
         return ServedConnection(protocol, self._served, self._tap)
 
     def cut(self) -> int:
-        """Aborts all connections to servers, like a network failure. Returns their number."""
+        """Aborts all connections to servers, like a network failure. Returns the number of connections."""
         served = list(self._served)
         for transport in served:
             transport.abort()
@@ -171,7 +171,7 @@ class ServedConnection(asyncio.Protocol):
         self._protocol.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Unregisters the connection, and passes its loss to the protocol."""
+        """Unregisters the connection, and notifies the protocol that the connection is lost."""
         self._served.pop(self._transport, None)
         self._protocol.connection_lost(error)
 
@@ -223,11 +223,11 @@ class MemoryTransport(asyncio.Transport):
         return self._is_reading and not self._is_closing
 
     def pause_reading(self) -> None:
-        """Keeps received data until `resume_reading`."""
+        """Holds received data until `resume_reading` is called."""
         self._is_reading = False
 
     def resume_reading(self) -> None:
-        """Passes the kept data to the protocol."""
+        """Passes the held data to the protocol, and continues reading."""
         self._is_reading = True
         self._deliver_soon()
 
@@ -309,7 +309,7 @@ class MemoryTransport(asyncio.Transport):
             self.close()
 
     def _note_read(self, count: int) -> None:
-        """Subtracts read bytes. Resumes the other end's writing at the low-water mark."""
+        """Subtracts the read bytes from the unread ones. Resumes the other end's writing at the low-water mark."""
         self._incoming_bytes -= count
         peer = self.peer
         if peer._has_paused_writer and self._incoming_bytes <= peer._high_water_bytes // _LOW_WATER_SHARE:

@@ -33,7 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """Returns the broker's settings, named as in broker.conf. Override this fixture for others: {"transactionTimeOut": 1000}."""
+    """Returns the broker's settings, named as in broker.conf.
+
+    Override this fixture for other settings: {"transactionTimeOut": 1000}.
+    """
     return {}
 
 
@@ -89,7 +92,7 @@ def _async_fixture_for(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def rocketmq_session(rocketmq_session_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
-    """Yields one broker for all tests of the session. Each test finds the messages of earlier tests."""
+    """Yields one broker for all tests of the session. The broker keeps the messages of earlier tests."""
     from rocketmq_broker.testing.sync import SyncRocketMQ
 
     with SyncRocketMQ(rocketmq_session_settings) as running:

@@ -1,4 +1,4 @@
-"""A test's queries about transactions and messages. An AssertionError includes the timeline of the message."""
+"""Queries about transactions and messages, for tests. AssertionErrors include the timeline of the message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Query(Awaitable[T], Generic[T]):
         return self._answer().__await__()
 
     def __bool__(self) -> NoReturn:
-        """Raises TypeError, because a query without `await` has no value."""
+        """Raises TypeError, because a query must be awaited to get its answer."""
         raise TypeError(f"missing await: write `await rocketmq.{self._call}`")
 
     def __repr__(self) -> str:
@@ -41,7 +41,7 @@ class Query(Awaitable[T], Generic[T]):
 
 __tracebackhide__ = IS_ASSERTION
 MOMENT_S: Final = 0.01
-"""The time in seconds by which a query advances the clock. It exceeds every batching delay, such as that of flushing a COMMIT."""
+"""The time in seconds by which a query advances the clock. It is longer than any batching delay, such as a COMMIT's flush."""
 
 
 class Queries(ABC):
@@ -71,7 +71,7 @@ class Queries(ABC):
         )
 
     def messages(self, topic: str) -> Query[list[MessageExt]]:
-        """Queries the messages of the topic that are visible to consumers, in the order of storing."""
+        """Queries the messages of the topic that are visible to consumers, in the order in which they were stored."""
         return self._query(f"messages({topic!r})", lambda inspection: inspection.messages(topic))
 
     def committed(self, word: str) -> Query[MessageExt]:

@@ -43,11 +43,15 @@ PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
     max_sleep_s=math.inf,
 )  # fmt: skip
-"""The broker's maintenance intervals, long so that few timers fire. The wall clock and the steady clock are the same clock."""
+"""The broker's maintenance intervals.
+
+They are long, so that few timers fire. The wall clock is not checked for steps, because the wall clock and the steady clock are
+the same simulated clock.
+"""
 HEARTBEAT_S: Final = 30.0
 """The interval of clients' heartbeats, in seconds."""
 OUTSIDE_S: Final = 0.02
-"""The time in real seconds that outside clients have for their work in each 30 s of simulated time."""
+"""The real time in seconds that outside clients get for every 30 s of simulated time."""
 _LOCAL_HOST: Final = "127.0.0.1"
 _MEMORY: Final = "/memory"
 _PROCESS_ID: Final = 4711
@@ -245,13 +249,13 @@ class RocketMQ(Queries):
     # faults
 
     def lose_next_decision(self, count: int = 1) -> None:
-        """Loses the next COMMIT or ROLLBACK before it reaches the broker, including an answer to a check-back."""
+        """Loses the next COMMIT or ROLLBACK before it reaches the broker. This may be an answer to a check-back."""
         self.faults.decisions_to_lose += count
 
     def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
         """Loses the broker's answer to the next message or half message, which is stored nevertheless.
 
-        With a `key` it loses the answer to the next message with that key, once.
+        With a `key`, only the answer to the next message with that key is lost.
         """
         if key is None:
             self.faults.answers_to_lose += count
@@ -279,7 +283,10 @@ class RocketMQ(Queries):
         self.journal.note(EventKind.FAULT, f"{count} connections are cut, as the test asked for")
 
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
-        """Refuses the next `times` messages and half messages with that code, or all of them until `accept_sends`."""
+        """Refuses messages and half messages with that response code.
+
+        Refuses the next `times` messages, or all messages until `accept_sends` if `times` is None.
+        """
         self.faults.refuse_sends_with, self.faults.refusals_left = code, times
 
     def accept_sends(self) -> None:
@@ -287,7 +294,7 @@ class RocketMQ(Queries):
         self.faults.refuse_sends_with = None
 
     def fill_disk(self) -> None:
-        """Fills the broker's disk, until `free_disk`."""
+        """Fills the broker's disk until `free_disk` is called."""
         self._disk.is_full = True
         self.journal.note(EventKind.FAULT, "the broker's disk is full, as the test asked for")
 
@@ -328,7 +335,7 @@ class RocketMQ(Queries):
     async def crash(self, *, power: bool = False) -> None:
         """Ends the broker and its name server like kill -9: connections are aborted, and unwritten data is lost.
 
-        With `power` unsynced data is lost as well, like in a power failure of the machine. That requires a store in memory.
+        With `power`, unsynced data is lost as well, as in a power failure of the machine. This requires a store in memory.
         """
         broker = self._running
         if power and not isinstance(self._files, MemoryFiles):
@@ -388,7 +395,7 @@ class RocketMQ(Queries):
         return Inspection(self._active_interceptor.broker, self._running.identity.name)
 
     async def _serve_outside_clients(self) -> None:
-        """Waits `OUTSIDE_S` of real time, so that outside clients can do their work.
+        """Waits for `OUTSIDE_S` seconds of real time, so that outside clients can do their work.
 
         The caller has already waited for their answers to check-backs.
         """

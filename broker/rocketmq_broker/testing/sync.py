@@ -67,8 +67,8 @@ def _client(
 class SyncRocketMQ:
     """A RocketMQ that runs between `start` and `stop`, or in `with SyncRocketMQ() as rocketmq:`.
 
-    Any thread except the broker's own may call the methods. The simulated clock advances only during a call. See RocketMQ for
-    the documentation of the methods, which are called without `await` here.
+    Any thread except the broker's own may call the methods. The simulated clock advances only during a call. The methods are
+    those of RocketMQ, called without `await`. See RocketMQ for their documentation.
     """
 
     def __init__(

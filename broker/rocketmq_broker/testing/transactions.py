@@ -51,7 +51,7 @@ class Transaction:
     keys: tuple[str, ...]
     producer_group: str
     checks: int
-    """The number of check-backs sent so far; 0 for a rolled back transaction, because no record stores its number."""
+    """The number of check-backs sent so far; 0 for a rolled back transaction, because no record stores the number."""
     next_check_in_s: float | None
     """The seconds until the next check; None once the transaction is decided."""
 
@@ -107,13 +107,13 @@ class Inspection:
         return {name: config.read_queue_nums for name, config in table.items()}
 
     def messages(self, topic: str) -> list[MessageExt]:
-        """Returns the messages of the topic, in the order of storing."""
+        """Returns the messages of the topic, in the order in which they were stored."""
         count = self.topics().get(topic, 0)
         found = [message for queue_id in range(count) for message in self.queue(topic, queue_id)]
         return sorted(found, key=lambda message: message.commit_log_offset)
 
     def subscriptions(self, group: str) -> list[str]:
-        """Returns the topics that online members of the group subscribe to; none for a broadcasting group."""
+        """Returns the topics to which online members of the group subscribe. Returns none for a broadcasting group."""
         answer = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
@@ -123,7 +123,7 @@ class Inspection:
     def count_unhandled(self, group: str, topic: str | None = None) -> int:
         """Returns the number of messages that the group has not consumed.
 
-        Counts the messages of the topic, or without a topic those of all topics for which the group has offsets.
+        Counts the messages of `topic`. Without `topic`, counts those of all topics for which the group has offsets.
         """
         header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
         stats = ConsumeStats.decode(self._ask(RequestCode.GET_CONSUME_STATS, header).body)

@@ -30,7 +30,7 @@ from rocketmq_broker.message.text.mistakes import kind_of
 
 NS_IN_S: Final = 1_000_000_000
 MAX_WORK_S: Final = 1.0
-"""The time in real seconds after which a busy thread is assumed to be blocked until virtual time passes."""
+"""The real time in seconds after which a busy thread is assumed to wait for virtual time to pass."""
 MAX_UNASKED_S: Final = 3600
 """The maximum virtual time in seconds that passes in one wait without `advance`. A longer wait is assumed to be endless."""
 LOOK_OUTSIDE_EVERY: Final = 16
@@ -38,7 +38,7 @@ LOOK_OUTSIDE_EVERY: Final = 16
 _LOOP_BEGINS_S: Final = 1_000_000
 _LOOK_AGAIN_S: Final = 0.002
 _FINE_NS: Final = 30 * 86_400 * NS_IN_S
-"""The time in nanoseconds up to which a float of seconds is more precise than 1 ns, the resolution of event loops."""
+"""The maximum time in nanoseconds for which seconds in a float are more precise than 1 ns, the resolution of event loops."""
 
 
 _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False)
@@ -55,7 +55,7 @@ def without_threads() -> Iterator[None]:
 
 
 class NothingHappens(Exception):
-    """The test waits for an event that will never occur, however much time passes."""
+    """Raised if the test waits for an event that will never occur, no matter how much time passes."""
 
 
 class _Selector(Protocol):
@@ -113,7 +113,10 @@ class VirtualTime:
     # moving the time
 
     async def advance(self, seconds: float) -> None:
-        """Advances the clock. On return all due timers have fired, and all work is done. Raises ValueError if negative."""
+        """Advances the clock.
+
+        On return all due timers have fired, and all work is done. Raises ValueError for a negative number of seconds.
+        """
         if not seconds >= 0:
             raise ValueError(f"seconds must not be negative: {seconds}")
         self._unasked_ns = 0
@@ -140,7 +143,7 @@ class VirtualTime:
         await quiet
 
     def wanted(self) -> None:
-        """Resets the limit `MAX_UNASKED_S`, because the test waits with its own time-out."""
+        """Restarts the count towards MAX_UNASKED_S, because the test waits with its own time-out."""
         self._unasked_ns = 0
 
     # threads that work for the loop

@@ -62,7 +62,7 @@ def _first_queue_offset(half: HalfMessage) -> int | None:
 
 
 class Copy:
-    """A half message as recovery keeps it while it reads the half queue."""
+    """The data that recovery keeps for each half message while reading the half queue."""
 
     __slots__ = ("begins", "first", "is_closed", "offsets")
 
@@ -99,7 +99,7 @@ class Copies:
     """Finds the pending transaction of a copy that a broker wrote before its last start."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction]) -> None:
-        """`pending` has the pending transactions, keyed by the commit log offset of their first half message."""
+        """`pending` contains the pending transactions, keyed by the commit log offset of the first half message."""
         self._pending = pending
         self._by_offset: dict[int, tuple[PendingTransaction, int]] = {}
         self._by_identity: dict[Identity, PendingTransaction] = {}

@@ -162,9 +162,9 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
     """Returns the action for a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
     A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval. Unlike in
-    RocketMQ, a check is counted only if a producer could get it. A transaction is not discarded for its age before its group, if
-    online, was checked once. RocketMQ omits this check. `now_ms` must be a reliable time (ExpiryClock), because a discard cannot
-    be undone.
+    RocketMQ, a check is counted only if it can be sent to a producer. If the group is online, a transaction is not discarded
+    because of its age before it was checked once. RocketMQ omits this check. `now_ms` must be a reliable time (ExpiryClock),
+    because a discard cannot be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online

@@ -1,4 +1,4 @@
-"""The due times of pending transactions, in a heap, so that due transactions are found without a scan of all pending ones."""
+"""A heap of the due times of pending transactions. It finds due transactions without a scan of all pending ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DueTimes:
     """The due times of the pending transactions. The heap may contain outdated times, which are skipped."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
-        """`pending` has the transactions, keyed by commit log offset. The caller may change this mapping at any time."""
+        """`pending` contains the transactions, keyed by commit log offset. The caller may change this mapping at any time."""
         self._pending = pending
         self._check_interval_ms = check_interval_ms
         self._heap: list[tuple[int, int]] = []

@@ -1,7 +1,8 @@
 """Finds transactions that are decided although their op message is missing, because their committed or discarded message exists.
 
-A broker may stop between a committed message and its op message. After the restart, the message must not be delivered again.
-But wrong evidence would close an undecided transaction, so only fields that no client can set count as evidence:
+A broker may stop after it stored a committed message, and before it stored the op message. After the restart, the message must
+not be delivered again. But wrong evidence would close an undecided transaction, so only fields that no client can set count as
+evidence:
 
 - A committed message has the offset of its half message in preparedTransactionOffset, which no request can set.
 - A discarded message is in TRANS_CHECK_MAX_TIME_TOPIC, to which no client can send. This broker also sets
@@ -27,7 +28,7 @@ HalfAt = Callable[[int], HalfMessage | None]
 
 
 class Evidence:
-    """Searches records for evidence that undecided transactions are decided. `states` has the result."""
+    """Searches records for evidence that undecided transactions are decided. The result is in `states`."""
 
     def __init__(self, undecided: Iterable[RecoveredTransaction], half_at: HalfAt) -> None:
         self._half_at = half_at
@@ -75,7 +76,7 @@ class Evidence:
         return None
 
     def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
-        """Returns the transaction of the half message at `commit_log_offset` if recovery may not have read that copy, else None.
+        """Returns the transaction of the half message at `commit_log_offset`, or None if the transaction has no unread copies.
 
         Recovery does not read the oldest copies of a half message.
         """

@@ -56,9 +56,9 @@ class PendingTransactions:
     """All pending transactions of a broker, in the order of the half queue."""
 
     def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
-        """`next_queue_offset` is the end of the half queue.
+        """`next_queue_offset` is the queue offset of the next half message.
 
-        `op_window` has the op messages at and after the op queue's consumer offset.
+        `op_window` contains the op messages at and after the op queue's consumer offset.
         """
         self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
         self._next_queue_offset = next_queue_offset
@@ -182,7 +182,7 @@ class PendingTransactions:
 class EndedTransactions:
     """The states of the most recently ended transactions, keyed by the commit log offset of their first half message.
 
-    They explain why a late decision is refused.
+    The states are used to explain why a late decision is refused.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
 """Recovers the table of pending transactions from the half queue and the op queue of any broker.
 
-A half message is decided if an op message refers to it. There are three exceptions. A transaction may have several half
-messages (copies.py). A broker may have stopped between a committed or discarded message and its op message (evidence.py). A
-power failure may have lost the message before an op message. Such an op message may be the remainder of a COMMIT, so it is
-"doubted": it does not decide its transaction.
+A half message is decided if an op message refers to it. There are three exceptions. A transaction may have several half messages
+(copies.py). A broker may have stored a committed or discarded message and stopped before it stored the op message (evidence.py).
+In a power failure, the message before an op message may have been lost. Such an op message may be the remainder of a COMMIT, so
+it is "doubted": it does not decide its transaction.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RecoveredTransaction:
 
     @property
     def begins(self) -> int:
-        """Returns the lowest commit log offset of the half messages. A committed or discarded message is stored after it."""
+        """Returns the lowest commit log offset of the half messages. Any committed or discarded message has a higher offset."""
         return min(self.commit_log_offsets) if self.copies else self.transaction.commit_log_offset
 
     @property
@@ -80,7 +80,9 @@ class TransactionRecovery:
         check_counts: Mapping[int, int] | None = None,
         is_doubted: Callable[[int], bool] = lambda commit_log_offset: False,
     ) -> None:
-        """`op_offset` is the consumer offset of the op queue. `check_counts` has saved check counts, keyed by commit log offset.
+        """`op_offset` is the consumer offset of the op queue.
+
+        `check_counts` contains the saved check counts, keyed by commit log offset.
 
         `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op message
         does not decide a transaction.

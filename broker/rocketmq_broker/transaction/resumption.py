@@ -16,7 +16,7 @@ from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HAL
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
     """Raises NotResumable if the message is not in the discard topic, and AlreadyResumed if it was resumed or delivered.
 
-    `alike` are the half messages and delivered messages with the same transaction id.
+    `alike` contains the half messages and delivered messages with the same transaction id.
     """
     if discarded.topic != DISCARD_TOPIC:
         raise NotResumable("not discarded: only messages in TRANS_CHECK_MAX_TIME_TOPIC can be resumed")

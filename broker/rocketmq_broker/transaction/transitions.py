@@ -60,7 +60,7 @@ def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
 
 
 def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
-    """Returns a message's properties with its destination and, if it is missing, the producer group.
+    """Returns the message's properties. Adds the destination and, if missing, the producer group.
 
     If several properties have the same name, the last one counts, so a client cannot set another destination. Raises
     DelayedTransaction if the message has a delay level.

@@ -1,4 +1,4 @@
-"""Adds the kind of entries, `credit` or `reversal`. The unique key becomes order and kind instead of the order alone."""
+"""Adds the kind of entries, `credit` or `reversal`. The unique key becomes the order and the kind, instead of only the order."""
 
 import sqlalchemy as sa
 from alembic import op

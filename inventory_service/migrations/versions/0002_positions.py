@@ -1,4 +1,4 @@
-"""Adds the consumer group's positions, which reveal that the inventory database was reset to an older state."""
+"""Adds the consumer group's positions, which show whether the inventory database was reset to an older state."""
 
 import sqlalchemy as sa
 from alembic import op

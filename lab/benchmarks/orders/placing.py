@@ -34,7 +34,7 @@ class Placing:
 
     orders: list[PlacedOrder]
     refused: int
-    """The number of requests that were answered with another status than 201, or not at all."""
+    """The number of requests that were not answered, or answered with a status other than 201."""
     seconds: float
 
 
@@ -49,7 +49,7 @@ def place_at_rate(url: str, *, rate: float, seconds: float) -> Placing:
 
 
 def place_in_flight(url: str, *, in_flight: int, seconds: float) -> Placing:
-    """Keeps `in_flight` requests unanswered at any time for `seconds` (closed loop). Raises ProcessFailed."""
+    """Keeps the number of unanswered requests at `in_flight` for `seconds` (closed loop). Raises ProcessFailed."""
     return _place(url, "-in-flight", in_flight, seconds)
 
 

@@ -39,9 +39,9 @@ class Sample:
     orders_per_s: float
     """The orders per second with a constant number of requests in flight."""
     post_ms: Sequence[float]
-    """The 50th and 99th percentile of the time from the request to its answer, at the fixed rate."""
+    """The 50th and 99th percentiles of the time from the request to its answer, at the fixed rate."""
     credit_ms: Sequence[float]
-    """The 50th and 99th percentile of the time from the request to the credit row, at the fixed rate."""
+    """The 50th and 99th percentiles of the time from the request to the credit row, at the fixed rate."""
     cpu_ms: Mapping[str, float]
     """The CPU time per order of each process, with a constant number of requests in flight."""
     refused: int

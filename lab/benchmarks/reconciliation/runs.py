@@ -38,7 +38,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """The number of times that a fault was injected, and that it was found with the right class and cause."""
+    """How often a fault was injected, and how often it was found with the right class and cause."""
 
     fault: Fault
     injected: int

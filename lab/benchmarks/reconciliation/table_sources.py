@@ -1,7 +1,7 @@
 """python -m lab.benchmarks.reconciliation.table_sources --jdbc-driver JAR: measures our ADBC source and Spark's JDBC source.
 
-Both read the table of orders from a local PostgreSQL in ranges of its key, and Spark discards the rows. To get the driver's JAR
-from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
+Both sources read the table of orders from a local PostgreSQL in ranges of the primary key, and Spark discards the rows. To get
+the driver's JAR from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
 """
 
 from __future__ import annotations

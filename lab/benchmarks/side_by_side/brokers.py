@@ -24,11 +24,11 @@ APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
 APACHE_PROXY_VERSION = "5.3.3"
 """The version of RocketMQ that is measured with gRPC, because version 4.9.7 has no proxy.
 
-Its proxy runs in the same process as its broker (local mode).
+The proxy runs in the same process as the broker (local mode).
 """
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300
-"""The time limit of a start in seconds. The first start of Apache's broker downloads its jars."""
+"""The time limit in seconds for the start of a broker. The first start of Apache's broker downloads its jars."""
 
 
 class Side(StrEnum):
@@ -211,7 +211,7 @@ class ApacheBroker(BrokerUnderTest):
         return psutil.Process(int((self.home / "broker.pid").read_text()))
 
     def kill(self) -> None:
-        """Kills the broker, and stops the name server, because `peer` starts both of them."""
+        """Kills the broker and stops the name server, because `peer` always starts both."""
         process = self.process
         process.kill()
         _wait_gone(process)

@@ -30,7 +30,7 @@ class CannotBuild(Exception):
 
 
 def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
-    """Builds a generator. Go does nothing if its source has not changed. Raises CannotBuild."""
+    """Builds a generator and returns its path. Go does nothing if the source is unchanged. Raises CannotBuild."""
     go = find_go()
     if go is None:
         raise CannotBuild(
@@ -59,7 +59,7 @@ def generate(
     on_start: Callable[[int], None] = lambda pid: None,
     **options: object,
 ) -> dict[str, Any]:
-    """Generates load on all brokers at the same time, with one generator for each broker, and adds up their results.
+    """Generates load on all brokers at the same time, with one generator per broker, and returns the combined results.
 
     The generator is lab/benchmarks/load. `on_start` is called with the process id of each generator. Options are passed to the
     generators: `in_flight=32` becomes `-in-flight 32`. Raises ProcessFailed.

@@ -117,7 +117,7 @@ def _pulls(bench: _Bench) -> Sample:
 
 
 def _checks(bench: _Bench) -> Sample:
-    """Sends transactions to a broker without check-backs. After its restart all are due at the first check."""
+    """Sends transactions to a broker without check-backs. After a restart, all of them are due at the first check."""
     bench.broker.checks = NEVER_DUE
     bench.broker.start()
     bench.fill("halves", TOPIC, bench.plan.pending)

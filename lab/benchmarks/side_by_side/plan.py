@@ -27,7 +27,7 @@ class Kind(StrEnum):
     """A kind of load."""
 
     TRANSACTIONS = "transactions"
-    """Half messages, each committed when it is answered."""
+    """Half messages, each of which is committed as soon as the broker has answered it."""
     TWO_BROKERS = "two-brokers"
     """The load of TRANSACTIONS at two brokers on the same CPUs. Each broker has half of the messages in flight."""
     SENDS = "sends"
@@ -37,15 +37,15 @@ class Kind(StrEnum):
     PULLS = "pulls"
     """Pulls of messages that were stored before."""
     CHECKS = "checks"
-    """The check-backs of a broker that starts with many pending transactions. All check-backs are due at once."""
+    """The check-backs of a broker that starts with many pending transactions. All check-backs are due at the same time."""
     RESTART = "restart"
     """The time from the broker's start after kill -9 to the first accepted message."""
     JAVA_TRANSACTIONS = "java transactions"
     """The load of TRANSACTIONS, sent by threads of Apache's Java client."""
     JAVA_CONSUMER = "java consumer"
-    """Transactions by eight threads of Apache's Java client, received by its push consumer."""
+    """Transactions sent by eight threads of Apache's Java client, and received by its push consumer."""
     GRPC_SENDS = "grpc-sends"
-    """Ordinary messages, sent by Apache's gRPC client for Go. Apache's broker gets them through its proxy in local mode."""
+    """Ordinary messages, sent by Apache's gRPC client for Go. Apache's broker receives them through its proxy in local mode."""
     GRPC_TRANSACTIONS = "grpc-transactions"
     """The load of TRANSACTIONS, sent by Apache's gRPC client for Go."""
     GRPC_RECEIVES = "grpc-receives"
@@ -146,7 +146,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """The parameters of a measurement, from which all its runs follow."""
+    """The parameters of a measurement, which determine all its runs."""
 
     sides: Sequence[Side] = (Side.OURS, Side.APACHE)
     loads: Sequence[Load]
@@ -157,14 +157,14 @@ class Plan:
     rate: int
     """The rate of LISTENER, in transactions per second."""
     backlog: int
-    """The number of stored messages that PULLS pulls, and with which RESTART starts."""
+    """The number of messages that PULLS pulls, and that are stored when RESTART begins."""
     pending: int
-    """The number of undecided transactions with which CHECKS and RESTART start."""
+    """The number of undecided transactions that are stored when CHECKS and RESTART begin."""
     consumed: int
     """The number of messages that JAVA_CONSUMER sends and receives."""
 
     def runs(self) -> list[Run]:
-        """Returns the runs. For each load, all brokers run in turn. Every second round has the reverse order of brokers."""
+        """Returns the runs. For each load, all brokers run in turn. In every second round, the order of brokers is reversed."""
         return [
             Run(number, load, side)
             for number in range(self.rounds)

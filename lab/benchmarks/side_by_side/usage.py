@@ -99,7 +99,7 @@ class Watch:
     def add_driver(self, pid: int) -> None:
         """Adds a program of the benchmark, such as one that generates load.
 
-        Its usage since its start counts as the benchmark's.
+        The program's usage since its start is counted as the benchmark's.
         """
         self._bench.append(psutil.Process(pid))
 
@@ -115,7 +115,7 @@ class Watch:
         self._read()
 
     def other_programs(self) -> list[tuple[str, float]]:
-        """Returns the names of other programs, and their CPU time in seconds since the start. The largest CPU time is first."""
+        """Returns the names of other programs, and their CPU time in seconds since the start, in descending order of time."""
         own = {process.pid for process in (*self._broker, *self._bench)}
         return top_programs(self._before, _cpu_of_programs(), own)
 
@@ -154,7 +154,7 @@ Programs = dict[int, tuple[str, float]]
 
 
 def top_programs(before: Programs, after: Programs, own: set[int]) -> list[tuple[str, float]]:
-    """Returns the names of programs and their CPU seconds between two readings. The largest CPU time is first.
+    """Returns the names of programs and their CPU seconds between two readings, in descending order of seconds.
 
     The processes with the ids in `own` are omitted.
     """

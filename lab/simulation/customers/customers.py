@@ -119,7 +119,7 @@ class Customers:
     async def _request_of(self, action: CustomerAction, chance: Chance) -> ServiceRequest | None:
         """Returns the request, or None if it cannot be sent.
 
-        A customer without an order id first places the order again with its key.
+        A customer who does not have the order id first places the order again with the same idempotency key.
         """
         if action.kind in (ActionKind.PLACE, ActionKind.PLACE_AGAIN):
             return self.placings.get(action.number)

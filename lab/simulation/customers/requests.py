@@ -60,5 +60,5 @@ class ServiceAnswer:
 
     @property
     def may_change(self) -> bool:
-        """True if a repeated request may soon get another answer. This is so after no answer, 202, or 503."""
+        """True if a repeated request may soon get another answer: after 202, after 503, or if there was no answer."""
         return self.status in (None, 202, 500, 503)

@@ -1,4 +1,4 @@
-"""SQLite connections whose statements pass through a gate, which adds faults and waits."""
+"""SQLite connections whose statements pass through a gate, which adds faults and delays."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ Parameters = Sequence[Any]
 
 
 class StatementGate(Protocol):
-    """The interface of a gate, which runs each statement with faults and waits, and records it."""
+    """The interface of a gate, which records each statement and runs it with faults and delays."""
 
     @property
     def is_open(self) -> bool:
         """True if the connection's process is alive."""
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
-        """Runs a statement with `work`."""
+        """Runs a statement by calling `work`, and returns the result."""
 
     def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
-        """Runs a database commit with `work`."""
+        """Runs a database commit by calling `work`."""
 
 
 class SimulatedConnection(sqlite3.Connection):
@@ -74,9 +74,9 @@ class SimulatedCursor(sqlite3.Cursor):
         return self.connection.gate.execute(self.connection, sql, flat, lambda: execute(sql, rows))
 
     def _is_left_out(self, sql: str) -> bool:
-        """Returns True for statements that change settings which a simulation ignores.
+        """Returns True if the statement changes a setting that SQLite does not need in a simulation.
 
-        Waits for locks use simulated time, and the database is in memory.
+        Waits for locks are simulated, and the database is in memory.
         """
         name, _, value = sql.removeprefix("PRAGMA ").partition("=")
         if name == "busy_timeout" and value:

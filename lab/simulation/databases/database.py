@@ -1,4 +1,4 @@
-"""Simulates the services' databases with SQLite files in memory. The engines are those of production, and faults are added.
+"""Simulates the services' databases with SQLite files in memory. The engines are those of production, with faults added.
 
 The model omits PostgreSQL with its isolation levels and row locks. As in SQLite, a writer excludes all other writers. A pool has
 any number of connections.
@@ -105,11 +105,11 @@ class SimulatedDatabase:
         return self._reader
 
     def has_waiting(self, consumer: str) -> bool:
-        """Returns True if the table `rocketmq_inbox` has messages of a consumer that wait. Faults do not affect it."""
+        """Returns True if the table `rocketmq_inbox` contains waiting messages of the consumer. Faults do not affect it."""
         return self.reader().execute(_WAITING, (consumer,)).fetchone() is not None
 
     def lock(self) -> None:
-        """Takes the write lock for another writer, as soon as the lock is free. `unlock` releases it.
+        """Acquires the write lock for another writer as soon as it is free. `unlock` releases it.
 
         Several locks may overlap.
         """

@@ -34,9 +34,9 @@ class DyingStep:
     left: int
     is_before: bool
     die: Die | None
-    """None kills only the process that executes the step, which may be a child of the program."""
+    """If it is None, only the process that executes the step is killed, which may be a child of the program."""
     is_over: Callable[[], bool]
-    """Returns True if the fault has ended, and the step, which may have waited until then, kills nothing any more."""
+    """Returns True if the fault has ended. A step that has waited until then no longer kills the process."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class DatabaseFaults:
     refuse, hang, lost_answer, locked, rule, kill, kill_child.
     """
     rules: list[OrderRule] = field(default_factory=list)
-    """The rules with which the database refuses the rows of single orders."""
+    """The rules by which the database refuses the rows of individual orders."""
     ruled_orders: set[str] = field(default_factory=set)
     """The orders that a rule has refused."""
     _refuses_until_s: float = 0.0
@@ -66,13 +66,13 @@ class DatabaseFaults:
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
         """Refuses statements of all processes, or of `process`, with the probability `rate`.
 
-        If calls overlap, the latest end counts.
+        If calls overlap, the latest end applies.
         """
         self._refuses_until_s = max(self._refuses_until_s, self.now_s() + for_s)
         self._refusal_rate, self._refused = rate, process
 
     def hang(self, for_s: float) -> None:
-        """Delays all statements until `for_s` seconds have passed. If calls overlap, the latest end counts."""
+        """Delays all statements until `for_s` seconds have passed. If calls overlap, the latest end applies."""
         self._hangs_until_s = max(self._hangs_until_s, self.now_s() + for_s)
 
     def hang_statements(self, count: int, for_s: float) -> None:
@@ -90,9 +90,10 @@ class DatabaseFaults:
     def die_at(
         self, process: str, nth: int, die: Die | None, *, is_before: bool, is_over: Callable[[], bool] = lambda: False
     ) -> None:
-        """Kills the process before or after its `nth` next statement or database commit, unless the fault `is_over` then.
+        """Kills the process before or after its `nth` next statement or database commit.
 
-        Without `die`, kills only the process of this name that executes the step.
+        Does not kill it after the step if `is_over` returns True by then. Without `die`, kills only the process of this name that
+        executes the step.
         """
         self._dying.append(DyingStep(process, nth, is_before, die, is_over))
 

@@ -1,4 +1,4 @@
-"""Controls the statements between a process and a database. Adds faults and waits to each statement, and records it."""
+"""Controls the statements between a process and a database. Records each statement, and adds faults and delays."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class DatabaseGate:
         self._connections.clear()
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
-        """Runs a statement. It may wait, fail or kill its process."""
+        """Runs a statement. The statement may wait, fail, or kill its process."""
         with self._dying():
             self._pass(sql)
             if pause_s := self._file.pause_s(_STATEMENT_WAITS, _MAX_STATEMENT_S):
@@ -139,7 +139,7 @@ class DatabaseGate:
                 raise broken_connection()
 
     def _pass(self, step: str) -> None:
-        """Waits while the database hangs. Raises the driver's error if it refuses."""
+        """Waits while the database hangs. Raises the driver's error if it refuses the statement."""
         if not self._process.is_alive:
             raise Killed
         if (ends_s := self._faults.hang_ends_s()) is not None:
@@ -237,7 +237,7 @@ def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Ite
 
 
 def _readable(value: object) -> object:
-    """Returns a parameter whose repr is the same in each world."""
+    """Returns a parameter in a form whose `repr` is the same in each simulation."""
     return bytes(value) if isinstance(value, memoryview) else value
 
 

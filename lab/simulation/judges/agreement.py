@@ -20,7 +20,7 @@ def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violatio
 def _verdicts(audit: AuditReport, liveness: LivenessReport) -> Mapping[str, OrderVerdict]:
     """Returns the verdicts of `liveness` on the orders that `audit` checked.
 
-    An order that `liveness` does not know counts as settled.
+    An order without a verdict counts as settled.
     """
     return {order_id: liveness.verdicts.get(order_id, OrderVerdict.SETTLED) for order_id in audit.verdicts}
 

@@ -60,7 +60,7 @@ class WorldBooks:
 
     @property
     def waiting(self) -> frozenset[tuple[str, str]]:
-        """The consumer and the key of each message that waits in an inbox or an outbox, and is not parked."""
+        """The consumer and the key of each message that is waiting in an inbox or an outbox and is not parked."""
         return frozenset(
             (row["consumer"], row["message_key"])
             for row in self.inboxes

@@ -25,7 +25,7 @@ class BrokerLists:
 
 
 def ask(inspections: Iterable[Inspection]) -> BrokerLists:
-    """Queries all running brokers."""
+    """Queries all running brokers and returns their lists."""
     pending: list[Transaction] = []
     dead: list[MessageExt] = []
     discarded: list[MessageExt] = []

@@ -107,7 +107,7 @@ class CommitWatch:
         return []
 
     def _look_at_inbox(self, database: str, connection: sqlite3.Connection) -> Iterator[Violation]:
-        """Yields a violation for each message that has left the inbox although its order lacks the message's rows."""
+        """Yields a violation for each message that has left the inbox without being processed."""
         if (group := INBOX_OF.get(database)) is None:
             return
         before = self._waiting.get(group, {})

@@ -143,7 +143,7 @@ def _pending(lists: BrokerLists) -> Iterator[Violation]:
 
 
 def _unlisted(books: WorldBooks, lists: BrokerLists) -> Iterator[Violation]:
-    """Yields a violation for each dead letter and discarded message that is missing in the brokers' lists."""
+    """Yields a violation for each dead letter and discarded message that is missing from the brokers' lists."""
     listed = {message.message_id for message in (*lists.dead_letters, *lists.discarded)}
     for store in books.stores.values():
         for record in _records(store):
@@ -167,7 +167,7 @@ def _unconsumed(store: BrokerStore, groups: Collection[str]) -> Iterator[Violati
 
 
 def _unprocessed(books: WorldBooks) -> Iterator[Violation]:
-    """Yields a violation for each message that still waits in an inbox or an outbox. A parked one is on a list for operators."""
+    """Yields a violation for each message that still waits in an inbox or an outbox and is not parked for operators."""
     for row in books.inboxes:
         if row["status"] != InboxStatus.PARKED:
             why = f" after {row['attempts']} failures: {row['last_error']}" if row["last_error"] else ""

@@ -16,7 +16,7 @@ from order_service.domain.life_cycle import OrderEvent, next_state
 
 
 class ShadowState(StrEnum):
-    """A possible state of an order. One of them is that the order does not exist."""
+    """A possible state of an order. ABSENT means that the order does not exist."""
 
     ABSENT = "ABSENT"
     PLACED = OrderState.PLACED.value
@@ -128,7 +128,7 @@ class OrderShadow:
 
 
 def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> States:
-    """Returns the states, and all states that can follow by these effects or without a request."""
+    """Returns the states, and all states that can be reached from them through these effects or without a request."""
     found: set[ShadowState] = set()
     left = list(states)
     moves = [*effects, *(Effect(event=event) for event in _BY_ITSELF)]
@@ -140,6 +140,6 @@ def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> Stat
 
 
 def _reachable(states: Iterable[ShadowState]) -> States:
-    """Returns the states, and all states that can follow by any requests."""
+    """Returns the states, and all states that can be reached from them through any requests."""
     places = [Effect(places=ShadowState.PLACED), Effect(places=ShadowState.AWAITING_PAYMENT)]
     return _closure(states, [*places, Effect(event=OrderEvent.PAY)])

@@ -1,4 +1,4 @@
-"""The verdict of a judge on the entries that the ledger has for an order."""
+"""The verdict of a judge on an order's entries in the ledger."""
 
 from enum import StrEnum
 

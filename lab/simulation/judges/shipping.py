@@ -1,6 +1,6 @@
 """Checks the shipments at the end of a simulation.
 
-Each order must be shipped, or be short of stock by the inventory service's rules.
+Each order must be shipped, or be short of stock according to the inventory service's rules.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _lines(rows: tuple[Row, ...], article: str) -> Mapping[str, Mapping[str, int
 
 
 def _problem(shipment: Row, wanted: Mapping[str, int], taken: Mapping[str, int]) -> str | None:
-    """Returns the difference between the order and the stock taken for it. Articles without a stock count are ignored."""
+    """Describes the difference between the order and the stock taken for it, or returns None. Ignores untracked articles."""
     is_taken = shipment["state"] in (ShipmentState.SHIPPED, ShipmentState.RETURNED)
     if not is_taken and taken:
         return f"the shipment is {shipment['state']}, and took {dict(taken)} from stock"

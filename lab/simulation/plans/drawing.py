@@ -20,7 +20,7 @@ ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
 _ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
 """The minimum and maximum number of orders. Most simulations are small.
 
-More of them run per second, and more faults hit an order.
+Small simulations take less time, and more of their faults hit the same order.
 """
 _ACTING_S: Final = (8.0, 60.0)
 _FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
@@ -35,7 +35,7 @@ _SOON_S: Final = 2.0
 
 
 def plan_of(seed: int) -> Plan:
-    """Returns the plan of a seed, the same in each call and each interpreter."""
+    """Returns the plan of a seed, which is the same in each call and each interpreter."""
     shape = shape_of(stream(seed, "plan", "shape"))
     acting_s = rounded(stream(seed, "plan", "acting").uniform(*_ACTING_S))
     actions = list(_actions(seed, shape, acting_s))

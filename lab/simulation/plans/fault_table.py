@@ -16,7 +16,7 @@ Draw: TypeAlias = Callable[[Chance], Any]
 Targets: TypeAlias = Callable[[WorldShape], tuple[str, ...]]
 """A function that returns the possible targets of a kind of fault.
 
-It returns none if the fault cannot occur with these settings.
+It returns an empty tuple if the fault cannot occur with these settings.
 """
 
 
@@ -171,5 +171,6 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
 """The table of faults.
 
 Outages have no weight, because an outage takes much of the simulated time. `plans` adds an outage to a few simulations instead.
-Its twenty minutes or more exceed every check-back, wait and time-out, except the longest redelivery, which takes two hours.
+An outage lasts twenty minutes or more, which exceeds every check-back, wait and timeout, except the longest redelivery of two
+hours.
 """

@@ -45,7 +45,7 @@ def hunt_planted(
 ) -> None:
     """Runs simulations with each planted bug until one violates a guarantee, and prints the table of all bugs.
 
-    Exit status: 0 if each bug was found, 1 if not, 2 for a name that no bug has.
+    Exit status: 0 if each bug was found, 1 if not, 2 if a bug name is unknown.
     """
     console, wanted = Console(stderr=True), names or [bug.name for bug in ALL_PLANTED]
     try:

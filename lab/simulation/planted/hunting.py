@@ -13,7 +13,7 @@ from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
 
 PlayPlan = Callable[[Plan | int], WorldEnd]
-"""A function that runs a plan, or the plan of a seed. It does not raise: an error counts as a violated guarantee."""
+"""A function that runs a plan, or the plan of a seed. The function never raises: an error counts as a violated guarantee."""
 
 SHRINKS_AFTER: Final = 150
 """The number of seeds after which the found failures are shrunk.
@@ -36,7 +36,7 @@ class HuntWatcher(Protocol):
 
 
 def hunt(names: Sequence[str], seeds: Iterable[int], play: PlayPlan, kept: KeptHunt, *, tries: int, watcher: HuntWatcher) -> None:
-    """Simulates each seed once with each bug that has not been found, and keeps each result at once.
+    """Simulates each seed once with each bug that has not been found, and saves each result immediately.
 
     Skips simulations whose results were kept, and seeds that violate a guarantee without a bug. Shrinks the first failure of each
     bug in at most `tries` simulations.

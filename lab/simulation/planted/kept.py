@@ -1,4 +1,4 @@
-"""Keeps the results of a search for planted bugs in a file, so that the next search continues there."""
+"""Saves the results of a search for planted bugs in a file, so that the next search can continue from there."""
 
 from __future__ import annotations
 

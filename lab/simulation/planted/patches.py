@@ -24,7 +24,7 @@ class PatchedName:
 
     target: str
     owner: Any
-    """The module or class that has the name."""
+    """The module or class that contains the name."""
     name: str
     before: Any
     after: Any

@@ -23,7 +23,7 @@ class ShrunkFailure:
 
     end: WorldEnd
     is_repeated: bool
-    """True if the failure was repeatable. If it was not, the plan is not shrunk."""
+    """True if the failure was repeatable. The plan of an unrepeatable failure is not shrunk."""
     plan_file: Path
     page_file: Path
 
@@ -38,7 +38,7 @@ def keep_failure(
 ) -> ShrunkFailure:
     """Shrinks a failed simulation by running at most `tries` simulations. Ignores simulations that fail for another reason.
 
-    Writes the plan and the page of the smallest one into the folder. The seed is part of the file names.
+    Writes the plan and the page of the smallest simulation into the folder. The seed is part of the file names.
     """
 
     def fails(plan: Plan) -> bool:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class KeptLines(Generic[T]):
-    """The results in a JSON Lines file. Each line is written at once.
+    """The results in a JSON Lines file. Each line is written immediately.
 
     Incomplete lines of an interrupted process, and lines with other content, are skipped.
     """

@@ -89,7 +89,7 @@ class PlayingProcesses:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Ends all processes at once."""
+        """Ends all processes immediately."""
         for process in self._all:
             process.kill()
         self._all.clear()
@@ -102,7 +102,7 @@ class PlayingProcesses:
     def play_all(self, plans: Iterable[Plan | int], *, with_happenings: bool = False) -> Iterator[WorldEnd]:
         """Yields the result of each simulation as it finishes. Starts no simulation while the caller handles a result.
 
-        If a process dies, or a simulation exceeds the time limit, the guarantee that a simulation runs to its end is violated.
+        If a process dies, or a simulation exceeds the time limit, the result is a violation of RUNS_TO_ITS_END.
         """
         waiting = iter(plans)
         for process in [process for process in self._all if process.request is not None]:

@@ -18,7 +18,7 @@ def play_missing(
 ) -> list[WorldEnd]:
     """Runs a simulation for each seed in `wanted` that has no result yet. Returns the failed ones.
 
-    Saves the results in ranges of seeds, each when it is complete. Stops at the first failure unless `goes_on` is True. The
+    Saves the results of each range of seeds when the range is complete. Stops at the first failure unless `goes_on` is True. The
     range of this failure is not saved, so that the next run repeats it.
     """
     open_parts = OpenParts(standing.missing(wanted))

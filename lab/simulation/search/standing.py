@@ -1,4 +1,4 @@
-"""Keeps the simulated seeds in a file, so that the next run continues there."""
+"""Saves the simulated seeds in a file, so that the next run can continue from there."""
 
 from __future__ import annotations
 

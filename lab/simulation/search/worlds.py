@@ -42,7 +42,7 @@ class PlayedWorld(Protocol):
     def fired(self) -> Mapping[str, int]:
         """The number of times that each kind of fault occurred and each rare branch was executed.
 
-        Each name with 0 must occur in another simulation.
+        A name with the number 0 must occur in another simulation.
         """
 
     @property
@@ -103,11 +103,11 @@ class WorldEnd:
 
     @property
     def seed(self) -> int:
-        """The seed of its plan."""
+        """The seed of the simulation's plan."""
         return self.plan.seed
 
     def fails_like(self, other: WorldEnd) -> bool:
-        """Returns True if the first failure of this simulation is also the first failure of the other simulation."""
+        """Returns True if the first failure of the other simulation is among the failures of this simulation."""
         return any(broken.mark == other.broken[0].mark for broken in self.broken)
 
 

@@ -1,4 +1,4 @@
-"""Calls a function when it is rung, and once a second, in simulated time."""
+"""A bell that calls a function when it is rung, and also once a second, in simulated time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class SimulatedBell:
     """The counterpart of `service_runtime.inbox.bell_thread.BellThread` without a thread. It ends with its process."""
 
     def __init__(self, process: SimulatedProcess, answer: Callable[[], bool | None], *, has_work: Callable[[], bool]) -> None:
-        """`answer` returns True if it has more to do. It is then called again at once.
+        """`answer` returns True if it has more to do. It is then called again immediately.
 
-        `has_work` returns False if `answer` would find nothing. A world is played faster without such calls.
+        `has_work` returns False if `answer` would have nothing to do. The call is then skipped, so that the simulation runs
+        faster.
         """
         self._process, self._answer, self._has_work = process, answer, has_work
         self._rung = asyncio.Event()
@@ -30,7 +31,7 @@ class SimulatedBell:
         self._process.run(self._run())
 
     def ring(self) -> None:
-        """Asks for a call soon. Returns at once."""
+        """Requests a call, and returns without waiting for it."""
         self._rung.set()
 
     async def _run(self) -> None:

@@ -1,8 +1,8 @@
 """Models Redis and Celery: the list in which tasks wait, and a worker whose child processes execute them.
 
-A task has no content. It asks a worker to credit the messages in the inbox, with the real drain on the real ledger. Redis removes
-a task when a worker takes it, so a task is lost with its worker, and the credit service sends another one. Each slot of a worker
-is a process of its own (prefork), which ends with its worker or at the time limit of a task.
+A task has no content. It makes a worker credit the messages in the inbox, with the real drain on the real ledger. Redis removes a
+task when a worker takes it, so a task is lost with its worker, and the credit service sends another one. Each slot of a worker is
+a separate process (prefork). It ends with its worker, or when a task exceeds the time limit.
 
 The model omits Redis' protocol and memory, the code of kombu and Celery, and the connections by which /healthz finds workers.
 """
@@ -39,7 +39,7 @@ _CALL_TIMEOUT_S: Final = 2.0
 _MAX_CALL_S: Final = 0.003
 _MAX_TAKING_S: Final = 0.05
 _RECONNECTS_WITHIN_S: Final = 4.0
-"""The maximum time in seconds until a worker is connected to a Redis that was away."""
+"""The maximum time in seconds until a worker has reconnected to Redis after an outage."""
 _FOREVER_S: Final = 1e9
 
 
@@ -68,19 +68,19 @@ class OrderFails(Exception):
 
 @dataclass(slots=True)
 class FailingOrder:
-    """A fault that hits each attempt to credit a certain order, until `ends_s`."""
+    """A fault that affects each attempt to credit one order, until `ends_s`."""
 
     nth: int
     """The number of the order, counted in the sequence in which orders reach workers."""
     ends_s: float
     effect: OrderFault
     is_written: bool
-    """True if the attempt fails after writing the entries, before the database commit. Otherwise it fails before."""
+    """True if the attempt fails after writing the entries, before the database commit. False if it fails before writing them."""
     order_id: str | None = None
     _seen: dict[str, None] = field(default_factory=dict)
 
     def is_among(self, order_ids: Collection[str], now_s: float) -> bool:
-        """Returns True if the order is one of these, and fails now."""
+        """Returns True if the order is one of these and its fault has not ended."""
         self._seen.update(dict.fromkeys(order_ids))
         if self.order_id is None and now_s < self.ends_s and len(self._seen) >= self.nth:
             self.order_id = list(self._seen)[self.nth - 1]
@@ -95,7 +95,7 @@ class _Planned:
 
 
 class SimulatedRedis:
-    """The waiting tasks. Redis has no process here, so it loses them only by `go_away`."""
+    """A model of Redis, with the waiting tasks. It is not a simulated process: only `go_away` makes it lose all tasks."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class SimulatedRedis:
         *,
         on_fault: Callable[[str], object] = lambda word: None,
     ) -> None:
-        """`loop` is the world's event loop. `on_fault` is called at each effect of a fault.
+        """`loop` is the world's event loop. `on_fault` is called each time a fault has an effect.
 
         Its argument is a TaskFault, "hang", "away" or "fail_order".
         """
@@ -121,11 +121,11 @@ class SimulatedRedis:
     # faults
 
     def hang(self, for_s: float) -> None:
-        """Answers no call for `for_s`. Calls sent meanwhile may be executed later. Of overlapping calls, the later end counts."""
+        """Answers no call for `for_s`, but may execute it later. If periods overlap, the latest end applies."""
         self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
     def go_away(self, for_s: float) -> None:
-        """Forgets all tasks, and refuses connections for `for_s`. Of overlapping calls, the later end counts."""
+        """Loses all tasks, and refuses connections for `for_s`. If periods overlap, the latest end applies."""
         self._waiting = 0
         self._away_until_s = max(self._away_until_s, self._now_s() + for_s)
 
@@ -142,7 +142,7 @@ class SimulatedRedis:
         return next((failing for failing in self.failing if failing.is_among(order_ids, self._now_s())), None)
 
     def met(self, failing: FailingOrder) -> None:
-        """Records that an attempt has met the fault."""
+        """Records that the fault has affected an attempt."""
         self._history.note("redis", "fault", f"an order {failing.effect}", (failing.order_id or "",))
         self._fired("fail_order")
 
@@ -231,7 +231,7 @@ class SimulatedRedis:
         self._has_tasks.set()
 
     def _later(self, seconds: float, work: Callable[[], object]) -> None:
-        """Calls `work` after that time, also if the calling process has died."""
+        """Calls `work` after `seconds`, even if the calling process has died by then."""
         self.loop.call_later(seconds, work, context=contextvars.Context())
 
 
@@ -270,7 +270,7 @@ class WorkerProcess:
     ) -> None:
         """`new_child` returns a new process with the same name on the same machine.
 
-        `on_error` is called with an error of a task that is not one of the database.
+        `on_error` is called with each error of a task, except database errors.
         """
         self._process, self._redis, self._database, self._settings = process, redis, database, settings
         self._new_child, self._on_error = new_child, on_error

@@ -39,7 +39,7 @@ class CreditProcess:
         self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
 
     async def start(self) -> None:
-        """Joins the groups and returns when the service consumes."""
+        """Joins the groups, and returns when the service is consuming messages."""
         self._tasks.start()
         self._refusals.start()
         await self.process.start_thread(self._start)

@@ -43,7 +43,7 @@ class InventoryProcess:
         self._consumer = inbox_consumer(CONSUMER, TAGS, listener, namesrv_addr=address, loop=loop, results=results)
 
     async def start(self) -> None:
-        """Joins the groups and returns when the service consumes."""
+        """Joins the groups, and returns when the service is consuming messages."""
         self._shortages.start()
         self._shipping.start()
         await self.process.start_thread(self._start)

@@ -87,7 +87,7 @@ class OrderProcess:
         await self.process.start_thread(self._stop)
 
     def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
-        """Answers check-backs from the database `copy`. If it is None, uses the service's own database.
+        """Answers check-backs from the database `copy`. If `copy` is None, uses the service's own database.
 
         Calls `on_check` at each check-back.
         """

@@ -27,7 +27,7 @@ class ShopFaults:
     """Applies the faults of one shop. A fault counts as having occurred when it affects a service, not when it is injected."""
 
     def __init__(self, shop: SimulatedShop) -> None:
-        """Creates the object for this shop, whose databases and Redis must not have faults yet."""
+        """Creates the faults for this shop. Its databases and Redis must not have faults yet."""
         self._shop = shop
         self._awaited: dict[tuple[str, str], deque[asyncio.Future[None]]] = {}
         shop.fault_observers.append(self._met)
@@ -100,7 +100,7 @@ class ShopFaults:
         await self._is_met(faults, fault, database.name, "kill_child", database.faults.end_all)
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Copies the database now. Answers check-backs from the copy after `age_s`, but after half a minute at the latest."""
+        """Copies the database now. Check-backs are answered from the copy after `age_s`, or after 30 s if that is earlier."""
         copy = self._shop.replica_of(ORDERS_DATABASE)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)

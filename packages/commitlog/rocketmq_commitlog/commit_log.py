@@ -119,7 +119,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0)
 
 
 def _without_those_ahead(paths: list[Path]) -> list[Path]:
-    """Returns the segments without the unwritten segments at the end, which brokers create in advance."""
+    """Removes the unwritten segments at the end, which brokers create in advance. Returns the other segments."""
     begun = len(paths)
     while begun > 1 and not _head_of(paths[begun - 1]).strip(b"\0"):
         begun -= 1
@@ -277,7 +277,7 @@ class _Segment:
             yield Damage(begins, ends - begins, is_gap=True, whole_again_ms=self._first_stored_ms(ends))
 
     def _unused_at(self, position: int) -> int | None:
-        """Returns the number of unused bytes from `position` to the segment's end, or None if the bytes may be used.
+        """Returns the number of unused bytes from `position` to the segment's end, or None if the bytes may be in use.
 
         Bytes are unused if they are marked as unused or are too few for such a mark.
         """
@@ -325,7 +325,7 @@ class _Claim:
 
     @property
     def has_a_mark(self) -> bool:
-        """Returns True if the magic code or the commit log offset is right.
+        """Returns True if the magic code or the commit log offset is correct.
 
         A record in which one of them is damaged is still detected.
         """
@@ -429,9 +429,9 @@ def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, unt
 def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int) -> bool:
     """Returns True if an intact record seems to start at or after `position`.
 
-    A client can write a body full of overlapping possible records. Verifying all their checksums would take quadratic time. So
-    the function returns True without further checks if the possible records together have more than twice as many bytes as the
-    data.
+    A client can write a body full of overlapping possible records. Verifying all their checksums would take quadratic time. To
+    avoid this, the function returns True without further checks if the possible records together have more than twice as many
+    bytes as the data.
     """
     unchecked = 2 * (len(data) - position)
     for begins in _magic_codes(data, position, len(data)):

@@ -2,8 +2,8 @@
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        consumequeue/TOPIC/QUEUEID/, one unit for each queue offset
 
-A client can put complete records with the right magic code, checksum and commit log offset into a message body. But only the
-broker writes consume queue units, so a record starts at every position to which a unit points.
+A client can put complete records with the right magic code, checksum and commit log offset into a message body. Only the broker
+writes consume queue units, so a record starts at every position to which a unit points.
 """
 
 from __future__ import annotations

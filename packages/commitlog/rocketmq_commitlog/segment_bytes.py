@@ -45,7 +45,7 @@ def _scan_segment(data: bytes, offset: int, following: int | None) -> Iterator[L
 
 
 def _unused_at(data: bytes, position: int) -> int:
-    """Returns the number of unused bytes from `position` to the segment's end, or 0 if the bytes may be used.
+    """Returns the number of unused bytes from `position` to the segment's end, or 0 if the bytes may be in use.
 
     Bytes are unused if they are marked as unused or are too few for such a mark.
     """

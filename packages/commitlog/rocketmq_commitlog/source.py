@@ -38,7 +38,7 @@ class CommitLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Returns the name for `spark.read.format`."""
+        """Returns the format name for `spark.read.format`."""
         return "rocketmq_commitlog"
 
     def reader(self, schema: StructType) -> CommitLogReader:

@@ -51,7 +51,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return {_OFFSET: self._after}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Returns the limit of a batch that the options set."""
+        """Returns the limit of a batch, as set by the options."""
         return self._limit
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -102,7 +102,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
 
 def read_limit(options: Mapping[str, str]) -> ReadLimit:
-    """Returns the limit of a batch that the options `maxRowsPerBatch` and `maxBytesPerBatch` set.
+    """Returns the limit of a batch, as set by the options `maxRowsPerBatch` and `maxBytesPerBatch`.
 
     By default a batch has no limit.
     """

@@ -70,8 +70,8 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         """`group` is the producer group of the publishers. Use one group per service, because all members answer check-backs.
 
         `namesrv_addr`, `credentials` and `tls` have the same meaning and defaults as in `rocketmq_broker.client.Producer`.
-        `graceful_timeout` is the number of seconds for which `stop` waits for running handlers. The other parameters are
-        those of FastStream's brokers.
+        `graceful_timeout` is the number of seconds for which `stop` waits for running handlers. The other parameters are the same
+        as in FastStream's other brokers.
         """
         self.group = group
         super().__init__(
@@ -137,7 +137,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         exc_val: BaseException | None = None,
         exc_tb: TracebackType | None = None,
     ) -> None:
-        """Stops the subscribers and then the producer. The producer waits for local transactions that are still running."""
+        """Stops the subscribers and then the producer, which waits for running local transactions."""
         await super().stop(exc_type, exc_val, exc_tb)
         client, self._connection = self._connection, None
         if client is not None:

@@ -13,7 +13,7 @@ from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message
 
 CONTENT_TYPE: Final = "content-type"
 CORRELATION_ID: Final = "correlation_id"
-"""The name of the property with the correlation id. It is the same in FastStream's other brokers."""
+"""The name of the property with the correlation id. FastStream's other brokers use the same name."""
 NO_REQUESTS: Final = "faststream-rocketmq does not support requests: use rocketmq_broker.client.Producer"
 """The error message of the `request` methods of broker, publisher and producer."""
 _TO_THE_DEAD_LETTERS: Final = -1
@@ -33,9 +33,8 @@ class RocketMQDelivery:
 class ReceivedMessage(StreamMessage[Message]):
     """The message that a handler receives. `raw_message` is the client's message with tags, keys and queue offset.
 
-    `headers` has all properties of the message, including RocketMQ's. `transaction_id` identifies the transaction in its local
-    transaction, in its check-back and in consumers. In a local transaction, `arg` is the argument `arg` of `publish`; elsewhere
-    it is None.
+    `headers` contains all properties of the message, including RocketMQ's. `transaction_id` is the same in the local transaction,
+    in the check-back and in consumers. In a local transaction, `arg` is the argument `arg` of `publish`; elsewhere it is None.
     """
 
     def __init__(self, delivery: RocketMQDelivery) -> None:

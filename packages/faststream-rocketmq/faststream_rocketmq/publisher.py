@@ -82,8 +82,8 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
 class TransactionalPublisher(RocketMQPublisher):
     """Sends transactional messages: a half message, and then COMMIT or ROLLBACK according to the local transaction.
 
-    `local_transaction` and `answers_check_backs` decorate the two handlers. Like handlers of subscribers, these get the body in
-    the annotated type, the message, dependencies and the context. Both handlers return a LocalTransactionState. An exception
+    `local_transaction` and `answers_check_backs` decorate the two handlers. Like handlers of subscribers, they receive the body
+    in the annotated type, the message, dependencies and the context. Both handlers return a LocalTransactionState. An exception
     counts as UNKNOWN, so that the broker sends a check-back.
     """
 
@@ -109,7 +109,7 @@ class TransactionalPublisher(RocketMQPublisher):
     ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
         """Decorates the handler that answers check-backs.
 
-        The handler returns the state of the transaction `message.transaction_id` from durable storage.
+        The handler must read the state of the transaction `message.transaction_id` from durable storage, and return it.
         """
         return self._only_one(self._check, function)
 
@@ -133,7 +133,7 @@ class TransactionalPublisher(RocketMQPublisher):
         """Sends one transactional message. The result contains the `local_transaction_state`.
 
         `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not have been
-        stored. In that case the local transaction has not run. Does not raise an exception once the local transaction has run.
+        stored. In that case the local transaction has not run. Raises no exception after the local transaction has run.
         """
         command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
         command.arg = arg

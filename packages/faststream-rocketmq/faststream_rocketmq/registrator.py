@@ -50,10 +50,10 @@ class RocketMQRegistrator(Registrator[RocketMQDelivery, RocketMQBrokerConfig]):
     ) -> RocketMQSubscriber:
         """Subscribes the decorated handler to the topic's messages with tags such as `*` or `a || b`, as a member of `group`.
 
-        With `orderly`, each queue is consumed in order, and a failed message blocks the messages after it. `consumer_options` are
-        settings of `rocketmq_broker.client.PushConsumer`, such as `consume_from_where` or `max_reconsume_times`. By default, a
-        message is redelivered if its handler raises an exception, and is moved to the dead-letter topic after 16 redeliveries.
-        With AckPolicy.REJECT_ON_ERROR it is moved at the first exception.
+        If `orderly` is True, each queue is consumed in order, and a failed message blocks the messages after it.
+        `consumer_options` are settings of `rocketmq_broker.client.PushConsumer`, such as `consume_from_where` or
+        `max_reconsume_times`. By default, a message is redelivered if its handler raises an exception, and is moved to the
+        dead-letter topic after 16 redeliveries. With AckPolicy.REJECT_ON_ERROR the message is moved after the first exception.
         """
         config = RocketMQSubscriberConfig(
             _outer_config=self._shared,

@@ -32,7 +32,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
         await tested.publish(order, "stream-orders")
         await credit.assert_called_once_with(order)
 
-    Messages pass through the real client and broker. So a message is redelivered if its handler raises an exception, and a
+    Messages pass through the real client and broker. A message is therefore redelivered if its handler raises an exception, and a
     check-back follows a lost COMMIT. Use `rocketmq` to advance the time and inject faults.
     """
 
@@ -112,7 +112,7 @@ def _threads_work_for(time: VirtualTime) -> Iterator[None]:
 
 
 class _SettlingProducer(RocketMQProducer):
-    """A producer whose `publish` waits until the message has been handled, except for work that is due at a later time."""
+    """A producer whose `publish` waits until the message has been handled, but not for work that is scheduled for later."""
 
     def __init__(self, rocketmq: RocketMQ, broker: RocketMQBroker) -> None:
         super().__init__(broker.config.broker_parser, broker.config.broker_decoder)

@@ -183,7 +183,7 @@ def _said(body: bytes | None) -> Row:
 
 
 def _text(value: Any) -> str | None:
-    """Returns the value as Spark reads a string field, which turns other JSON values into their JSON text."""
+    """Returns the value as Spark reads a string field. Spark converts other JSON values to their JSON text."""
     return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 

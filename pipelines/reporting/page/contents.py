@@ -81,7 +81,7 @@ class BreakShown:
     credit_cents: int | None
     transaction_id: str
     last_error: str
-    """The reason why the credit service failed on the message in its inbox; empty if it did not."""
+    """The reason why the credit service failed to process the message in its inbox; empty if it did not fail."""
     points: int | None
     balance: int | None
     steps: tuple[OrderStep, ...]
@@ -121,7 +121,7 @@ def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
 
 
 def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
-    """Returns the number of orders on their way in each age group, as (maximum age in seconds, count).
+    """Returns the number of in-flight and overdue orders per age group, as (maximum age in seconds, count).
 
     The maximum age of the last group is None.
     """

@@ -23,7 +23,7 @@ BATCH_ROWS = 65_536
 """The number of rows of a batch. SQLite's driver infers column types from the first batch, so it should be long."""
 
 MAX_UNREADABLE = 1_000
-"""The maximum number of unreadable rows of a table that are listed. More of them probably have a single cause."""
+"""The maximum number of unreadable rows listed for a table. A larger number probably has a single cause."""
 
 ROWID = "rowid"
 """The name of SQLite's row id column, which all tables have unless they were created WITHOUT ROWID."""
@@ -55,7 +55,7 @@ def has_table(address: DatabaseAddress, table: str) -> bool:
 
 
 def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | None = None) -> tuple[int | None, int | None]:
-    """Returns the lowest and the highest key of a table, or of its new rows; (None, None) without rows.
+    """Returns the lowest and highest key of a table, or of its new rows. Returns (None, None) without rows.
 
     Raises UnreadableDatabase.
     """
@@ -111,7 +111,7 @@ def read_columns(
     nullable: Sequence[str] = (),
     since: Since | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """Yields these columns of a table, of a range of its key, or of its new rows. Raises UnreadableDatabase.
+    """Yields these columns of all rows, of a range of keys, or of new rows. Raises UnreadableDatabase.
 
     `columns` maps names to types. A value of another type is read as NULL, or as the text "(unreadable)". In the text columns
     named in `nullable`, NULL is read as "".
@@ -130,7 +130,7 @@ def read_columns(
 def read_unreadable(
     address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
 ) -> list[str]:
-    """Returns a text for each value of a wrong type, with its table, row and column, from the first MAX_UNREADABLE such rows.
+    """Returns a text with table, row and column for each value of a wrong type, in the first MAX_UNREADABLE such rows.
 
     Raises UnreadableDatabase.
     """
@@ -168,7 +168,7 @@ def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, st
 
 
 def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> list[str]:
-    """Finds text in SQLite that is not UTF-8. Arrow checks each text, twice as fast as a GLOB over its bytes."""
+    """Finds text in SQLite that is not UTF-8. Arrow checks each text, which is twice as fast as a GLOB over the bytes."""
     blobs = [f"CASE WHEN typeof({name}) = 'text' THEN CAST({name} AS BLOB) ELSE x'' END AS {name}" for name in map(_plain, names)]
     cursor.execute(f"SELECT {row} AS place, {', '.join(blobs)} FROM {_plain(table)}")
     found = []
@@ -220,7 +220,7 @@ def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | 
 
 
 def _plain(name: str) -> str:
-    """Returns a name that needs no quotes. Raises UnreadableDatabase if it needs them.
+    """Returns the name if it needs no quotes. Raises UnreadableDatabase otherwise.
 
     Quotes are avoided because SQLite reads an unknown quoted name as a string.
     """
@@ -245,8 +245,8 @@ def _cursor(address: DatabaseAddress) -> Iterator[Any]:
 def _connect(address: DatabaseAddress) -> Connection:
     """Connects. On PostgreSQL all statements of a cursor are in one transaction.
 
-    Otherwise a PgBouncer in transaction pooling mode could send each statement to another session, while the driver describes and
-    runs a query with two requests.
+    Otherwise PgBouncer in transaction pooling mode could send each statement to a different session. The driver needs one
+    session, because it describes and runs a query with two requests.
     """
     if address.driver is Driver.POSTGRESQL:
         connection: Connection = adbc_driver_postgresql.dbapi.connect(address.uri, autocommit=False)
@@ -258,8 +258,8 @@ def _connect(address: DatabaseAddress) -> Connection:
 def _how_to_open(path: Path) -> str:
     """Returns the additional URI parameters of a SQLite file. Raises OSError, and UnreadableDatabase if it is not readable.
 
-    A file in WAL mode needs an index file (-shm) beside it. If this user cannot create one, and no process has the file open, it
-    is opened as immutable.
+    A file in WAL mode needs an index file (-shm) beside it. If this user cannot create an index file, and no process has the
+    database open, the database is opened as immutable.
     """
     if not path.is_file():
         raise UnreadableDatabase(f"database {path}: no such file")

@@ -1,8 +1,8 @@
-"""Reads values in the types of their columns, even if the database contains other values.
+"""Reads values as the types of their columns, even if the database contains values of other types.
 
 SQLite stores any value in any column: 0.6 or '12abc' in an integer column, bytes in a text column. PostgreSQL's columns can be
-altered: `numeric` allows decimals, NaN and numbers beyond bigint. Such a value must not prevent reading the others. It is read as
-NULL instead of a number, and as a unique text instead of text, and it is reported with table and row.
+altered: `numeric` allows decimals, NaN and numbers beyond bigint. Such a value must not prevent other values from being read. It
+is read as NULL in a number column and as a unique text in a text column, and is reported with table and row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_plain(wanted: str, found: pyarrow.DataType) -> bool:
 
 
 def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, is_nullable: bool, is_known: bool = False) -> str:
-    """Returns the SQL that reads a column's value. `row` is the SQL of its row's name.
+    """Returns the SQL that reads a column's value. `row` is the SQL of the row's name.
 
     `is_known` is True if the column's declared type excludes other values. In nullable text columns NULL is read as "", because
     SQLite's driver infers integers for a column that begins with many NULLs.

@@ -1,4 +1,4 @@
-"""A Spark data source for tables, which reads Arrow batches with ADBC, in one task for each range of the primary key.
+"""A Spark data source that reads tables as Arrow batches with ADBC. One task reads each range of the primary key.
 
     spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
 
@@ -28,12 +28,12 @@ from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
 
 MANY_RANGES: Final = 10
-"""The number of ranges above which the rows are counted first."""
+"""If there are more ranges than this, the rows are counted first."""
 
 
 @dataclass
 class TablePartition(InputPartition):
-    """The part of a table that one task reads, which is a range of keys, all rows (None), or nothing."""
+    """The part of a table that one task reads: a range of keys, all rows (None), or nothing."""
 
     keys: KeyRange | None = None
     is_empty: bool = False
@@ -42,13 +42,13 @@ class TablePartition(InputPartition):
 class TableSource(DataSource):
     """The Spark data source `adbc`.
 
-    Options: those of DatabaseAddress, and `table`. Optional: `key`, `rowsPerRange`, `nullable`, and `sinceColumn` with `since`,
-    which select the rows in which that column is greater.
+    The options of DatabaseAddress and `table` are required. The options `key`, `rowsPerRange`, `nullable`, and `sinceColumn` with
+    `since` are optional. The last two select the rows in which the column `sinceColumn` is greater than `since`.
     """
 
     @classmethod
     def name(cls) -> str:
-        """Returns the name for `spark.read.format`."""
+        """Returns the format name for `spark.read.format`."""
         return "adbc"
 
     def reader(self, schema: StructType) -> TableReader:
@@ -90,7 +90,7 @@ class TableReader(DataSourceReader):
         self._nullable = nullable
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the ranges of keys. Few rows are one range, even if their keys are far apart."""
+        """Returns the ranges of keys. A small table is one range, even if the keys are far apart."""
         if self._key is None:
             return [TablePartition()]
         lowest, highest = key_bounds(self._address, self._table, self._key, self._since)

@@ -26,7 +26,7 @@ from pipelines.sources.reading import Reading, schema_of
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, with its integer key, if it has one, and the columns to read with their Spark types."""
+    """A table, its integer key (if it has one), and the columns to read with their Spark types."""
 
     name: str
     key: str | None
@@ -97,7 +97,7 @@ INBOX = Table(
     },
     nullable=("last_error",),
 )
-"""The messages that the credit service has acknowledged and not processed yet. Older versions do not have this table."""
+"""The messages that the credit service has acknowledged but not processed yet. Older versions do not have this table."""
 
 _WRONG_BALANCES: Final = """
     SELECT customer, SUM(points_high) AS points_high, SUM(points_low) AS points_low, SUM(balance_high) AS balance_high,
@@ -110,8 +110,9 @@ _WRONG_BALANCES: Final = """
         OR (SUM(points_high) - SUM(balance_high)) * 4294967296.0 + (SUM(points_low) - SUM(balance_low)) <> 0"""
 """The query for customers whose balance is not the sum of their entries.
 
-One statement reads a consistent snapshot of both tables, which the credit service changes in one database transaction. So a
-running system is never reported falsely. Numbers are summed in two halves, because a sum may exceed 64 bits.
+The query is a single statement, so it reads a consistent snapshot of both tables. The credit service changes both in one database
+transaction, so there are no false reports while it runs. The high and low halves of each number are summed separately, because a
+sum may exceed 64 bits.
 """
 
 _GREATEST: Final = 2**63 - 1
@@ -156,8 +157,9 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: 
 def read_inbox(address: DatabaseAddress) -> Iterator[pyarrow.RecordBatch]:
     """Yields the rows of INBOX, or nothing if the database does not have the table. Raises UnreadableDatabase.
 
-    Read them after the consumer group's offsets and before the ledger: then each acknowledged message is in one of the two, or in
-    both if it is processed in between. Spark may read tables later and in any sequence, so this process reads the rows.
+    Call this after the consumer group's offsets are read and before the ledger is read. Each acknowledged message is then in the
+    inbox or in the ledger, or in both if it is processed in between. Spark may read tables later and in any order, so this
+    process reads the rows.
     """
     if has_table(address, INBOX.name):
         reader = TableSource(options_of(address, INBOX)).reader(schema_of(INBOX.columns))
@@ -178,7 +180,7 @@ def options_of(address: DatabaseAddress, table: Table) -> dict[str, str]:
 def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, also: Iterable[str] = ()) -> pyarrow.Table:
     """Returns customer, points, balance and the number of balance rows for each wrong balance. Raises UnreadableDatabase.
 
-    `since_id` limits the search to customers with newer credits and the ones in `also`.
+    `since_id` limits the search to customers with newer credits and the customers in `also`.
     """
     chosen = ""
     if since_id is not None:

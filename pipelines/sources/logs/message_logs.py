@@ -1,6 +1,6 @@
 """The interface of a broker's messages, and its implementation for the files of a store.
 
-`pulled_log` has the implementation that pulls messages.
+The implementation that pulls messages is in `pulled_log`.
 """
 
 from __future__ import annotations

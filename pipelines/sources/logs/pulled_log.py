@@ -17,7 +17,7 @@ from rocketmq_commitlog.record_columns import RecordKind
 
 MAX_SMALL_MESSAGES: Final = 100_000
 NOWHERE: Final = -1
-"""The commit log offset of a row that represents several records that cannot be pulled."""
+"""The commit log offset of a row for several records that cannot be pulled."""
 
 _PER_RECORD: Final = 1000
 _OF_TRANSACTIONS: Final = (topics.HALF_TOPIC, topics.OP_HALF_TOPIC)
@@ -39,7 +39,7 @@ class BrokerLog:
         return sum(part.end - part.first for part in queue_ranges(self.address)) <= MAX_SMALL_MESSAGES
 
     def records(self, reading: Reading) -> DataFrame:
-        """Returns the pulled records, and op messages for decisions whose record cannot be pulled."""
+        """Returns the pulled records, and generated op messages for decisions whose records cannot be pulled."""
         pulled = reading.frame(PulledLogSource, {"brokerAddr": self.address}, COLUMNS)
         decided = decided_without_record(self.address)
         groups = [",".join(map(str, decided[start : start + _PER_RECORD])) for start in range(0, len(decided), _PER_RECORD)]

@@ -2,8 +2,8 @@
 
     spark.read.format("rocketmq_pull").option("brokerAddr", "10.0.0.7:10911").schema("topic string, unique_key string").load()
 
-Its columns are those of `rocketmq_commitlog`. It reads the messages in the queues, so it does not find damage in the log that no
-queue points to. Missing queue offsets are returned as a gap. Each executor must be able to connect to the broker. If the
+Its columns are those of `rocketmq_commitlog`. It reads the messages in the queues, so it does not find damage in parts of the log
+to which no queue points. Missing queue offsets are returned as a gap. Each executor must be able to connect to the broker. If the
 broker requires an account, set ROCKETMQ_* on each executor.
 """
 
@@ -38,7 +38,7 @@ class PulledLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """Returns the name for `spark.read.format`."""
+        """Returns the format name for `spark.read.format`."""
         return "rocketmq_pull"
 
     def reader(self, schema: StructType) -> PulledLogReader:
@@ -83,7 +83,7 @@ def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[Lo
 
 
 def _found(record: Record) -> LogRecord | Damage:
-    """Converts a pulled record to the form in which a scan of the commit log returns it."""
+    """Converts a pulled record to the form that a scan of the commit log returns."""
     if not record.is_intact:
         return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
     return LogRecord(

@@ -33,7 +33,7 @@ class QueueRange:
 
 
 def queue_ranges(address: str, names: Sequence[str] = (), range_messages: int = RANGE_MESSAGES) -> list[QueueRange]:
-    """Returns ranges that cover the broker's messages, in the topics with these names or in all.
+    """Returns ranges that cover the broker's messages in the topics with these names, or in all topics.
 
     Raises UnreadableStore.
     """
@@ -82,7 +82,7 @@ def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[i
 def decided_without_record(address: str) -> range:
     """Returns the queue offsets of decided half messages, for brokers that hide their op messages, like Apache's.
 
-    The offset of the broker's system group is that of the first undecided half message. Raises UnreadableStore.
+    The consumer offset of the broker's system group is the offset of the first undecided half message. Raises UnreadableStore.
     """
 
     async def ask(broker: BrokerRequests) -> range:

@@ -1,7 +1,7 @@
 """The broker works with each other Python from 3.11 on, installed from the checkout as pip installs it for a user.
 
-3.14 is downloaded, so that it is tested on each machine; tests/foreign/windows runs 3.13. The environments have what the broker asks for and the
-tools of the tests, nothing else; so they also show that the broker needs nothing of the reference application.
+3.14 is downloaded, so that it is tested on each machine; tests/foreign/windows runs 3.13. The environments have what the
+broker asks for and the tools of the tests, nothing else; so they also show that the broker needs nothing of the application.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class CheckBack:
                 online.remove(send)
 
     def look(self) -> None:
-        """Sends the check-backs that are due, and discards transactions that have had the maximum number. Call it frequently."""
+        """Sends the check-backs that are due, and discards transactions after the maximum number. Call it frequently."""
         now_s = time.monotonic()
         for pending in list(self._transactions.pending.values()):
             if pending.due_s <= now_s:
@@ -74,7 +74,7 @@ def check_request(pending: Pending) -> bytes:
 
 
 def as_sent(half: Record, checks: int) -> Record:
-    """Returns the half message with its original topic and queue, as the producer sent it, and its number of check-backs."""
+    """Returns the half message with its original topic and queue, and with the number of check-backs."""
     properties = {**half.message.properties, "TRANSACTION_CHECK_TIMES": str(checks)}
     message = replace(
         half.message, topic=half.property("REAL_TOPIC"), queue_id=int(half.property("REAL_QID")), properties=properties

@@ -16,7 +16,7 @@ _UNIT = struct.Struct(">qiq")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The position of one message in the commit log, and the hash of its tag, with which a pull skips unwanted messages."""
+    """The position of one message in the commit log, and the hash of its tag. A pull uses the hash to skip messages."""
 
     commit_log_offset: int
     size: int

@@ -2,7 +2,7 @@
 
 LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header, a JSON object | body
 
-LENGTH counts what follows it. All numbers are big-endian.
+LENGTH is the number of bytes that follow it. All numbers are big-endian.
 """
 
 import json

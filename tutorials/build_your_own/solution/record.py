@@ -4,7 +4,7 @@
     BORNTIMESTAMP 8 | BORNHOST 8 | STORETIMESTAMP 8 | STOREHOST 8 | RECONSUMETIMES 4 | PREPAREDTRANSACTIONOFFSET 8 |
     BODYLENGTH 4 | body | TOPICLENGTH 1 | topic | PROPERTIESLENGTH 2 | properties
 
-Big-endian. A host is an IPv4 address (4) and a port (4).
+All numbers are big-endian. A host is an IPv4 address (4) and a port (4).
 """
 
 import socket

@@ -61,7 +61,7 @@ class Requests:
         }
 
     def answer(self, request: Command, client: Client) -> Command:
-        """Returns the response to a request. If the request fails, the response has an error code and no exception is raised."""
+        """Returns the response to a request. If the request fails, returns a response with an error code instead of raising."""
         method = self._by_code.get(request.code)
         if method is None:
             return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"unsupported request code {request.code}")
@@ -114,7 +114,7 @@ class Requests:
         return answer(request, code, fields, self._store.read(wanted))
 
     def end_transaction(self, request: Command, client: Client) -> Command:
-        """Handles the decision of a transaction: COMMIT, ROLLBACK or UNKNOWN. Raises Refused."""
+        """Handles the decision on a transaction: COMMIT, ROLLBACK or UNKNOWN. Raises Refused."""
         fields = request.fields
         self.transactions.end(
             int(fields["commitOrRollback"]),
@@ -133,7 +133,7 @@ def answer(
 
 
 def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
-    """Returns the fields with the position of a stored message.
+    """Returns the response fields with the position of a stored message.
 
     msgId is the hexadecimal form of 16 bytes: the broker's address, its port, and the commit log offset.
     """

@@ -4,7 +4,7 @@
      half message         ├── roll back ─► op message
                           └── discard ───► message in TRANS_CHECK_MAX_TIME_TOPIC, op message
 
-An op message marks a half message as decided. A half message without an op message is pending, also after a restart.
+An op message marks a half message as decided. A half message without an op message is pending, even after a restart.
 """
 
 import time

@@ -23,7 +23,7 @@ from tutorials.build_your_own.tester.trial import Trial, check
 TOPIC = "orders"
 TIMEOUT_MS = 300
 _CLOCK_SLACK_MS = 20
-"""The tolerance in milliseconds when times are compared, because the clocks have a resolution of milliseconds."""
+"""The tolerance in milliseconds for comparing times, because the clocks have a resolution of one millisecond."""
 _OURS = "broker/rocketmq_broker/server/transactions/check_requests.py"
 _APACHE = "AbstractTransactionalMessageCheckListener.sendCheckMessage"
 

@@ -1,4 +1,4 @@
-"""Stage 12: each transaction has one outcome, despite repeated and late decisions and decisions of other producer groups."""
+"""Stage 12: each transaction has one outcome, despite decisions that are repeated, late or from other groups."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _fill(trial: Trial, connection: Connection) -> Half:
 def _kill_and_damage(trial: Trial) -> int:
     """Kills the broker, writes an incomplete record after the log's end, and deletes the consume queues.
 
-    Returns the end of the log at the time of the kill.
+    Returns the position of the log's end at the time of the kill.
     """
     with trial.claim(
         "What was acknowledged is in the commit log after kill -9",

@@ -21,7 +21,7 @@ _ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 class Children:
-    """The child processes of the tester. Each is the leader of a process group, so that its own children are killed with it."""
+    """The child processes of the tester. Each child leads a process group, so that its descendants are killed with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

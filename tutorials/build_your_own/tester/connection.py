@@ -24,7 +24,7 @@ from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
 _SLICE_S: Final = 0.1
 _MAX_NAMED: Final = 6
-"""The maximum number of records of a body that the timeline names."""
+"""The maximum number of records that the timeline lists for a body."""
 
 
 class Connection:
@@ -199,7 +199,7 @@ def frame_text(frame: Frame) -> str:
 
 
 def _body_text(body: bytes) -> str:
-    """Describes a body by the records in it, if it has any."""
+    """Describes a body by the records that it contains, if any."""
     if not body:
         return ""
     try:

@@ -21,7 +21,7 @@ class Compared:
 
 
 class Failed(Exception):
-    """A check failed. The exception has the expected result, the actual result, and the compared bytes."""
+    """A check failed. The exception contains the expected result, the actual result, and the compared bytes."""
 
     def __init__(self, wanted: str, got: str, *, fields: Sequence[Compared] = (), place: str = "", hint: str = "") -> None:
         """Creates the exception. `place` describes where `fields` were read; `hint` explains the difference."""

@@ -105,7 +105,7 @@ def frame_length(data: bytes) -> int:
 
 
 def decode_frame(data: bytes) -> Frame:
-    """Decodes a complete frame. Raises Failed, which names the wrong part of the frame."""
+    """Decodes a complete frame. Raises Failed, with the name of the wrong part, for an invalid frame."""
     header_length = int.from_bytes(data[5:8])
     if data[4] != 0:
         raise Failed("SERIALIZETYPE 0 (JSON), as in the request", f"{data[4]}: {_beginning(data)}")

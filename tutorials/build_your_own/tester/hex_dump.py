@@ -1,4 +1,4 @@
-"""Formats bytes as lines of text: frames and records by their parts, and other bytes in rows of sixteen."""
+"""Formats bytes as lines of text: frames and records by field, and other bytes in rows of sixteen."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _meaning(name: str, data: bytes) -> str:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """Yields JSON in several lines, which end after a comma if possible."""
+    """Yields JSON text in several lines. Each line ends after a comma if possible."""
     line = ""
     for part in re.split(r"(?<=,)", text):
         if line and len(line) + len(part) > _TEXT_WIDTH:

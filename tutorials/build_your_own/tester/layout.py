@@ -1,4 +1,4 @@
-"""Splits records and consume queue units into fields, to read, compare and show them field by field."""
+"""Splits records and consume queue units into fields, which can be read, compared and displayed separately."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ class Record:
         return self.number("SYSFLAG") & 0xC
 
     def compare(self, wanted: Mapping[str, bytes]) -> tuple[Compared, ...]:
-        """Returns the fields in `wanted`, with their actual bytes and the expected bytes that `wanted` has."""
+        """Returns each field in `wanted`, with its actual bytes and the expected bytes from `wanted`."""
         return tuple(Compared(field.name, field.data, wanted[field.name]) for field in self.fields if field.name in wanted)
 
 
 def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
-    """Yields the fields of a layout. `layout` has the name and the size in bytes of each field."""
+    """Yields the fields of a layout. `layout` contains the name and the size in bytes of each field."""
     at = 0
     for name, size in layout:
         yield Field(name, at, bytes(data[at : at + size]))
@@ -141,7 +141,7 @@ def read_record(data: bytes, at: int, where: str) -> Record:
 
 
 def read_records(data: bytes, where: str) -> list[Record]:
-    """Reads consecutive records up to the end of the data. Raises Failed if one has impossible lengths."""
+    """Reads consecutive records up to the end of the data. Raises Failed if a record has impossible lengths."""
     records, at = [], 0
     while at < len(data):
         records.append(read_record(data, at, where))

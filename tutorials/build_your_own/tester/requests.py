@@ -28,7 +28,7 @@ DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 PREPARED_BIT: Final = 4
 _PULL_SUBSCRIPTION: Final = 4
 _MAX_RECORDS: Final = 1000
-"""The maximum number of records to pull. No stage sends as many."""
+"""The maximum number of records to pull. No stage sends that many."""
 _fences = itertools.count(1)
 
 
@@ -247,8 +247,8 @@ def pull_until(connection: Connection, topic: str, body: bytes, patience_s: floa
 def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: int = 0) -> list[Record]:
     """Sends a plain message, and returns the records that are visible in its queue before it.
 
-    All acknowledged records precede this message in the log, and the broker builds queues in the order of the log. So the records
-    are complete without an arbitrary wait. Raises Failed if the message does not appear within `patience_s` seconds.
+    All acknowledged records precede this message in the log, and the broker builds queues in the order of the log. The records
+    are therefore complete without an arbitrary wait. Raises Failed if the message does not appear within `patience_s` seconds.
     """
     body = b"fence %d" % next(_fences)
     send(connection, topic, body, queue_id=queue_id, note="a plain message that marks the end")

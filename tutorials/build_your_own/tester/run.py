@@ -27,7 +27,7 @@ _GOES_ON: Final = Claim(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The broker under test and the limits of the test run."""
+    """The command of the broker under test, and the folder and time limit of the test run."""
 
     command: Sequence[str]
     """The command that starts the broker. The tester adds `-c FILE`."""
@@ -39,7 +39,7 @@ class Order:
 
 
 def run_stages(order: Order, stages: Sequence[Stage]) -> Iterator[Verdict]:
-    """Yields the verdicts in the order of the stages, each as soon as it is available. Kills all brokers at the end."""
+    """Yields the verdicts in stage order, each as soon as it is available. Kills all brokers at the end."""
     with Children() as children, ThreadPoolExecutor(order.side_by_side) as pool:
         try:
             coming = [pool.submit(run_stage, order, stage, children) for stage in stages]

@@ -26,7 +26,7 @@ class Claim:
 
 
 class ClaimFailed(Exception):
-    """A claim does not hold. The exception has the claim and the failed check."""
+    """A claim does not hold. The exception contains the claim and the failed check."""
 
     def __init__(self, claim: Claim, failed: Failed) -> None:
         super().__init__(f"{claim.sentence}: {failed}")

@@ -27,7 +27,7 @@ from tutorials.race.order import CONSUMER_GROUP, TOPIC
 
 PEER: Final = Path(__file__).parents[3] / "tests" / "foreign" / "apache" / "peer"
 START_TIMEOUT_S: Final = 600.0
-"""The maximum duration of a start in seconds. The first start downloads Apache's jars."""
+"""The maximum duration of a start in seconds. It is long, because the first start downloads Apache's jars."""
 LEAST_REST_S: Final = 2.0
 MAX_REST_S: Final = 300.0
 LOOK_EVERY_S: Final = 0.5
@@ -40,7 +40,7 @@ _SETTINGS: Final = {
 }
 """The broker's settings. Transactions time out early and check-backs are frequent, because the runs take real time.
 
-With these settings the broker discards an undecided transaction after 15 minutes, as by default.
+With these settings the broker discards an undecided transaction after 15 minutes, as it does by default.
 """
 
 
@@ -51,7 +51,7 @@ class ApacheBroker(RacedBroker):
     slow_commit_s: ClassVar = (0.7, 4.7)
     """The shortest and the longest duration of a slow local transaction in seconds.
 
-    Both are a thirtieth of OwnBroker's values, because the check interval is a thirtieth of the default.
+    Both values are a thirtieth of OwnBroker's, because the check interval is a thirtieth of the default.
     """
 
     def __init__(self, seed: int, folder: Path) -> None:
@@ -84,7 +84,7 @@ class ApacheBroker(RacedBroker):
         return self
 
     async def _registered(self) -> None:
-        """Waits until the broker has registered with the name server. RocketMQ 5 reports its start before it has registered."""
+        """Waits until the broker has registered with the name server. RocketMQ 5 reports its start earlier."""
         remoting = RemotingClient()
         name_servers = NameServers((self.namesrv_addr,), remoting)
         try:
@@ -170,8 +170,8 @@ class ApacheBroker(RacedBroker):
 class ApacheFiveBroker(ApacheBroker):
     """RocketMQ 5.3.3, which writes op messages in batches, up to 6 s late.
 
-    Before 5.4.0, RocketMQ 5 also sends check-backs about decided transactions, and delivers the message again after a second
-    COMMIT (apache/rocketmq issue 10199; TransactionalMessageServiceImpl).
+    RocketMQ 5 before 5.4.0 also sends check-backs about decided transactions. A second COMMIT then delivers the message again
+    (apache/rocketmq issue 10199; TransactionalMessageServiceImpl).
     """
 
     version: ClassVar = "5.3.3"

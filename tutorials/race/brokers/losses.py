@@ -9,7 +9,7 @@ class Losses:
     """The frames to drop, shared by all connections."""
 
     def __init__(self) -> None:
-        """Creates an object that drops nothing."""
+        """Creates an object that drops no frames."""
         self.decisions_to_lose = 0
         self.answers_to_lose: set[str] = set()
         """The ids of the orders for which the response to the next message is dropped."""
@@ -34,7 +34,7 @@ class Line:
         """The opaques of requests whose responses are dropped."""
 
     def reaches_broker(self, command: RemotingCommand) -> bool:
-        """Returns True if this frame of the client is delivered. Also decides whether the response to it will be dropped."""
+        """Returns True if this frame from the client is delivered. Also decides whether the response to it will be dropped."""
         if command.is_response:
             return True
         if command.code in SEND_REQUESTS and self._losses.take_answer(command):
@@ -45,7 +45,7 @@ class Line:
         return True
 
     def reaches_client(self, command: RemotingCommand) -> bool:
-        """Returns True if this frame of the broker is delivered."""
+        """Returns True if this frame from the broker is delivered."""
         if command.is_response and command.opaque in self._answers_to_lose:
             self._answers_to_lose.remove(command.opaque)
             return False

@@ -12,7 +12,7 @@ from tutorials.race.brokers.raced_broker import RacedBroker
 QUIET_MINUTES: Final = 5
 """The step in minutes by which virtual time advances at the end of a run.
 
-It exceeds the intervals of redeliveries, relays and check-backs.
+It is longer than the intervals of redeliveries, relays and check-backs.
 """
 MAX_ROUNDS: Final = 20
 

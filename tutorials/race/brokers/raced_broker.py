@@ -19,10 +19,10 @@ class RacedBroker(ABC):
     slow_commit_s: ClassVar[tuple[float, float]]
     """The shortest and the longest duration of a slow local transaction in seconds.
 
-    Most durations between them are longer than the time until the first check-back.
+    Most durations in this range are longer than the time until the first check-back.
     """
     namesrv_addr: str
-    """The address of the name server. It is valid also while the broker is down."""
+    """The address of the name server. It is also valid while the broker is down."""
 
     @abstractmethod
     def __init__(self, seed: int, folder: Path) -> None:

@@ -26,9 +26,9 @@ class Figures:
     p50_ms: float
     p99_ms: float
     extra_rows: float
-    """The number of rows written to the order database per order, without the order's own row."""
+    """The number of rows written to the order database per order, not counting the row of the order."""
     extra_records: float
-    """The number of records that the broker stored per order, without the consumed message."""
+    """The number of records that the broker stored per order, not counting the consumed message."""
 
     @property
     def wrong(self) -> int:

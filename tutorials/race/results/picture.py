@@ -1,4 +1,4 @@
-"""Draws the results as an SVG that is readable on a phone. A square shows one approach under one fault."""
+"""Draws the results as an SVG that is readable on a phone. Each square shows one approach under one fault."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape

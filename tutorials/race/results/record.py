@@ -25,7 +25,7 @@ class Record:
 
 
 def read_record(text: str) -> Record:
-    """Parses the output of `Record.written`. Raises ValueError, KeyError, TypeError."""
+    """Parses the output of `Record.written`. Raises ValueError, KeyError or TypeError for other text."""
     found = json.loads(text)
     return Record(found["orders"], found["seed"], [Figures(**cell) for cell in found["cells"]])
 

@@ -13,7 +13,7 @@ from tutorials.race.way import Way
 _LABEL = 24
 """The width in characters of a column of names, including borders."""
 _COLUMN = 12
-"""The width in characters of a column of figures, including borders. The longest word of a heading fits."""
+"""The width in characters of a column of figures, including borders. The longest word of the headings fits into it."""
 
 
 def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str, str]:
@@ -82,7 +82,7 @@ def _costs(cells: Sequence[Figures]) -> Iterator[str]:
 
 
 def duration(milliseconds: float) -> str:
-    """Formats a duration in ms, or in s from one second."""
+    """Formats a duration: in ms below one second, otherwise in s."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"

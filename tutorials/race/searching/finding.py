@@ -39,7 +39,7 @@ class Anomaly(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FoundAnomaly:
-    """An anomaly of an approach, with the first seed at which it occurred."""
+    """An anomaly of an approach, with the first seed that caused it."""
 
     anomaly: Anomaly
     first_seed: int

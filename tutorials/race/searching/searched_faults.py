@@ -14,7 +14,7 @@ from tutorials.race.searching.drawing import DATABASE_REFUSES, DATABASE_SLOW, RE
 
 
 class SearchedFaults(FaultPlan):
-    """A fault plan that applies the faults of a simulated run while they last."""
+    """A fault plan that applies each fault of a simulated run for the fault's duration."""
 
     def __init__(self, tasks: TaskQueue) -> None:
         """Creates a plan without active faults."""

@@ -30,7 +30,7 @@ from tutorials.race.way import Way
 SETTLES_S: Final = 400.0
 """The time in seconds that the simulation continues after the faults. It is long enough for all check-backs and retries."""
 _AFTER_S: Final = 1.0
-"""Additional time in seconds before the faults are stopped, because the last fault of a plan may begin at the plan's end."""
+"""Additional time in seconds before the faults end. It is needed because the last fault may begin at the plan's end."""
 _BROKER: Final = {"transactionTimeOut": "6000", "transactionCheckInterval": "20000", "transactionCheckMax": "15"}
 
 

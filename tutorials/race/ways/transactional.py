@@ -14,7 +14,7 @@ ROLLBACK = LocalTransactionState.ROLLBACK_MESSAGE
 
 
 class OrderNotTaken(Exception):
-    """The order is not stored, or its state is unknown."""
+    """Raised if the order is not stored, or if its state is unknown."""
 
 
 class _Transactional(Way):
@@ -46,7 +46,7 @@ class StateInMemory(_Transactional):
     title = "transactional, state in memory"
 
     async def start(self) -> None:
-        """Starts without the states of earlier processes."""
+        """Creates the producer. The states of earlier processes are lost."""
         self.states: dict[str | None, LocalTransactionState] = {}
         await super().start()
 

@@ -1,4 +1,4 @@
-"""The FastAPI application. Its producer and its consumer run on its event loop while it runs."""
+"""The FastAPI application. The producer and the consumer run on the application's event loop."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -15,7 +15,7 @@ TOPIC = "debits"
 
 
 class Base(DeclarativeBase):
-    """The base class of the tables. Each database creates all tables and uses only some of them."""
+    """The base class of the tables. All tables are created in each database, which uses only some of them."""
 
 
 class Account(Base):
@@ -30,7 +30,7 @@ add_tables(Base.metadata)
 
 
 class Order(BaseModel):
-    """A customer's order. The HTTP request and the message have the same JSON."""
+    """A customer's order. The HTTP request and the message contain the same JSON."""
 
     order_id: str
     customer: str
@@ -44,7 +44,7 @@ class DebitListener:
         self._engine = engine
 
     async def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
-        """Debits the account and commits. Stores nothing and rolls back if the balance is too low."""
+        """Debits the account and returns COMMIT. If the balance is too low, stores nothing and returns ROLLBACK."""
         enough = Account.customer == order.customer, Account.balance >= order.price
         debit = update(Account).where(*enough).values(balance=Account.balance - order.price).returning(Account.balance)
         try:

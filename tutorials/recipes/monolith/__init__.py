@@ -1,1 +1,1 @@
-"""A program with one database that is split into two services: what fails after the split, and how to repair it."""
+"""A program with one database is split into two services: what fails after the split, and how to fix it."""

@@ -25,7 +25,7 @@ def message_of(order: dict[str, Any]) -> Message:
 def in_steps(*steps: Placing) -> Placing:
     """Returns a function that places an order in the given steps: store and send, or send and store.
 
-    A failure between the two steps leaves only one of them done.
+    If a failure occurs between the steps, only the first step is done.
     """
     return lambda order: all(step(order) for step in steps)
 
@@ -61,7 +61,7 @@ class OrderListener:
 
 
 def credit_listener(engine: Engine) -> MessageListener:
-    """Returns the consumer's listener, which stores one credit for each message, even if it is delivered twice."""
+    """Returns the consumer's listener. It stores one credit for each message, even if the message is delivered twice."""
 
     def credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         for message in messages:

@@ -8,15 +8,18 @@ from sqlalchemy import CheckConstraint, Engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 Placing = Callable[[dict[str, Any]], bool | None]
-"""A function that places an order. It returns True if the order is stored, False if not, and None if the result is unknown."""
+"""A function that places an order.
+
+Returns True if the order is stored, False if it is refused, and None if the result is unknown.
+"""
 
 
 class Base(DeclarativeBase):
-    """The base class of the tables. The monolith has all of them in one database."""
+    """The base class of the tables. The monolith keeps all of them in one database."""
 
 
 class Order(Base):
-    """An order. A constraint of the database refuses more than 1000 points."""
+    """An order. A database constraint rejects more than 1000 points."""
 
     __tablename__ = "orders"
     __table_args__ = (CheckConstraint("points <= 1000"),)

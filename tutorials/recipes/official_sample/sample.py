@@ -31,7 +31,7 @@ class CountingListener:
 
 
 async def send_ten(producer: TransactionProducer, topic: str) -> None:
-    """Sends ten messages with different keys. The five tags repeat."""
+    """Sends ten messages with different keys and five alternating tags."""
     for number in range(10):
         message = Message.of(topic, f"Hello RocketMQ {number}", tags=TAGS[number % 5], keys=[f"KEY{number}"])
         await producer.send_message_in_transaction(message, number)

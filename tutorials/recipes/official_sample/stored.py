@@ -1,4 +1,7 @@
-"""The ten messages of Apache's sample with a listener to copy. It stores its decisions and the greetings in one local commit."""
+"""A transaction listener for the ten messages of Apache's sample.
+
+Copy it to your program. It stores each greeting and the state of its transaction in one local commit.
+"""
 
 from typing import Any
 
@@ -26,7 +29,7 @@ add_tables(Base.metadata)
 
 
 class StoringListener:
-    """Decides by the message's number modulo 3: 0 stays undecided, 1 is stored and committed, and 2 is rolled back."""
+    """Decides by the message's number modulo 3: 0 is stored but undecided, 1 is committed, and 2 is rolled back."""
 
     def __init__(self, engine: Engine) -> None:
         """Creates the listener. The database of `engine` must have the tables."""

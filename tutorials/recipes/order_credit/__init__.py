@@ -1,1 +1,1 @@
-"""An order and its credit in two databases: Flask, SQLModel, Celery, and PySpark for the comparison."""
+"""A recipe: an order and its credit in two databases, with Flask, SQLModel, Celery, and PySpark for the comparison."""

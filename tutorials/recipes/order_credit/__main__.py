@@ -1,4 +1,4 @@
-"""Runs the order service on gunicorn, the consumer and a Celery worker until Ctrl-C."""
+"""Runs three programs until Ctrl-C: the order service (with gunicorn), the consumer, and a Celery worker."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The credit service. A consumer stores each message in the inbox; a Celery task moves it from there into the credits."""
+"""The credit service. A consumer stores each message in the inbox; a Celery task then adds the credit."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ class Base(SQLModel, registry=registry()):
 
 
 class Credit(Base, table=True):
-    """A customer's points for an order: one for each full unit of its currency."""
+    """A customer's points for an order: one point for each full unit of the order's currency."""
 
     credit_id: int | None = Field(default=None, primary_key=True)
     order_id: str
@@ -38,7 +38,7 @@ add_inbox(Base.metadata)
 
 @cache
 def engine() -> Engine:
-    """Returns the engine of this process. Each Celery worker is a fork and creates its own."""
+    """Returns the database engine of this process. Each Celery worker is a fork and creates its own engine."""
     return create_engine(os.environ["CREDITS_URL"])
 
 
@@ -64,7 +64,7 @@ def give_credits() -> None:
 
 
 async def consume() -> None:
-    """Consumes messages, and starts a task while messages wait, until the process ends."""
+    """Consumes messages until the process ends, and starts tasks while messages wait in the inbox."""
     consumer = PushConsumer("order-credits", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
     consumer.consumes(TOPIC)(listen)
     async with consumer:

@@ -1,4 +1,4 @@
-"""The order service. An order and its message are committed together, or neither is."""
+"""The order service. Either an order and its message are both committed, or neither is."""
 
 import json
 import os
@@ -31,7 +31,7 @@ add_tables(Base.metadata)
 
 
 class OrderListener:
-    """The transaction listener. The order database decides each transaction."""
+    """The transaction listener. The outcome of each transaction is stored in the order database."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine

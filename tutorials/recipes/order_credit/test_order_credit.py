@@ -42,7 +42,7 @@ def customer() -> Iterator[FlaskClient]:
 
 
 def credited() -> list[tuple[str, int]]:
-    """Returns the credits after a run of the task, twice, as Celery may run one."""
+    """Runs the task twice, as Celery may do, and returns the credits."""
     credits.give_credits()
     credits.give_credits()
     with Session(credits.engine()) as session:

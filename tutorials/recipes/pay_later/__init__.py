@@ -1,1 +1,1 @@
-"""A coupon for an order that is paid later: Flask, SQLModel and gunicorn for the shop, and Celery for the consumer."""
+"""A recipe: a coupon for an order that is paid later, with Flask, SQLModel and gunicorn, and Celery for the consumer."""

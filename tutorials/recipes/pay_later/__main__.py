@@ -1,4 +1,4 @@
-"""Runs the shop on gunicorn, the consumer and a Celery worker until Ctrl-C."""
+"""Runs three programs until Ctrl-C: the shop (with gunicorn), the consumer, and a Celery worker."""
 
 import os
 import subprocess

@@ -41,7 +41,7 @@ def give_coupon(order_id: str, customer: str) -> None:
 
 
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    """Waits for the task to end.
+    """Starts a task for each message, and waits for its end.
 
     If Redis loses the task, the wait times out. The time-out counts as RECONSUME_LATER, and the message is redelivered.
     """

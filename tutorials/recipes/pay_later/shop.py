@@ -25,7 +25,7 @@ It must be smaller than `transactionCheckMax` (default 15), the number of check-
 
 
 class Base(SQLModel, registry=registry()):
-    """The base class of the tables. Each database creates all tables and uses only some of them."""
+    """The base class of the tables. All tables are created in each database, which uses only some of them."""
 
 
 class Order(Base, table=True):

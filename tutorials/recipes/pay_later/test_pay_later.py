@@ -1,4 +1,4 @@
-"""Tests that a paid order gets its coupon after a lost COMMIT, after a kill of a gunicorn worker, and after a second delivery."""
+"""Tests that a paid order gets one coupon after a lost COMMIT, a kill of a gunicorn worker, and a second delivery."""
 
 import os
 import re

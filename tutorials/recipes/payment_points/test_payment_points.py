@@ -1,4 +1,4 @@
-"""Tests that each payment gets its points, also in cases in which `on_commit` loses the message."""
+"""Tests that each payment gets its points, even in cases in which `on_commit` loses the message."""
 
 import os
 import signal

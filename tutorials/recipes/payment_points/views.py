@@ -18,7 +18,7 @@ STATUS = {LocalTransactionState.COMMIT_MESSAGE: 201, LocalTransactionState.UNKNO
 
 @cache
 def running() -> tuple[EventLoopThread, TransactionProducer]:
-    """Returns the thread and the producer of this process, and starts them at the first call. Both end when the process exits."""
+    """Returns the thread and the producer of this process. The first call starts them, and the process's exit ends them."""
     loop = EventLoopThread()
     loop.start()
     return loop, loop.enter(TransactionProducer("payments", PaymentListener()))

@@ -27,7 +27,7 @@ add_inbox(Base.metadata)
 
 
 def started_consumer(endpoints: str) -> Any:
-    """Returns a running consumer, whose calls wait up to 5 s for messages."""
+    """Returns a running consumer. Its `receive` calls wait up to 5 s for messages."""
     configuration = rocketmq.ClientConfiguration(endpoints, rocketmq.Credentials())
     consumer = rocketmq.SimpleConsumer(configuration, "credits-by-rocketmq-5", {TOPIC: rocketmq.FilterExpression()}, 5)
     consumer.startup()
@@ -35,7 +35,7 @@ def started_consumer(endpoints: str) -> Any:
 
 
 def receive(consumer: Any, inbox: Inbox[Session]) -> None:
-    """Stores messages in the inbox, then acknowledges each. Those not acknowledged within 30 s are delivered again."""
+    """Stores messages in the inbox, then acknowledges them. Messages not acknowledged within 30 s are redelivered."""
     messages = consumer.receive(16, 30)
     inbox.put(map(converted, messages))
     for message in messages:

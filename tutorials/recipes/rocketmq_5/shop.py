@@ -47,7 +47,7 @@ class OrderChecker(rocketmq.TransactionChecker):  # type: ignore[misc]
 
 
 def started_producer(endpoints: str, engine: Engine) -> Any:
-    """Returns a running producer. Its checker answers check-backs for the topic, which serves as the producer group."""
+    """Returns a running producer. Its checker answers check-backs. The topic serves as the producer group."""
     configuration = rocketmq.ClientConfiguration(endpoints, rocketmq.Credentials())
     producer = rocketmq.Producer(configuration, (TOPIC,), checker=OrderChecker(engine))
     producer.startup()

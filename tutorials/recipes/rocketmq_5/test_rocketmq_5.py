@@ -1,4 +1,4 @@
-"""Tests that an order gets one credit with Apache's client, although its COMMIT is lost or its program is killed."""
+"""Tests that an order gets one credit with Apache's client, even if its COMMIT is lost or its program is killed."""
 
 import os
 import signal
@@ -63,7 +63,7 @@ def producer(rocketmq: SyncRocketMQ, engine: Engine) -> Iterator[Any]:
 
 @pytest.fixture
 def credited(rocketmq: SyncRocketMQ, engine: Engine) -> Iterator[Callable[[], list[str]]]:
-    """Receives what there is, and returns the credited orders."""
+    """Yields a function that receives all available messages, and returns the credited orders."""
     consumer, inbox = credits.started_consumer(str(rocketmq.grpc_endpoint)), Inbox(sessionmaker(engine), "credits")
 
     def credited() -> list[str]:

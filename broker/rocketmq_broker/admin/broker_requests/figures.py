@@ -52,7 +52,7 @@ async def consumer_groups(broker: BrokerRequests) -> list[str]:
 
 
 async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
-    """Returns the offsets of a group in each queue of a topic, or of all its topics. Raises CannotAsk or Refused."""
+    """Returns the offsets of a group in each queue of the topic, or of all the group's topics. Raises CannotAsk or Refused."""
     answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
     with decoding_answer_of(broker.address):
         return ConsumeStats.decode(answer.body)

@@ -14,7 +14,7 @@ _PULL_MESSAGES: Final = 32
 async def pages(
     requests: BrokerRequests, topic: str, queue_id: int = 0, *, newest_first: bool = True
 ) -> AsyncIterator[list[Record]]:
-    """Yields the messages that a queue has now, in pages.
+    """Yields the current messages of a queue, in pages.
 
     The messages are sorted from newest to oldest, or from oldest to newest if `newest_first` is False. A page may be empty.
     """

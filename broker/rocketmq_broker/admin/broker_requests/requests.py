@@ -1,4 +1,4 @@
-"""Sends requests to a broker. A refusal by the broker raises an error."""
+"""Sends requests to a broker. Raises an error if the broker refuses a request."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class BrokerRequests:
         return entries[0]
 
     async def ask(self, code: int, header: CommandHeader | None, *accepted: ResponseCode, body: bytes = b"") -> RemotingCommand:
-        """Sends a request. Returns the answer, which has the code SUCCESS or one of `accepted`."""
+        """Sends a request. Returns the answer if its code is SUCCESS or one of `accepted`, and raises an error otherwise."""
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:

@@ -46,7 +46,7 @@ class Brokers:
 
 
 def broker_at(session: Session, address: str) -> BrokerRequests:
-    """Returns the session's broker with the address, or its only broker if the address is empty.
+    """Returns the session's broker at `address`, or the only broker if `address` is empty.
 
     Raises Refused if there is no such broker.
     """

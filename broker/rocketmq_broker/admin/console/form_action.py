@@ -18,7 +18,7 @@ class RefusedForm(NamedTuple):
     def kept(self, path: str, name: str, otherwise: object = "", /, **where: str) -> object:
         """Returns the rejected value of the field `name`, so that the form can show it again.
 
-        Returns `otherwise` if the rejected form has another path than `path` or other field values than those in `where`.
+        Returns `otherwise` if the rejected form's path is not `path`, or if its fields do not have the values in `where`.
         """
         if path != self.path or any(self.fields.get(field) != value for field, value in where.items()):
             return otherwise
@@ -30,7 +30,7 @@ NOT_REFUSED: Final = RefusedForm("", {})
 
 @dataclass(frozen=True, slots=True)
 class FormAction:
-    """An action of a form that changes a broker's data."""
+    """A form action that changes a broker's data."""
 
     path: str
     do: Callable[[Visit], Awaitable[str]]
@@ -42,5 +42,5 @@ class FormAction:
     form_at: Callable[[Visit], str] | None = None
     """A function that returns the address of the form's page, which is shown again with filled fields if the form is rejected.
 
-    None shows the page of `back_to` instead.
+    If it is None, the page of `back_to` is shown instead.
     """

@@ -25,7 +25,7 @@ SECURITY_HEADERS: Final = {
 
 
 class FormTooLong(Exception):
-    """Raised for a request body that is larger than any form of the console can be."""
+    """Raised for a request body that is longer than MAX_BODY_BYTES."""
 
 
 class Guard:
@@ -36,7 +36,7 @@ class Guard:
         self._hosts = KnownHosts(settings.host, knows_any_name=settings.password is not None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Rejects invalid requests and forwards the others."""
+        """Rejects invalid requests, and forwards valid ones."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""Sends parts of pages as server-sent events. The first event contains the whole part, later events the changed lines."""
+"""Sends parts of pages as server-sent events. The first event contains the whole part. Later events contain the changed lines."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from typing import Final
 
 MAX_STREAMS: Final = 32
-"""The maximum number of live pages at a time. Further pages are not updated and show a notice about it."""
+"""The maximum number of live pages at a time. Further pages are not updated, and show a notice that says so."""
 _SILENT_S: Final = 15.0
-"""The seconds without events after which a comment is sent, to detect closed connections and prevent proxy time-outs."""
+"""The seconds without events after which a comment is sent, to detect closed connections and prevent proxy timeouts."""
 _MAX_LINES: Final = 4_000
 """The maximum number of lines to compare. A part with more lines is sent as a whole, because a comparison would be slower."""
 
@@ -34,7 +34,7 @@ class Streams:
         return self._open >= self._max_streams
 
     async def begun(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str] | None:
-        """Starts the event stream of a live page. Returns None if the maximum number of live pages is reached."""
+        """Starts and returns the event stream of a live page. Returns None if the maximum number of live pages is reached."""
         if self.is_full:
             return None
         parts = self.events(draw, every_s)
@@ -88,7 +88,7 @@ def server_sent_event(name: str, data: str) -> str:
 
 
 def changes_of(old: str, new: str) -> str | None:
-    """Returns the changed lines as JSON, or None if sending the whole part is shorter or the part has too many lines."""
+    """Returns the changed lines as JSON, or None if the whole part is shorter or has too many lines."""
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > _MAX_LINES:
         return None

@@ -23,7 +23,7 @@ _BLOCK_S: Final = 60.0
 _MAX_BLOCK_S: Final = 3600.0
 _MAX_DOUBLINGS: Final = 6
 _MAX_ADDRESSES: Final = 10_000
-"""The maximum number of addresses to remember. The address with the oldest guess is removed first."""
+"""The maximum number of addresses to remember. The address whose last wrong guess is the oldest is removed first."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,8 @@ class _Guesses:
 class PasswordCheck:
     """Checks passwords.
 
-    After five wrong passwords, the sender's address is blocked for a minute. Each further one doubles the time, up to an hour.
+    After five wrong passwords, the sender's address is blocked for a minute. Each further wrong password doubles the time, up to
+    an hour.
     """
 
     def __init__(self, password: str, world: World) -> None:
@@ -83,7 +84,10 @@ class RequireLogin:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Forwards requests for the login page and static files, and requests of visitors who are logged in."""
+        """Forwards requests for the login page and static files, and requests of visitors who are logged in.
+
+        Other requests for pages are redirected, and all others get status 401.
+        """
         if scope["type"] != "http" or scope["session"].get(_IS_LOGGED_IN) or _is_open(scope["path"]):
             await self._app(scope, receive, send)
             return

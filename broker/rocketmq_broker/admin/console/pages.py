@@ -44,7 +44,7 @@ class Pages:
     ) -> HTMLResponse:
         """Returns a whole page, rendered for `address` or for the address of the request.
 
-        The page shows the result of the visitor's last action, once.
+        The page also shows the result of the visitor's last action, unless an earlier page has shown it.
         """
         address = address or request.url
         session = request.scope.get("session", {})
@@ -59,7 +59,7 @@ class Pages:
 
 
 def _environment(folders: Sequence[Path], words: Words, language: str, sections: Sequence[Section]) -> Environment:
-    """Returns the template environment of a language, with escaping."""
+    """Returns the template environment of a language. The environment escapes all values."""
     environment = Environment(
         loader=TemplatesInWords(ChoiceLoader([FileSystemLoader(folder) for folder in folders]), words),
         autoescape=True,

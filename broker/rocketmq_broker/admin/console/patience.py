@@ -1,6 +1,7 @@
 """HTTP connections with a time limit for requests, so that slow and silent clients cannot exhaust all connections.
 
-By default, uvicorn waits forever for the rest of a request, and answers 503 while such connections reach its limit.
+By default, uvicorn waits forever for the rest of a request. If such connections use up its limit, it responds to all further
+requests with status 503.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _WAITING_STATES: Final = (h11.IDLE, h11.SEND_BODY)
 class PatientProtocol(H11Protocol):
     """A connection that is closed if a request is not complete within a time limit. Further bytes do not extend the limit.
 
-    A new connection above the limit closes the connection that has waited longest, of the address with the most connections.
-    Connections with a request in progress or a live page are not closed.
+    If there are more than `max_connections` connections, the one that has waited longest is closed. It is selected from the
+    connections of the address with the most connections. Connections with a request in progress or a live page are not closed.
     """
 
     request_timeout_s: float = 20.0
@@ -35,7 +36,7 @@ class PatientProtocol(H11Protocol):
         return self.conn.their_state in _WAITING_STATES
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Starts the time limit of the first request. Closes a waiting connection if there are too many."""
+        """Starts the time limit of the first request. Closes a waiting connection if there are too many connections."""
         super().connection_made(transport)
         self._restart_wait()
         if len(self.connections) > self.max_connections:

@@ -50,7 +50,7 @@ class Sampler:
         self._task = asyncio.create_task(self._run(), name="console-sampler")
 
     async def stop(self) -> None:
-        """Cancels the task and waits for its end."""
+        """Cancels the sampling task and waits until it has ended."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -100,7 +100,10 @@ def _sum(figures: Sequence[int | None]) -> int | None:
 
 
 def _rates(samples: Sequence[Sample], figure: Callable[[Sample], int | None]) -> list[Point]:
-    """Returns the increase per second between consecutive samples; None if a count fell, because its broker was restarted."""
+    """Returns the increase per second between consecutive samples.
+
+    The value is None if the count decreased, which happens when a broker restarts.
+    """
     points: list[Point] = []
     for earlier, later in pairwise(samples):
         before, after = figure(earlier), figure(later)

@@ -24,4 +24,4 @@ class Screen:
     heading: Callable[[Visit], str] | None = None
     """A function that returns the heading; None to use the title."""
     elsewhere: Callable[[Any], str | None] | None = None
-    """A function that returns the address of a page that shows these facts better, to redirect to; None to stay on this page."""
+    """A function that returns the address to redirect to if another page shows these facts better, or else None."""

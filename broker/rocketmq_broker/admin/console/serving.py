@@ -40,7 +40,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
-    """Serves until a signal. Calls `on_ready` with the address once the server listens.
+    """Serves the application until SIGINT or SIGTERM. Calls `on_ready` with the address once the server listens.
 
     Raises UnusableSettings if it cannot listen.
     """

@@ -31,7 +31,7 @@ class Visit:
 
     @property
     def failures(self) -> list[AdminError]:
-        """The errors of brokers that did not answer although others did."""
+        """The errors of the brokers that failed. If there is only one broker, its error is raised instead."""
         return self._session.failures if self._session is not None else []
 
     def word(self, name: str) -> str:

@@ -175,7 +175,7 @@ async def _treat_each(
     as_json: bool,
     is_dry_run: bool = False,
 ) -> None:
-    """Calls `treat` for the named dead letters, or for all untreated ones of the group. Collects the failures in the session."""
+    """Calls `treat` for the named dead letters, or for all untreated dead letters of the group. Adds failures to the session."""
     chosen = _named(session, messages, group) if messages else _untreated(session, group or "")
     treated: list[tuple[str, DeadLetter]] = []
     try:

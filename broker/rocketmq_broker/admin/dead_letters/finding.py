@@ -70,7 +70,7 @@ async def dead_letters_of(requests: BrokerRequests, group: str, *, newest_first:
 
 
 async def find_dead_letters(session: Session, word: str, group: str | None) -> list[FoundLetter]:
-    """Returns the dead letters of a group, or of all groups, with this id or key, oldest first. Raises Refused if none exists."""
+    """Returns the dead letters with this id or key, of one or all groups, oldest first. Raises Refused if none exists."""
     answers = await session.ask_each(lambda broker: _with_key(broker, word, group))
     found = [one for _, ones in answers for one in ones] or await _at_offset(session, word)
     found = [one for one in found if group in (None, one.letter.consumer_group)]

@@ -54,7 +54,7 @@ async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
 
 
 async def dismiss(found: FoundLetter, *, reason: str) -> Treated:
-    """Marks a dead letter as dismissed. Raises Refused if it was treated before, NotSupported for Apache's brokers."""
+    """Marks a dead letter as dismissed. Raises Refused if it was treated before, and NotSupported for Apache's brokers."""
     header = DismissDeadLetterRequestHeader(found.letter.commit_log_offset, reason)
     return treatment_of(await found.requests.dismiss(header))
 

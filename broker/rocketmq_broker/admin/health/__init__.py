@@ -1,1 +1,1 @@
-"""The health check `doctor`, which examines name servers and brokers, and reports problems with their solutions."""
+"""The health check `doctor`, which examines name servers and brokers, and reports problems and how to solve them."""

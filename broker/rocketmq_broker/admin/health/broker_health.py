@@ -43,7 +43,10 @@ def subject_of(broker: BrokerAddress) -> str:
 async def examine_broker(
     requests: BrokerRequests, broker: BrokerAddress, *, is_remote: bool, clock_ms: Callable[[], int]
 ) -> BrokerFound:
-    """Examines a broker. `is_remote` is True if its name server is on another machine. `clock_ms` is this machine's clock."""
+    """Examines a broker and returns the findings.
+
+    `is_remote` is True if the broker's name server runs on another machine, and `clock_ms` is this machine's clock.
+    """
     subject = subject_of(broker)
     try:
         configured = await settings(requests)

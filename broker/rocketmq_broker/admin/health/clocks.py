@@ -29,9 +29,9 @@ def broker_time_ms(figures: Mapping[str, str]) -> int | None:
 
 
 def clock_difference_ms(figures: Mapping[str, str], asked_ms: int, answered_ms: int) -> int | None:
-    """Returns the minimum difference between the broker's clock and this machine's, in milliseconds.
+    """Returns the smallest possible difference between the broker's clock and this machine's, in milliseconds.
 
-    It is positive if the broker's clock is ahead, negative if it is behind, and 0 if both clocks may agree.
+    The difference is positive if the broker's clock is ahead, negative if it is behind, and 0 if the clocks may be equal.
 
     `asked_ms` and `answered_ms` are this machine's times before and after the broker's answer. Returns None if the statistics do
     not contain a time.

@@ -1,4 +1,4 @@
-"""The command `doctor`. Works with Apache's brokers, too."""
+"""The command `doctor`. It works with Apache's brokers, too."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from rocketmq_broker.admin.health.versions import ProgramVersion, clients_found
 from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS
 
 _MAX_GROUPS: Final = 200
-"""The maximum number of consumer groups to examine, because each of them needs a request."""
+"""The maximum number of consumer groups to examine. It is limited because each group needs a request."""
 
 
 async def examine_clients(subject: str, requests: BrokerRequests) -> list[HealthFinding]:

@@ -1,4 +1,4 @@
-"""Examines the consumer groups of a broker that pop messages. Finds unacknowledged messages and repeated deliveries."""
+"""Examines the consumer groups that pop messages from a broker. Finds unacknowledged messages and repeated deliveries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rocketmq_broker.admin.output.durations import duration_text
 from rocketmq_broker.admin.progress.groups import QueueLag, progress_of
 
 _MAX_GROUPS: Final = 200
-"""The maximum number of consumer groups to examine, because each of them needs a request."""
+"""The maximum number of consumer groups to examine. It is limited because each group needs a request."""
 _MAX_HEALTHY_ATTEMPTS: Final = 2
 """The maximum healthy number of deliveries of a message.
 
-More mean that at least two attempts ended without an acknowledgement.
+A higher number means that at least two attempts ended without an acknowledgement.
 """
 _WHAT_TO_DO: Final = (
     "Find out why its consumers do not acknowledge in time: check their logs, their processing times and the invisible time that "

@@ -86,7 +86,7 @@ def _disk_overlay() -> MemoryFiles:
 
 
 def _without_checkpoints(root: Path) -> MemoryFiles:
-    """Returns the files without their checkpoints, so that opening the store reads the whole commit log."""
+    """Returns the store's files without the checkpoints, so that opening the store reads the whole commit log."""
     files = _disk_overlay()
     for name in ("checkpoint", "progress.json"):
         if files.size(root / name) is not None:
@@ -161,7 +161,7 @@ def user_of(lock: Path) -> str | None:
 
 
 def store_config(root: Path) -> StoreConfig:
-    """Returns settings derived from the store's files, and RocketMQ's defaults for the others."""
+    """Returns settings derived from the store's files. All other settings have RocketMQ's defaults."""
     usual = StoreConfig(root=root, store_host=host_bytes("127.0.0.1", 0))
     queues = next((folder for folder in sorted(root.glob("consumequeue/*/*")) if _segments(folder)), None)
     return StoreConfig(
@@ -174,9 +174,9 @@ def store_config(root: Path) -> StoreConfig:
 
 
 def _file_size(folder: Path) -> int:
-    """Returns the size of each file in the folder.
+    """Returns the size of a file in the folder, where all files have the same size; 0 if there is no file.
 
-    It is the difference between the offsets in two file names, or the size of the only file.
+    The size is the difference between the offsets in two file names, or the size of the only file.
     """
     starts = _segments(folder)
     if len(starts) > 1:

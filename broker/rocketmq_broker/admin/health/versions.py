@@ -1,7 +1,7 @@
-"""Determines RocketMQ releases of programs and finds old or mismatched ones (RocketMQ's MQVersion).
+"""Determines the RocketMQ releases of programs, and finds old or mismatched ones (RocketMQ's MQVersion).
 
-Each frame contains its program's version as a number. Since 4.0.0 there are two numbers for each release, the first one for its
-snapshot, and ten releases in each minor version.
+Each frame contains the sender's version as a number. Since 4.0.0, each release has two numbers, of which the first is for the
+snapshot. Each minor version has ten releases.
 
     212 4.0.0-SNAPSHOT | 213 4.0.0 | 214 4.0.1-SNAPSHOT | ... | 407 4.9.7 | ... | 413 5.0.0 | ... | 479 5.3.3
 """

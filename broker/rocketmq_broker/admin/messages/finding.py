@@ -1,4 +1,4 @@
-"""Finds messages by offset message id, unique id or key, and the groups that have consumed them."""
+"""Finds messages by offset message id, unique id or key. Also finds the groups that have consumed a message."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def find_messages(session: Session, word: str, topic: str | None) -> list[
 
 
 async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[GroupConsumption]:
-    """Returns, for each group of the topic, whether it has consumed the message. Raises CannotAsk or Refused."""
+    """Returns whether each group of the topic has consumed the message. Raises CannotAsk or Refused."""
     if message.topic in topics.CONSUMED_BY_THE_BROKER:
         return []
     return [

@@ -50,7 +50,9 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
 
 
 async def send(session: Session, message: Message, world: World) -> tuple[str, SentMessage]:
-    """Sends a message to a broker that has the topic, or to the first broker. Returns its position.
+    """Sends a message to a broker that has the topic, or else to the first broker.
+
+    Returns the broker's address, and the ids and position of the stored message.
 
     Raises CannotAsk or Refused.
     """

@@ -26,7 +26,7 @@ class MarkedField(NamedTuple):
 
 
 def marked_fields(record: bytes) -> list[MarkedField]:
-    """Returns all fields of one record in order. Together they cover all its bytes. Raises CorruptRecord."""
+    """Returns all fields of one record in order. Together, the fields cover all bytes of the record. Raises CorruptRecord."""
     head, _, topic_at, properties_at = read_fields(record)
     topic_length, properties_length = properties_at - 2 - topic_at, len(record) - properties_at
     fields, begin = [], 0

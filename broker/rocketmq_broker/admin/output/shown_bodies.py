@@ -1,4 +1,4 @@
-"""Formats a message body. JSON gets line breaks, other text stays unchanged, other bytes are shown in hex."""
+"""Formats a message body. Adds line breaks to JSON, leaves other text unchanged, and shows other bytes in hex."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def is_json(text: str) -> bool:
 def _indented(text: str) -> str:
     """Adds line breaks between the tokens.
 
-    The tokens do not change, so that numbers keep their digits and duplicate names stay.
+    The tokens do not change. Numbers keep their digits, and duplicate names are kept.
     """
     depth, parts = 0, [""]
     tokens = _TOKENS.findall(text)

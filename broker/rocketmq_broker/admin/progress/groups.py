@@ -49,7 +49,7 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     in_hand: int
     """The number of popped messages without acknowledgement.
 
-    For a group that pulls from an Apache broker, the number of pulled messages whose offsets are not committed.
+    For a group that pulls from an Apache broker, this is the number of pulled messages whose offsets are not committed.
     """
     oldest_ms: int | None
     """The store time of the oldest popped, unacknowledged message, in milliseconds since the epoch.
@@ -68,7 +68,10 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:
-    """Returns groups that are online or have consumed messages, or all groups with `every_one`. Raises CannotAsk or Refused."""
+    """Returns groups that are online or have consumed messages, or all groups if `every_one` is True.
+
+    Raises CannotAsk or Refused.
+    """
     found = [
         await _figures(broker, group) for group in await consumer_groups(broker) if every_one or not topics.is_system_group(group)
     ]

@@ -35,7 +35,7 @@ class QueueMove(NamedTuple):
     skipped: int
     """The number of messages that will never be delivered to the group."""
     shown: list[MessageContent]
-    """The first of the messages that will be redelivered or skipped, at most MAX_SHOWN."""
+    """The first messages that will be redelivered or skipped, at most MAX_SHOWN."""
 
 
 class ResetPlan(NamedTuple):
@@ -60,8 +60,8 @@ class ResetPlan(NamedTuple):
 async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
     """Returns the plan of a reset without performing it; None if the group has no offsets in the topic at this broker.
 
-    `time_ms` is TO_THE_FIRST, TO_THE_END, or a time in milliseconds since the epoch: the group then continues with the message
-    stored nearest to it. Raises CannotAsk or Refused.
+    `time_ms` is TO_THE_FIRST, TO_THE_END, or a time in milliseconds since the epoch. After a reset to a time, the group continues
+    with the message stored nearest to that time. Raises CannotAsk or Refused.
     """
     present = (await consume_stats(broker, group, topic)).offset_table
     stats = await topic_stats(broker, topic)
@@ -75,7 +75,9 @@ async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: in
 
 
 async def reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
-    """Resets the group as planned by `plan_reset`. Returns the plan; None if there are no offsets. Raises CannotAsk or Refused.
+    """Resets the group as planned by `plan_reset`.
+
+    Returns the plan, or None if the group has no offsets. Raises CannotAsk or Refused.
 
     Online members receive their new offsets from the broker and commit them within seconds. Without members the new offsets are
     stored immediately.

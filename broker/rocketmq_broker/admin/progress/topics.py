@@ -26,14 +26,17 @@ class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFigures]:
-    """Returns user topics, or with `every_one` also system and group topics, sorted by name. Raises CannotAsk or Refused."""
+    """Returns user topics, sorted by name.
+
+    If `every_one` is True, also returns system and group topics. Raises CannotAsk or Refused.
+    """
     own = await system_topics(broker)
     wanted = sorted((name, queues) for name, queues in (await broker.topics()).items() if every_one or _is_user_topic(name, own))
     return [await _figures(broker, name, queues) for name, queues in wanted]
 
 
 async def create_topic(session: Session, topic: str, queues: int) -> None:
-    """Creates a topic on each broker. Raises CannotAsk, or Refused for an invalid name or number or an existing topic."""
+    """Creates a topic on each broker. Raises CannotAsk, or Refused if the name or number is invalid or the topic exists."""
     try:
         topics.validate_topic(topic)
     except IllegalMessage as error:

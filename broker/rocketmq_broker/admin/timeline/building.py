@@ -58,7 +58,7 @@ def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
 
 
 def _split(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event], list[Event]]:
-    """Splits events into those up to the time and the rest, each sorted by time."""
+    """Splits the events into those up to `at_ms` and the rest. Both lists are sorted by time."""
     witnessed = sorted(witnessed, key=lambda event: event.at_ms or 0)
     before = [event for event in witnessed if at_ms is None or (event.at_ms or 0) <= at_ms]
     return before, [event for event in witnessed if event not in before]
@@ -94,7 +94,7 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
 def _explains(event: Event, producer: str) -> bool:
     """Returns whether an event of another program explains why no decision arrived.
 
-    Such an event is an event of the producer itself, a message to the broker, or a lost answer to the producer.
+    Such an event is a step of the producer itself, a message from the producer to the broker, or a lost answer to the producer.
     """
     arrow = event.arrow
     if arrow is None:
@@ -196,7 +196,7 @@ def _deliveries(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[
 
 
 def _not_consumed(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[Event]:
-    """Yields an event for each consumer group that has not consumed the message. These events end the timeline."""
+    """Yields an event for each consumer group that has not consumed the message. The timeline ends with these events."""
     for consumption in evidence.consumptions:
         if consumption.is_consumed:
             continue
@@ -208,7 +208,7 @@ def _not_consumed(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterato
 
 
 def _works_on_it(group: str, after: Sequence[Event]) -> bool:
-    """Returns whether the group is the sender of one of the events, which other programs recorded."""
+    """Returns whether the group is the sender of one of these events, which other programs recorded."""
     return any(event.arrow is not None and event.arrow.sender == group for event in after)
 
 

@@ -1,4 +1,4 @@
-"""The events of a transaction. Each names the part of the system that recorded it."""
+"""The events of a transaction. Each event names the part of the system that recorded it."""
 
 from __future__ import annotations
 

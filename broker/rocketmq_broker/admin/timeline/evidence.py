@@ -1,4 +1,4 @@
-"""Collects a broker's records of a transaction. Apache's brokers have the records but no list of check-backs."""
+"""Collects a broker's records of a transaction. Apache's brokers store the same records, but no list of check-backs."""
 
 from __future__ import annotations
 

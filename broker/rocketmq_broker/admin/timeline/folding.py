@@ -49,7 +49,7 @@ class _Round:
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
-    """Returns the events with long rows of similar check-backs folded. The first two and the last of each row are not folded."""
+    """Returns the events, with long rows of similar check-backs folded. The first two and the last of each row are not folded."""
     kept: list[Event] = []
     for row in _rows(_rounds(events)):
         begin, end = _SHOWN_BEFORE, len(row) - _SHOWN_AFTER
@@ -105,7 +105,7 @@ def _number(event: Event) -> int | None:
 
 
 def _belongs(event: Event, current: _Round) -> bool:
-    """Returns whether the event is the answer to the check-back, or the copy of the half message that counts it."""
+    """Returns whether the event is the check-back's answer, or the copy of the half message written for the check-back."""
     arrow = event.arrow
     if arrow is None or current.events[0].arrow is None:
         return False

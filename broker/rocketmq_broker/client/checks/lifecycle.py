@@ -18,7 +18,7 @@ class Lifecycle(Generic[Running]):
     """
 
     def __init__(self, who: str) -> None:
-        """`who` begins each error message, for example `producer orders`."""
+        """Each error message begins with `who`, for example `producer orders`."""
         self._who = who
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: Running | None = None
@@ -38,7 +38,10 @@ class Lifecycle(Generic[Running]):
 
     @property
     def running_parts(self) -> Running | None:
-        """Returns the running parts on any event loop; None before the start and after the shutdown."""
+        """Returns the running parts, whichever event loop the caller runs on.
+
+        Returns None before the start and after the shutdown.
+        """
         return self._running
 
     def started(self, running: Running) -> None:
@@ -63,7 +66,7 @@ class Lifecycle(Generic[Running]):
     def stop(self) -> Running | None:
         """Marks the client as shut down, and returns the parts to stop; None if it was not running.
 
-        Later starts and sends raise NotRunning. This method itself raises NotRunning on another event loop.
+        Later starts and sends raise NotRunning. This method itself raises NotRunning if it is called on another event loop.
         """
         if self._loop is not None and not self._is_on_its_loop():
             raise NotRunning(self._elsewhere())

@@ -11,7 +11,7 @@ _TRANSACTION_METHODS = {"execute_local_transaction": ("message", "arg"), "check_
 
 
 def check_message_listener(consumer: str, listener: object) -> None:
-    """Raises IllegalConfiguration unless `listener` is a valid MessageListener; `consumer` begins the error message."""
+    """Raises IllegalConfiguration unless `listener` is a valid MessageListener. The error message begins with `consumer`."""
     who = f"{consumer}: the message listener"
     if isinstance(listener, type):
         raise IllegalConfiguration(f"{who} must be a function or a bound method, not {kind_of(listener)}")
@@ -25,7 +25,7 @@ def check_message_listener(consumer: str, listener: object) -> None:
 def check_transaction_listener(producer: str, listener: object) -> None:
     """Raises IllegalConfiguration unless `listener` has both methods of a TransactionListener.
 
-    `producer` begins the error message.
+    The error message begins with `producer`.
     """
     if isinstance(listener, type):
         raise IllegalConfiguration(f"{producer}: the transaction listener must be an instance, not {kind_of(listener)}")

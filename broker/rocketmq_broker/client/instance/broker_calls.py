@@ -42,7 +42,7 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """Sends a request to the broker at `address`. Returns its answer, whatever its code."""
+        """Sends a request to the broker at `address`, and returns the answer, whatever its code."""
         return await ask(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
     async def send_oneway_to_master(

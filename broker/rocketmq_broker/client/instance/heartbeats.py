@@ -31,7 +31,8 @@ RETRY_IN_OUTAGES_S = 10.0
 class Heartbeats:
     """Sends heartbeats to every broker in the client's routes, every 30 s and on request. Retries with back-off after a failure.
 
-    A restarted broker therefore soon has the client registered again, and can send check-backs and notifications.
+    The client is therefore registered again soon after a broker restarts, so that the broker can send check-backs and
+    notifications.
     """
 
     def __init__(self, remoting: RemotingClient, routes: Routes, membership: Callable[[], HeartbeatData]) -> None:
@@ -82,7 +83,7 @@ class Heartbeats:
         return await asyncio.gather(*(self._send_to(address, body) for address in addresses))
 
     async def unregister(self) -> None:
-        """Unregisters this client's groups at all reachable brokers. Unreachable brokers remove the client after a timeout."""
+        """Unregisters this client's groups from all reachable brokers. Unreachable brokers remove the client after a timeout."""
         data = self._membership()
         headers = [
             UnregisterClientRequestHeader(client_id=data.client_id, producer_group=producer.group_name)

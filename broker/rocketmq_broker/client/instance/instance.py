@@ -27,7 +27,7 @@ def new_client_id(world: World, address: str) -> str:
 logger = logging.getLogger(__name__)
 
 RequestHandlers = Mapping[int, Handler]
-"""Handlers of requests from brokers, keyed by request code. They run on the event loop and return an encoded answer or None."""
+"""Handlers for requests from brokers, keyed by request code. They run on the event loop and return an encoded answer or None."""
 
 
 class ClientInstance:
@@ -63,7 +63,7 @@ class ClientInstance:
         self._is_stopping = False
 
     def answer(self, handlers: RequestHandlers) -> None:
-        """Adds handlers of requests from brokers."""
+        """Adds handlers for requests from brokers."""
         self._dispatcher.add(handlers)
 
     def start(self) -> None:
@@ -72,7 +72,7 @@ class ClientInstance:
         self.heartbeats.start()
 
     async def stop(self) -> None:
-        """Unregisters the client at the brokers, and closes all connections."""
+        """Unregisters the client from the brokers, and closes all connections."""
         self._is_stopping = True
         await self.heartbeats.stop()
         await self.heartbeats.unregister()

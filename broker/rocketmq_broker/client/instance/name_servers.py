@@ -83,7 +83,7 @@ class NameServers:
 
     @understood
     async def cluster_info(self) -> ClusterInfo | None:
-        """Returns all registered brokers. Raises NameServerUnreachable if no name server answers."""
+        """Returns all registered brokers; None if no name server has the data. Raises NameServerUnreachable if none answers."""
         answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, None)
         return None if answer is None else ClusterInfo.decode(answer.body)
 

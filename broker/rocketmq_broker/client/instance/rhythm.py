@@ -6,7 +6,7 @@ import asyncio
 from typing import Final
 
 _EARLY_S: Final = 0.1
-"""The tolerance in seconds: a beat is due this early, because timers may fire slightly before their time."""
+"""The tolerance in seconds. A beat is due this much earlier, because timers may fire slightly too early."""
 
 
 class Rhythm:
@@ -16,7 +16,7 @@ class Rhythm:
     """
 
     def __init__(self, interval_s: float) -> None:
-        """Starts now, on the running event loop."""
+        """The first beat is due now. Must be called on a running event loop."""
         self._interval_s = interval_s
         self._time = asyncio.get_running_loop().time
         self._next_s = self._time()

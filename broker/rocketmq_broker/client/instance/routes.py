@@ -28,7 +28,7 @@ MISSING_LONG_INTERVAL_S = 10.0
 _RETRIED_EVERY_S = MISSING_INTERVAL_S, MISSING_LONG_INTERVAL_S
 _SOON_S = 0.5
 _NEW_TOPIC_TIMEOUT_S = 1.0
-"""The timeout in seconds for the route of a topic that a broker may create; short, to leave most of the send timeout."""
+"""The timeout in seconds for the route of a topic that a broker may create. It is short, to leave most of the send timeout."""
 
 
 class Routes:
@@ -111,7 +111,7 @@ class Routes:
         )
 
     def _known_queues(self, topic: str) -> list[MessageQueue]:
-        """Returns the known queues for sending. Empty if they are unknown or no broker accepts messages now."""
+        """Returns the known queues for sending. The list is empty if they are unknown or no broker accepts messages now."""
         queues = self._publish_queues.get(topic)
         if queues is None and (route := self._routes.get(topic)) is not None:
             queues = publish_queues(topic, route)
@@ -217,7 +217,7 @@ class Routes:
         return missing
 
     async def _discover_brokers(self) -> None:
-        """Reads the list of brokers, so that this client sends heartbeats to them and they notify it of new topics."""
+        """Reads the list of brokers, so that this client sends heartbeats to the brokers and is notified of new topics."""
         try:
             if await self._fetch_cluster():
                 self.on_change()

@@ -9,7 +9,7 @@ from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
 MAX_QUEUES: Final = 65_535
-"""The maximum number of queues of a topic at one broker. A limit protects the client's memory from a faulty name server."""
+"""The maximum number of queues of a topic at one broker. The limit protects the client's memory from a faulty name server."""
 MAX_QUEUES_OF_A_TOPIC: Final = 4 * MAX_QUEUES
 """The maximum number of queues of a topic at all brokers."""
 
@@ -26,9 +26,9 @@ def check_queue_counts(topic: str, route: TopicRouteData) -> None:
 
 
 def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
-    """Returns the queues for sending: those that are writeable, on a broker whose master is up.
+    """Returns the queues for sending, which are the writable queues of the brokers whose master is up.
 
-    `at_most` limits the queues of each broker, for a topic that its first message will create.
+    `at_most` limits the number of queues at each broker, for a topic that will be created by its first message.
     """
     if route.order_topic_conf:
         return _ordered_queues(topic, route.order_topic_conf)
@@ -61,7 +61,7 @@ def _count(topic: str, part: str) -> int:
 def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
     """Returns the queues that a string such as `broker-a:4;broker-b:4` lists.
 
-    These queues of a topic in global order stay the same even while a broker is down.
+    A topic in global order keeps these queues even while a broker is down.
     """
     queues = []
     for part in filter(None, order_topic_conf.split(";")):

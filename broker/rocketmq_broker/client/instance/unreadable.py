@@ -34,8 +34,8 @@ class UnreadableMessage(MessageExt):
 def messages_of(records: Iterable[Record], broker_name: str, *, max_body_length: int) -> tuple[list[MessageExt], int | None]:
     """Returns the messages of one pull, and the queue offset of the first message left for the next pull, or None.
 
-    `max_body_length` limits each decompressed body, and also the total of all compressed bodies of one pull, as a
-    protection against many compression bombs in one pull.
+    `max_body_length` limits the length of each decompressed body. It also limits their total length in one pull, as a protection
+    against many compression bombs.
     """
     messages: list[MessageExt] = []
     room = max_body_length
@@ -65,7 +65,7 @@ def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMess
 
 
 def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorates a request method, which raises UnreadableAnswer, a ClientError, for an answer that cannot be decoded."""
+    """Decorates a request method so that it raises UnreadableAnswer, a ClientError, if the answer cannot be decoded."""
 
     @functools.wraps(ask)
     async def asked(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -44,7 +44,10 @@ _STORED: dict[int, SendStatus] = {
 
 
 class SendRequests:
-    """The requests of a producer. Each may raise BrokerUnreachable or RequestTimedOut, and BrokerError if it has an answer."""
+    """The requests of a producer.
+
+    Each request may raise BrokerUnreachable or RequestTimedOut. Requests with an answer may also raise BrokerError.
+    """
 
     def __init__(self, calls: BrokerCalls) -> None:
         """`calls` sends the requests."""

@@ -70,11 +70,11 @@ class Producer(RunsWithin):
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`. The default is the variable NAMESRV_ADDR, or else 127.0.0.1:9876.
 
-        `credentials` sign each request. By default they are read from ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, if set.
-        `tls` enables TLS; True uses the system's certificates. By default ROCKETMQ_TLS_ENABLE decides.
-        `rpc_hook` is called with each request and each answer. An exception raised by the hook stops the request or answer.
-        `namespace` is put before the group and each topic, and removed from what comes back, as by Apache's clients of 4.x.
-        Raises IllegalConfiguration for an invalid group name, an unknown setting, or a setting of the wrong type or range.
+        `credentials` sign each request. By default they are read from ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, if set. `tls`
+        enables TLS; True uses the system's certificates. By default, TLS is enabled if ROCKETMQ_TLS_ENABLE is true. `rpc_hook` is
+        called with each request and each answer. An exception raised by the hook stops the request or answer. `namespace` is put
+        before the group and each topic, and removed from what comes back, as by Apache's clients of 4.x. Raises
+        IllegalConfiguration for an invalid group name, an unknown setting, or a setting of the wrong type or range.
         """
         refuse_unknown(self, unknown)
         self._namespace = Namespace(namespace)
@@ -122,7 +122,7 @@ class Producer(RunsWithin):
         logger.info("producer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self) -> None:
-        """Shuts the producer down and unregisters it at the brokers. Later sends raise NotRunning."""
+        """Shuts the producer down and unregisters it from the brokers. Later sends raise NotRunning."""
         if (running := self._lifecycle.stop()) is not None:
             await self._stop(running)
 
@@ -250,5 +250,5 @@ class Producer(RunsWithin):
         return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
 
     def _handlers(self) -> RequestHandlers:
-        """Returns the handlers of requests from brokers to this producer, keyed by request code."""
+        """Returns the handlers for brokers' requests to this producer, keyed by request code."""
         return self._replies.handlers

@@ -13,7 +13,7 @@ class QueueSelector:
     """Selects queues round robin. A failed broker is avoided for 30 s if there is another broker."""
 
     def __init__(self, start: int = 0) -> None:
-        """`start` is the position in the round robin.
+        """`start` is the start position in the round robin.
 
         It should be random, so that clients do not all start with the same queue.
         """

@@ -35,7 +35,10 @@ class LatestSends:
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """Records that a broker refused a valid message. Do not call this method for an unreachable broker."""
+        """Records that a broker refused a valid message, or did not flush it in time.
+
+        Do not call this method for an unreachable broker.
+        """
         self._failed_s, self._reason = now_s, reason
         self._failures += 1
 
@@ -44,7 +47,7 @@ class LatestSends:
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
-        """Returns the reason of the latest refusal if the last three or more sends were refused, the last less than 10 s ago.
+        """Returns the reason for the latest refusal, if the last three sends were refused and it is less than 10 s old.
 
         Returns None otherwise. Brokers do not report every reason why they refuse messages, for example a disk that hangs.
         """
@@ -53,10 +56,10 @@ class LatestSends:
 
 
 class Sendability:
-    """Checks whether brokers would store a message, with requests for their state."""
+    """Checks whether brokers would store a message. Requests the brokers' state if necessary."""
 
     def __init__(self, calls: BrokerCalls, latest: LatestSends) -> None:
-        """`latest` has the results of the latest sends."""
+        """`latest` contains the results of the latest sends."""
         self._calls = calls
         self._latest = latest
 
@@ -76,7 +79,7 @@ class Sendability:
     async def refusing_brokers(self, topic: str) -> list[str]:
         """Returns one reason for each broker of the topic that would not store a message.
 
-        Raises ClientError if there is no route.
+        Raises ClientError if no route is available.
         """
         return [reason for reason in await self._reasons(topic) if reason is not None]
 

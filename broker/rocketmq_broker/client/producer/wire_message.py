@@ -87,7 +87,7 @@ def to_wire_batch(messages: Sequence[Message]) -> WireMessage:
 
         TOTALSIZE 4 | 0 4 | 0 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
 
-    Raises MessageRefused if their topics differ, if one is delayed or transactional, or if the batch is too long.
+    Raises MessageRefused if the topics differ, if a message is delayed or transactional, or if the batch is too long.
     """
     if not messages:
         raise MessageRefused("a batch needs at least one message")

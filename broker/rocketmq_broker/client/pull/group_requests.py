@@ -33,7 +33,7 @@ class GroupRequests:
     async def consumer_send_message_back(
         self, group: str, message: MessageExt, delay_level: int, max_reconsume_times: int
     ) -> None:
-        """Returns the message to the broker, which redelivers it after a delay or moves it to the dead-letter topic."""
+        """Returns the message to the broker. The broker redelivers it after a delay, or moves it to the dead-letter topic."""
         header = ConsumerSendMsgBackRequestHeader(
             offset=message.commit_log_offset,
             group=group,
@@ -46,7 +46,7 @@ class GroupRequests:
         await self._calls.ask_master(message.broker_name, RequestCode.CONSUMER_SEND_MSG_BACK, header, timeout_ms=5000)
 
     async def check_client_config(self, group: str, client_id: str, broker_name: str, subscription: Subscription) -> None:
-        """Checks that the broker supports the subscription's filter. Raises BrokerError if not."""
+        """Checks that the broker supports the subscription's filter. Raises BrokerError otherwise."""
         body = CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription.to_wire())
         await self._calls.ask_master(broker_name, RequestCode.CHECK_CLIENT_CONFIG, None, body.encode())
 
@@ -61,7 +61,7 @@ class GroupRequests:
     async def lock_queues(
         self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]
     ) -> set[MessageQueue]:
-        """Locks queues of one broker for this client for 60 s. Returns the queues that are locked."""
+        """Locks queues of one broker for this client for 60 s. Returns the queues that could be locked."""
         body = LockBatchRequestBody(
             consumer_group=group, client_id=client_id, mq_set=[MessageQueueData.of(queue) for queue in queues]
         )

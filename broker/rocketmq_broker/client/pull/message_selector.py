@@ -10,7 +10,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSI
 
 @dataclass(frozen=True, slots=True)
 class MessageSelector:
-    """A filter expression and its type. Where a selector is expected, a str is a tag expression."""
+    """A filter expression and its type. A str that is passed instead of a selector is a tag expression."""
 
     expression: str
     expression_type: str = EXPRESSION_TAG

@@ -1,4 +1,4 @@
-"""One queue during consumption: its pulled, unacknowledged messages and its committable offset."""
+"""The state of a queue during consumption: the unacknowledged messages and the committable offset."""
 
 from __future__ import annotations
 
@@ -94,7 +94,11 @@ class ProcessQueue:
 
     @property
     def progress(self) -> QueueProgress:
-        """Returns the queue's progress. A pull without an answer counts as stalled after 30 s, because brokers may hold pulls."""
+        """Returns the queue's progress.
+
+        A queue without unacknowledged messages counts as stalled after 30 s without an answer to a pull, because brokers may hold
+        pulls.
+        """
         now_s = self.now_s()
         stands_still_s = now_s - self._oldest_since_s if self._order else 0.0
         silent_s = now_s - self.pulled_s
@@ -103,7 +107,7 @@ class ProcessQueue:
         return QueueProgress(self.queue, len(self._unacknowledged), stands_still_s)
 
     def withdraw(self) -> None:
-        """Signals listeners that hold messages to stop."""
+        """Signals all listeners that hold messages of this queue to stop."""
         self.withdrawn.set()
 
     def drop(self) -> None:

@@ -70,7 +70,9 @@ class PullConsumer(RunsWithin):
         pull_threshold_for_queue: int = 1000,
         **unknown: Never,
     ) -> None:
-        """`consume_from_where` is the start position in queues in which the group has no offset. Raises IllegalConfiguration.
+        """`consume_from_where` is the start position in queues in which the group has no offset.
+
+        Raises IllegalConfiguration if a setting is invalid.
 
         `namesrv_addr`, `credentials`, `tls`, `rpc_hook` and `namespace` have the same meaning as for a Producer.
         """
@@ -143,7 +145,7 @@ class PullConsumer(RunsWithin):
         running.instance.heartbeats.send_soon()
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Sets the offset at which `poll` continues in a queue. Raises IllegalConfiguration if it is not assigned."""
+        """Sets the offset at which `poll` continues in a queue. Raises IllegalConfiguration if the queue is not assigned."""
         read_ahead = self._lifecycle.running().read_ahead
         queue = self._known(queue)
         check_number("offset", offset, minimum=0)

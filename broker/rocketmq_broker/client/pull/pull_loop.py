@@ -48,16 +48,16 @@ class PullEvents:
 
     on_messages: Callable[[ProcessQueue, list[MessageExt]], None]
     on_progress: Callable[[ProcessQueue], None]
-    """A callback for a possible change of the committable offset."""
+    """Called when the committable offset may have changed."""
     on_illegal_offset: Callable[[ProcessQueue, int], None]
-    """A callback with the next valid offset, if the broker does not have the requested offset.
+    """Called with the next valid offset if the broker does not have the requested offset.
 
     The loop then ends. Restart it at the given offset.
     """
     on_subscription_unknown: Callable[[], None]
-    """A callback if the broker may not have the group's subscription. The callback must send the broker a heartbeat."""
+    """Called if the broker may not have the group's subscription. The callback must send a heartbeat to the broker."""
     on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
-    """A callback after a pull, with the topic, the number of messages and the duration in seconds."""
+    """Called after a pull with the topic, the number of messages and the duration in seconds."""
 
 
 class PullLoop:

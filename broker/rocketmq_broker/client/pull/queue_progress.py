@@ -15,7 +15,8 @@ class QueueProgress:
     unacknowledged: int
     """The number of messages that were pulled but not yet acknowledged."""
     stands_still_s: float
-    """The seconds since the oldest unacknowledged message last changed, or since the last valid answer to a pull.
+    """The seconds since the oldest unacknowledged message last changed.
 
-    The value is 0 for a queue without unacknowledged messages while the broker answers.
+    For a queue without unacknowledged messages, the value is 0 while the broker answers, and otherwise the seconds since the last
+    valid answer to a pull.
     """

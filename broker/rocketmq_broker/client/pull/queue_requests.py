@@ -54,7 +54,7 @@ class PullAnswer(NamedTuple):
 
 
 class QueueRequests:
-    """Sends pull and offset requests. They raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
+    """Sends pull and offset requests. Failures raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
 
     def __init__(self, calls: BrokerCalls, *, max_body_length: int = MAX_BODY_LENGTH) -> None:
         """`calls` sends the requests. `max_body_length` limits the decompressed body of a message in bytes."""
@@ -79,9 +79,9 @@ class QueueRequests:
     ) -> PullAnswer:
         """Pulls messages at and after `offset` that match the subscription. The broker waits up to `suspend_ms` for a message.
 
-        `commit_offset` also commits the group's offset. `sends_expression` is for consumers that send no heartbeats.
-        The checksum of a body is not verified, as in Apache's client (MessageDecoder with checkCRC=false). Checksums protect
-        against disk errors, and the broker verifies them when it recovers a store.
+        If `commit_offset` is set, the request also commits this offset for the group. `sends_expression` is for consumers that
+        send no heartbeats. The checksum of a body is not verified, as in Apache's client (MessageDecoder with checkCRC=false).
+        Checksums protect against disk errors, and the broker verifies them when it recovers a store.
         """
         address = await self._calls.routes.address_of(queue.broker_name, broker_id, or_any=True)
         header = PullMessageRequestHeader(
@@ -133,7 +133,7 @@ class QueueRequests:
         """Commits the group's offsets in these queues at the brokers, and waits for the answers.
 
         Commits one queue of each topic first. If a group's first offsets in a topic arrived concurrently, Apache's broker might
-        keep only one of them (ConsumerOffsetManager.commitOffset creates the topic's table without a lock). Commits all offsets
+        keep only one of them (ConsumerOffsetManager.commitOffset creates the topic's table without a lock). Attempts all commits
         before it raises the first error.
         """
         topics: dict[tuple[str, str], list[MessageQueue]] = {}

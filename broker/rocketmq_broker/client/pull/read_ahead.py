@@ -68,17 +68,17 @@ class ReadAhead:
 
     @property
     def committable_offsets(self) -> dict[MessageQueue, int]:
-        """Returns the offsets up to which `take` has returned messages, for the queues whose reading has begun."""
+        """Returns the offsets up to which `take` has returned messages. Omits queues whose reading has not begun yet."""
         at_work = [reading.process_queue for reading in self._readings.values() if reading.process_queue is not None]
         return {process_queue.queue: process_queue.committable_offset for process_queue in at_work}
 
     def read(self, queue: MessageQueue, subscription: Subscription) -> None:
-        """Starts reading the queue from the group's offset, unless it is already read."""
+        """Starts reading the queue from the group's offset, unless it is already being read."""
         if queue not in self._readings:
             self._begin(queue, subscription, None)
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Continues reading the queue at this offset. Raises KeyError if the queue is not read."""
+        """Continues reading the queue at this offset. Raises KeyError if the queue is not being read."""
         reading = self._readings[queue]
         reading.drop()
         self._begin(queue, reading.subscription, offset)

@@ -46,7 +46,7 @@ class Setback:
     consumed: int
     """The offset before which the group had consumed all messages."""
     expired: int
-    """The number of messages between the two offsets that the broker has deleted."""
+    """The number of messages between these two offsets that the broker no longer has."""
     is_new_database: bool
     """True if the database has no results at all."""
 
@@ -68,7 +68,9 @@ class ResultPositions(Protocol):
         """
 
     def known_until_ms(self) -> int | None:
-        """Returns a time in milliseconds since the epoch before which all messages have results, for a queue without a position.
+        """Returns a time in milliseconds since the epoch, for queues without a position.
+
+        All messages stored earlier have results.
 
         Returns None if the database has no results.
         """
@@ -97,7 +99,7 @@ class _InThread:
         self._why = ""
 
     async def __call__(self, work: Callable[[], T]) -> T:
-        """Returns the result of `work`. Raises PositionsUnavailable, and logs each new reason once."""
+        """Calls `work` and returns its result. If `work` fails, raises PositionsUnavailable and logs each new reason once."""
         async with self._turn:
             try:
                 result: T = await (self._result(work) if self._run_function is None else self._run_function(work))

@@ -18,7 +18,7 @@ _PERMANENT: Final = frozenset(
 
 
 class SubscriptionCheck:
-    """Checks SQL92 expressions when a consumer starts. An invalid one would otherwise match no messages, without an error."""
+    """Checks SQL92 expressions when a consumer starts, because an invalid expression would silently match no messages."""
 
     def __init__(self, group: str, client_id: str, routes: Routes, requests: GroupRequests) -> None:
         """`routes` provides the brokers of a topic."""

@@ -1,4 +1,4 @@
-"""The signal for listeners that hold messages to stop."""
+"""The signal that ends the waits of listeners that hold messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Withdrawal(threading.Event):
     """An event on which listeners wait in threads or in coroutines. Set it on the consumer's event loop."""
 
     def __init__(self, watch: Watch | None = None) -> None:
-        """The event starts unset. With `watch`, threads measure their waits with the event loop's clock."""
+        """Creates an unset event. With `watch`, waits in threads are measured with the event loop's clock."""
         super().__init__()
         self._watch = watch
         self._coroutines: set[asyncio.Future[None]] = set()

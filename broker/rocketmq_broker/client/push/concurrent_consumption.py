@@ -40,7 +40,7 @@ class ConcurrentConsumption:
         batch_size: int,
         statistics: ConsumerStatistics,
     ) -> None:
-        """`message_return` is None for broadcasting, in which a failed message is logged and skipped, as in RocketMQ."""
+        """`message_return` is None for broadcasting. Failed messages are then logged and skipped, as in RocketMQ."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress
@@ -58,7 +58,7 @@ class ConcurrentConsumption:
         return True
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Queues the messages for the listener threads, in waiting calls if they have room, otherwise in new calls."""
+        """Queues the messages for the listener threads. Fills waiting calls first, and adds new calls for the rest."""
         waiting = self._waiting[process_queue]
         for _ in range(waiting.add(messages)):
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
@@ -73,7 +73,7 @@ class ConcurrentConsumption:
         """Does nothing, because concurrent consumption does not lock queues."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Waits for running listeners, and afterwards until their failed messages are returned to the broker."""
+        """Waits for running listeners, and then until their failed messages have been returned to the broker."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._threads.stop(timeout_s)
         try:

@@ -88,7 +88,7 @@ class ConsumerParts:
         self.assignment.on_moved = self.rebalance.trigger
 
     def state(self) -> ConsumerState:
-        """Returns the view of the consumer's state that operators' requests read."""
+        """Returns a view of the consumer's state, for operators' requests."""
         return ConsumerState(
             group=self._group,
             name_servers=";".join(self._instance.name_servers.addresses),

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerRequests:
-    """Handles two kinds of requests: a change of the group's members triggers a rebalance, and offsets can be reset."""
+    """Handles two kinds of requests: changes of the group's members, which trigger a rebalance, and resets of offsets."""
 
     def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance, routes: Routes) -> None:
         """The arguments are the parts of the consumer on which the requests act."""

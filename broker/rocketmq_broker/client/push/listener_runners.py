@@ -79,8 +79,8 @@ _Outcome = tuple[OnReturn, Any, BaseException | None]
 class ListenerThreads(ListenerRunner):
     """A bounded pool of daemon threads. Call all methods on the event loop; the jobs run in the threads.
 
-    Results are passed to the loop in batches, without a task or future for each message. Threads start on demand. The callers
-    must limit the number of jobs (flow control, `unfinished`).
+    Results are passed to the loop in batches, without a task or future for each message. Threads start on demand. Callers must
+    limit the number of jobs (flow control); see `unfinished`.
     """
 
     def __init__(self, name: str, max_threads: int, watch: Watch | None) -> None:
@@ -275,7 +275,7 @@ async def _result_of(job: Job[Any]) -> Any:
 
 
 class Runners:
-    """Runs several listeners: functions in one thread pool, async functions as tasks, a limited number of each."""
+    """Runs several listeners: functions in one thread pool, and async functions as tasks. Limits the number of each."""
 
     def __init__(self, name: str, max_concurrency: int, world: World) -> None:
         """`name` is the name of the threads and tasks. In a world without threads, every listener runs as a task."""
@@ -288,7 +288,7 @@ class Runners:
         )
 
     def of(self, listener: object) -> ListenerRunner:
-        """Returns the runner of this listener."""
+        """Returns the runner for this listener."""
         return self._tasks if is_async(listener) else self._threads
 
     async def run_as_caller(self, listener: object, job: Job[T]) -> T:
@@ -326,5 +326,5 @@ class Runners:
 
 
 def runner_of(listener: object, name: str, max_concurrency: int, world: World) -> ListenerRunner:
-    """Returns the runner of a single listener."""
+    """Creates and returns the runner for a single listener."""
     return Runners(name, max_concurrency, world).of(listener)

@@ -1,4 +1,4 @@
-"""Returns messages that a listener could not consume (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
+"""Sends back messages that a listener could not consume (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class MessageReturn:
         return await self._send_again(message, message.reconsume_times, limit, delay_level)
 
     async def to_dead_letters(self, message: MessageExt) -> bool:
-        """Sends the message to the group's dead letters. The result is False if no broker accepted it."""
+        """Sends the message to the group's dead-letter topic. The result is False if no broker accepted it."""
         return await self._send_again(message, message.reconsume_times, 0)
 
     async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int, delay_level: int | None = None) -> bool:

@@ -29,7 +29,7 @@ _NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
-    """Consumes each queue in order. A failed batch is repeated before later messages, up to the maximum of redeliveries."""
+    """Consumes each queue in order. A failed batch is redelivered before later messages, up to `max_reconsume_times`."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class OrderlyConsumption:
         await self._resume_after(call.process_queue, queue, _suspension_s(call.context) if remaining else 0)
 
     async def _is_given_up(self, message: MessageExt) -> bool:
-        """Moves a message without redeliveries left to the dead-letter topic. Returns False if it must be delivered again."""
+        """Moves the message to the dead-letter topic if no redelivery is left. Returns False if it must be delivered again."""
         if isinstance(message, UnreadableMessage):
             return self._message_return is None or await self._message_return.to_dead_letters(message)
         if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:

@@ -27,7 +27,7 @@ class OrderlyQueue:
         self._waiting.extend(messages)
 
     def take(self, count: int) -> list[MessageExt]:
-        """Removes the next batch, and marks the queue as busy. Returns an empty batch if it is busy or has no messages."""
+        """Removes the next batch, and marks the queue as busy. Returns an empty batch if the queue is busy or empty."""
         if self.is_busy or not self._waiting:
             return []
         self.is_busy = True

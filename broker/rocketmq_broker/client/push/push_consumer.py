@@ -57,7 +57,7 @@ class _RunningPushConsumer:
 
 
 class PushConsumer(RunsWithin):
-    """Consumes its share of its topics' queues, or all of them with broadcasting.
+    """Consumes a share of the queues of the subscribed topics, or all queues when broadcasting.
 
     Delivery is at least once: a message is acknowledged after the listener returns. After a crash, unacknowledged messages are
     delivered again, to this consumer or to another member of the group. The consumer retries while brokers are unreachable.
@@ -77,9 +77,9 @@ class PushConsumer(RunsWithin):
     ) -> None:
         """`settings` are the fields of ConsumerSettings.
 
-        `namesrv_addr`, `credentials`, `tls`, `rpc_hook` and `namespace` have the same meaning as for a Producer. `results` saves
-        the group's offsets in the database of the listener's results before they are committed at the brokers. If that database
-        loses results, their messages are delivered again. Raises IllegalConfiguration.
+        `namesrv_addr`, `credentials`, `tls`, `rpc_hook` and `namespace` have the same meaning as for a Producer. With `results`,
+        the group's offsets are first saved in the database that stores the listener's results, and then committed at the brokers.
+        If that database loses results, the messages are delivered again. Raises IllegalConfiguration.
         """
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
@@ -219,7 +219,7 @@ class PushConsumer(RunsWithin):
         return sum(await asyncio.gather(*(requests.dead_letters(address, self.group) for address in instance.routes.masters)))
 
     async def start(self) -> None:
-        """Starts consuming. Brokers may be unreachable.
+        """Starts consuming, even if brokers are unreachable.
 
         Raises IllegalConfiguration if there is no listener or subscription, or if a broker does not support a
         subscription's filter. After that error, the subscription can be corrected and the consumer started again.

@@ -1,4 +1,4 @@
-"""The pulled messages of one queue that wait for a call of the listener."""
+"""The pulled messages of one queue that are waiting for a listener call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.message import MessageExt
 
 
 class WaitingMessages:
-    """Waiting messages, which form a batch when a listener call starts. The call takes all messages that wait at that time.
+    """The messages that wait for a listener call. A call takes up to `batch_size` waiting messages when it starts.
 
     Batches therefore grow while listeners are busy, and no message waits for a batch to fill. The event loop adds messages;
     the listeners' threads take them.
@@ -23,7 +23,7 @@ class WaitingMessages:
         self._messages: deque[MessageExt] = deque()
 
     def add(self, messages: Sequence[MessageExt]) -> int:
-        """Adds messages. Returns the number of additional calls that are required after the waiting calls have been filled."""
+        """Adds messages. Returns the number of listener calls to request in addition to those already requested."""
         with self._lock:
             before = self._calls()
             self._messages.extend(messages)

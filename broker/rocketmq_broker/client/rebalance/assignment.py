@@ -113,7 +113,7 @@ class Assignment:
             self._leave_in_background(queue, None)
 
     def move(self, queue: MessageQueue, offset: int) -> None:
-        """Releases the queue and commits `offset`, at which the next rebalance takes the queue again."""
+        """Releases the queue and commits `offset`. The next rebalance takes the queue again at this offset."""
         if queue in self._table:
             self._leave_in_background(queue, offset)
 
@@ -122,7 +122,7 @@ class Assignment:
         await self._tasks.stop()
 
     def withdraw_all(self) -> None:
-        """Signals listeners that hold messages to stop. The results of other listeners still count."""
+        """Signals listeners that wait in `ConsumeContext.hold` to stop. The results of other listeners still count."""
         for process_queue in self._table.values():
             process_queue.withdraw()
 

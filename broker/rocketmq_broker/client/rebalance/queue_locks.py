@@ -17,11 +17,11 @@ logger = logging.getLogger(__name__)
 RENEWAL_INTERVAL_S = 20.0
 SOON_INTERVAL_S = 1.0
 HELD_FOR_S = 30.0
-"""The seconds for which the client uses a lock without renewal. The broker keeps a lock for 60 s, so the client stops first."""
+"""The time in seconds for which the client uses a lock without renewal. It ends before the broker's 60 s."""
 
 
 class OwnQueueLocks:
-    """The locks that this client holds. Locks are renewed every 20 s, and every second while a wanted lock is missing."""
+    """The locks that this client holds. Renews them every 20 s, or every second while a requested lock is not held."""
 
     def __init__(self, group: str, client_id: str, requests: GroupRequests, now_s: Callable[[], float]) -> None:
         """`client_id` is the owner of the locks. `now_s` is a monotonic clock."""

@@ -24,7 +24,7 @@ RETRY_IN_OUTAGES_S = 10.0
 
 
 class Rebalance:
-    """Takes and releases queues so that this client consumes its share of its topics' queues."""
+    """Takes and releases queues so that this client consumes its share of the subscribed topics' queues."""
 
     def __init__(
         self,

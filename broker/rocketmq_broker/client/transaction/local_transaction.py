@@ -33,7 +33,7 @@ class LocalTransaction:
 
 
 def local_transaction(execute: Execute) -> LocalTransaction:
-    """Converts a function, async or not, with the parameters `message` and `arg` to a transaction listener.
+    """Converts a function with the parameters `message` and `arg`, async or not, into a transaction listener.
 
     @local_transaction
     def pay(message, arg): ...

@@ -17,7 +17,7 @@ class TopicListeners:
     """The transaction listeners of one producer, keyed by topic."""
 
     def __init__(self, producer: str, given: TransactionListeners) -> None:
-        """`producer` begins each error message. A mapping is copied."""
+        """`producer` is the producer's name in error messages. A mapping of listeners is copied."""
         self._producer = producer
         self._by_topic: Mapping[str, TransactionListener] = dict(given) if isinstance(given, Mapping) else {ANY_TOPIC: given}
 

@@ -65,9 +65,9 @@ class TransactionProducer(Producer):
     ) -> None:
         """`listener` is a listener for all topics, or a dict of listeners by topic.
 
-        At most `transaction_threads` local transactions and `check_threads` check-backs run at a time, async ones as tasks.
-        At most `check_request_hold_max` check-backs wait. Further ones are dropped, and the broker repeats them. Raises
-        IllegalConfiguration if a setting is invalid.
+        At most `transaction_threads` local transactions and `check_threads` check-backs run at a time. Async listeners run as
+        tasks. At most `check_request_hold_max` check-backs wait. Further check-backs are dropped, and the broker repeats them.
+        Raises IllegalConfiguration if a setting is invalid.
         """
         refuse_unknown(self, unknown)
         check_whole_number("transaction_threads", transaction_threads, minimum=1)
@@ -121,12 +121,12 @@ class TransactionProducer(Producer):
     async def end_transaction(self, transaction_id: str, state: LocalTransactionState) -> None:
         """Ends a transaction of this group without its listener. The decision is durable on return.
 
-        This method is for coordinators such as Seata, with a listener that returns UNKNOWN until the global transaction ends.
-        `transaction_id` is `TransactionSendResult.transaction_id`. Any producer of the group may call this method, in any
-        process. Call it once for a transaction: this project's broker refuses a second decision, and Apache's broker
-        delivers the message again after a second COMMIT. Raises ValueError for UNKNOWN, TransactionNotFound, and
-        BrokerError if the broker refuses the decision. Raises BrokerUnreachable if it is unknown whether the broker received the
-        decision. A broker that did not receive the decision sends a check-back.
+        This method is for coordinators such as Seata. The producer's listener must return UNKNOWN until the global transaction
+        ends. `transaction_id` is `TransactionSendResult.transaction_id`. Any producer of the group may call this method, in any
+        process. Call it once for a transaction: this project's broker refuses a second decision, and Apache's broker delivers the
+        message again after a second COMMIT. Raises ValueError if `state` is UNKNOWN, TransactionNotFound if no half message has
+        this id, and BrokerError if the broker refuses the decision. Raises BrokerUnreachable if it is unknown whether the broker
+        received the decision. A broker that did not receive the decision sends a check-back.
         """
         if state is LocalTransactionState.UNKNOWN:
             raise ValueError("state must be COMMIT_MESSAGE or ROLLBACK_MESSAGE, not UNKNOWN")

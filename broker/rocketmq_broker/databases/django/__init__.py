@@ -39,7 +39,7 @@ _APP = "rocketmq"
 
 @contextmanager
 def barrier(message: Message, state: LocalOutcome = LocalOutcome.COMMITTED, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[None]:
-    """Runs a local transaction in its block. The transaction's row and the block's work are committed together at the end.
+    """Runs the `with` block as a local transaction. The transaction's row and the block's work are committed together.
 
     The work is durable after the block. Raises DecidedBefore, before the block runs, if the transaction already has a row. If the
     block raises an error, nothing is written. If the database commit raises an error, the outcome is not known: answer UNKNOWN,
@@ -96,18 +96,18 @@ class Inbox(BaseInbox[str]):
 
         inbox = Inbox("credits")
 
-    `put` stores messages; `put_in` stores them in the caller's `transaction.atomic` block, as an outbox does. `drain` processes
-    those that are due, and calls its handler with `using` and messages. `state`, `parked` and `retry` are for people.
-    Workers on PostgreSQL take different messages at the same time; on SQLite they take turns.
+    `put` stores messages; `put_in` stores them in the caller's `transaction.atomic` block, as an outbox does. `drain` calls a
+    handler with `using` and the messages that are due. `state`, `parked` and `retry` are for operators. Workers on PostgreSQL
+    take different messages at the same time; on SQLite they take turns.
     """
 
     def __init__(self, consumer: str, *, using: str = DEFAULT_DB_ALIAS, world: World | None = None) -> None:
-        """Raises ValueError for an unsuitable consumer name."""
+        """Raises ValueError if the consumer name is empty or longer than its column."""
         super().__init__(consumer, world)
         self._using = using
 
     def put_in(self, messages: Iterable[Message]) -> None:
-        """Stores messages in the caller's `transaction.atomic` block. They are durable, and may be processed, when it commits."""
+        """Stores messages in the caller's `transaction.atomic` block. They are durable and can be processed after the commit."""
         self._insert(self._using, self.rows(messages))
 
     @contextmanager

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class RocketmqConfig(AppConfig):
-    """The Django app with the tables of transactions and consumed messages. `manage.py migrate` creates the tables."""
+    """The Django app that contains the tables in `models`. `manage.py migrate` creates them."""
 
     name = "rocketmq_broker.databases.django"
     label = "rocketmq"

@@ -29,7 +29,7 @@ def standard_json(data: bytes) -> bytes:
 
 
 class _Reader:
-    """Reads the tokens of a text in fastjson's format, and joins them to a text in standard JSON."""
+    """Reads the tokens of a text in fastjson's format, and joins them into standard JSON."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -31,7 +31,7 @@ class BrokerStatsData(Body):
 
 
 class ConsumeQueueData(BodyPart):
-    """One unit of a consume queue, which includes whether its message passes the group's filter."""
+    """One unit of a consume queue. It includes whether the message passes the group's filter."""
 
     physic_offset: int
     physic_size: int

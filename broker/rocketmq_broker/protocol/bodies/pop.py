@@ -77,7 +77,7 @@ class MessageQueueAssignment(BodyPart):
 
 
 class QueryAssignmentResponseBody(Body):
-    """The answer to QUERY_ASSIGNMENT. If it is None, the consumer keeps its current queues."""
+    """The answer to QUERY_ASSIGNMENT. If the list is None, the consumer keeps its current queues."""
 
     message_queue_assignments: list[MessageQueueAssignment] | None = None
 
@@ -91,4 +91,4 @@ class SetMessageRequestModeRequestBody(Body):
     consumer_group: str
     mode: MessageRequestMode = MessageRequestMode.PULL
     pop_share_queue_num: int = 0
-    """The number of other consumers with which each consumer shares its queues; 0 means that all share all queues."""
+    """The number of other consumers with which each consumer shares its queues. If it is 0, all consumers share all queues."""

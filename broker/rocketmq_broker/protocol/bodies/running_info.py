@@ -62,7 +62,7 @@ class ConsumerRunningInfo(Body):
 
 
 class CMResult(Enum):
-    """The result of a consumer that handled a message at an operator's request."""
+    """The result with which a consumer handled a message at an operator's request."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"

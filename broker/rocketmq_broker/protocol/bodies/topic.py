@@ -1,4 +1,4 @@
-"""The settings of topics and subscription groups, and tables of them."""
+"""The settings of topics and subscription groups, tables of these settings, and the offsets and times of queues."""
 
 from __future__ import annotations
 

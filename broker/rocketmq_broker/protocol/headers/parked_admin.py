@@ -7,7 +7,8 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 class ListMarksRequestHeader(CommandHeader):
     """The header of LIST_MARKS, which lists operators' actions on parked messages.
 
-    The request lists the last action on each message in part of a queue, or all actions on its first message.
+    The request lists the latest action on each message in a range of a queue. With `history`, it lists all actions on one
+    message.
     """
 
     topic: str

@@ -7,7 +7,7 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class PullMessageRequestHeader(CommandHeader, kw_only=True):
-    """The header of PULL_MESSAGE. `sys_flag` has the bits of RocketMQ's PullSysFlag."""
+    """The header of PULL_MESSAGE. `sys_flag` contains the bits of RocketMQ's PullSysFlag."""
 
     consumer_group: str
     topic: str

@@ -17,7 +17,10 @@ _FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
 class SettingsAnswers:
-    """Creates the answers to clients' settings. Values without a broker setting are the defaults of Apache's proxy 5.3.3."""
+    """Creates the answers to clients' settings.
+
+    Values for which the broker has no setting are the defaults of Apache's proxy 5.3.3.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The registration of clients with the broker by heartbeats (RocketMQ's ClientActivity)."""
+"""Registers clients with the broker through heartbeats (RocketMQ's ClientActivity)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def register(caller: Caller, session: ClientSession, settings: api.Setting
 
 
 async def heartbeat(caller: Caller, session: ClientSession, request: service.HeartbeatRequest) -> service.HeartbeatResponse:
-    """Keeps the client in its groups. Raises CallRefused if the client has not sent its settings."""
+    """Renews the client's membership in its groups. Raises CallRefused if the client has not sent its settings."""
     await register(caller, session, _settings(session, request.group))
     return service.HeartbeatResponse(status=OK)
 
@@ -60,7 +60,7 @@ async def heartbeat(caller: Caller, session: ClientSession, request: service.Hea
 async def leave(
     sessions: ClientSessions, caller: Caller, request: service.NotifyClientTerminationRequest
 ) -> service.NotifyClientTerminationResponse:
-    """Removes the client from its groups. Raises CallRefused like `heartbeat`.
+    """Removes the client from its groups. Raises CallRefused if the client has not sent its settings.
 
     The client's session ends with its telemetry, which the client closes before or after this call.
     """
@@ -80,7 +80,7 @@ async def leave(
 
 
 def _settings(session: ClientSession, group: api.Resource) -> api.Settings:
-    """Returns the client's settings. Raises CallRefused if there are none, and for a consumer with an invalid group."""
+    """Returns the client's settings. Raises CallRefused if there are none, or if a consumer's group is invalid."""
     if session.settings is None or not session.has_telemetry:
         raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings: call Telemetry first")
     if session.settings.HasField("subscription"):
@@ -113,6 +113,6 @@ def _subscriptions(entries: Iterable[api.SubscriptionEntry]) -> list[Subscriptio
 
 
 def expression_of(expression: api.FilterExpression) -> tuple[str, str]:
-    """Returns a subscription's expression, and its type as named by the broker."""
+    """Returns the filter expression, and the broker's name for the type of expression."""
     kind = EXPRESSION_SQL92 if expression.type == api.SQL else EXPRESSION_TAG
     return expression.expression or SUBSCRIBE_ALL, kind

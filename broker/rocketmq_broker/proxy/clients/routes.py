@@ -73,7 +73,7 @@ class TopicRoutes:
         return self._topics.get(name) is not None
 
     def topic(self, name: str) -> TopicConfig:
-        """Returns the topic's settings, or those with which a send would auto-create it.
+        """Returns the topic's settings, or the settings with which sending a message would auto-create the topic.
 
         Raises CallRefused if the topic does not exist and cannot be auto-created.
         """

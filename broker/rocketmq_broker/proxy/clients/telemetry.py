@@ -27,7 +27,7 @@ class Telemetry:
         self._answers = answers
 
     async def serve(self, caller: Caller, call: Call) -> None:
-        """Reads and writes commands until the client or the session ends. Raises CallRefused for invalid settings."""
+        """Reads and writes commands until the call or the session ends. Raises CallRefused for invalid settings."""
         session = self._sessions.of(caller)
         outbox = session.open_telemetry(call.hold)
         refusals: list[CallRefused | CallEnded] = []

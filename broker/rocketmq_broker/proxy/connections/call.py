@@ -49,7 +49,7 @@ class Method:
     """A function that handles one call. Raises CallEnded."""
     max_message_bytes: int
     is_telemetry: bool = False
-    """Whether the client sends several messages. Such a call begins before its first message arrives."""
+    """Whether the client sends several messages. If so, the call begins before the first message arrives."""
     has_one_answer: bool = True
 
 
@@ -60,10 +60,10 @@ class CallConnection(Protocol):
         """Returns received bytes to the client's flow-control window."""
 
     def held_changed(self, by_bytes: int) -> None:
-        """Adds a number of bytes to those that calls hold in memory. A negative number releases bytes."""
+        """Adds to the number of bytes that calls hold in memory. A negative number releases bytes."""
 
     async def send(self, call: Call, data: bytes) -> None:
-        """Sends data when the client's window allows it. Raises CallEnded if it does not allow that within the time limit."""
+        """Sends data as soon as the client's flow-control window allows it. Raises CallEnded if that takes too long."""
 
 
 class Call:
@@ -156,7 +156,7 @@ class Call:
             self.hold(-len(data))
 
     def hold(self, by_bytes: int) -> None:
-        """Adds a number of bytes to those that the call holds in memory. A negative number releases bytes."""
+        """Adds to the number of bytes that the call holds in memory. A negative number releases bytes."""
         if not self._is_released:
             self._held_bytes += by_bytes
             self._connection.held_changed(by_bytes)

@@ -1,4 +1,4 @@
-"""The client that makes a call, from the call's metadata and its connection (RocketMQ's ContextInitPipeline)."""
+"""Determines the client of a call from the call's metadata and connection (RocketMQ's ContextInitPipeline)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Accounts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A client with its id, address and programming language, and its account if it signs its calls."""
+    """The client of a call: its id, address and programming language, and its account if the call is signed."""
 
     client_id: str
     address: tuple[str, int]
@@ -61,7 +61,10 @@ def caller_of(
 
 
 def _credentials(metadata: dict[str, str], remote_ip: str, accounts: Accounts) -> SessionCredentials | None:
-    """Returns the account that signed the call, or None for an unsigned call from a trusted address."""
+    """Returns the account that signed the call, or None for an unsigned call from a trusted address.
+
+    Raises CallRefused for other unsigned calls, unknown accounts and invalid signatures.
+    """
     authorization = metadata.get("authorization", "")
     if not authorization:
         if accounts.is_trusted(remote_ip):

@@ -30,7 +30,7 @@ _ALLOWED_EACH_SECOND: Final = 100.0
 
 
 class FrameRefused(Exception):
-    """Raised if the client violates HTTP/2 or its limits. The message describes the violation."""
+    """Raised if the client violates HTTP/2 or exceeds a limit. The message describes the violation."""
 
 
 class Frame(NamedTuple):
@@ -47,7 +47,7 @@ class Frame(NamedTuple):
 
 
 class FrameSplitter:
-    """Splits received bytes into frames. The buffer has at most one incomplete frame and the rest of one read."""
+    """Splits received bytes into frames. The buffer contains at most one incomplete frame and the rest of one read."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -56,7 +56,7 @@ class FrameSplitter:
 
     @property
     def held_bytes(self) -> int:
-        """Returns the number of bytes not returned as frames yet, plus those of an incomplete header block."""
+        """Returns the number of bytes that `next` has not returned yet, plus the size of an incomplete header block."""
         return len(self._data) + self._block_bytes
 
     @property

@@ -1,4 +1,4 @@
-"""The gRPC server, which manages the port for clients and its connections, with TLS, limits and rate-limited log lines."""
+"""The gRPC server: a port for clients, and its connections, with TLS, limits and rate-limited log lines."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GrpcServer:
         self._listener = await TcpNetwork().bind(self._new_connection, host, port, _BACKLOG)
 
     def start(self, methods: Mapping[bytes, Method]) -> None:
-        """Starts accepting connections. `methods` are the methods by their paths. Raises OSError."""
+        """Starts accepting connections. `methods` maps paths to methods. Raises OSError."""
         assert self._listener is not None
         self._methods = methods
         self._listener.start()

@@ -120,7 +120,7 @@ class Http2Connection(asyncio.Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Returns the number of bytes in memory: incomplete frames, calls with their answers, and unsent output."""
+        """Returns the number of bytes in memory: incomplete frames, calls and their answers, and unsent output."""
         unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
         return self._splitter.held_bytes + self._held_bytes + unsent
 
@@ -274,7 +274,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush_later()
 
     def _charge(self, frame: Frame, call: Call | None) -> None:
-        """Charges the client for a useless frame. Raises FrameRefused if there were too many of them."""
+        """Charges the client for a useless frame. Raises FrameRefused if the client has sent too many such frames."""
         if frame.type == frames.HEADERS:
             return
         if frame.type == frames.DATA:
@@ -358,12 +358,12 @@ class Http2Connection(asyncio.Protocol):
             self._flush_later()
 
     def held_changed(self, by_bytes: int) -> None:
-        """Adds a number of bytes to those that calls hold in memory. A negative number releases bytes."""
+        """Adds to the number of bytes that calls hold in memory. A negative number releases bytes."""
         self._held_bytes += by_bytes
         self._note_memory()
 
     async def send(self, call: Call, data: bytes) -> None:
-        """Sends data when the client's window allows it. Raises CallEnded if it does not allow that within the time limit."""
+        """Sends data as soon as the client's flow-control window allows it. Raises CallEnded if that takes too long."""
         if not call.method.has_one_answer:
             await self._send(call, data)
             return
@@ -512,7 +512,7 @@ class Http2Connection(asyncio.Protocol):
             self._loop.call_soon(self.close)
 
     def close(self) -> None:
-        """Closes the connection after its output is sent, or after some seconds if the client does not read it."""
+        """Closes the connection once all output is sent, or after some seconds if the client does not read the output."""
         if self._is_closing or self._transport is None:
             return
         self._flush()

@@ -13,7 +13,7 @@ class PipeEnd(asyncio.Transport):
     """One end of a pipe, which is the transport of one protocol."""
 
     def __init__(self, protocol: asyncio.BaseProtocol, peer: tuple[str, int]) -> None:
-        """`peer` is the address that the protocol sees for the other end."""
+        """`peer` is the other end's address, as reported to the protocol."""
         super().__init__({"peername": peer})
         self._loop = asyncio.get_running_loop()
         self._protocol: Any = protocol
@@ -25,7 +25,7 @@ class PipeEnd(asyncio.Transport):
         self._has_other_ended = self._is_writing_paused = self._is_delivery_due = False
 
     def joined_to(self, other: PipeEnd) -> None:
-        """Connects this end to the other one."""
+        """Connects this end to the other end."""
         self._other = other
 
     # asyncio.Transport
@@ -36,7 +36,7 @@ class PipeEnd(asyncio.Transport):
             self._other.receive(bytes(data))
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
-        """Passes all the bytes to the other end."""
+        """Passes all of the bytes to the other end."""
         self.write(b"".join(list_of_data))
 
     def get_write_buffer_size(self) -> int:
@@ -142,7 +142,7 @@ class PipeEnd(asyncio.Transport):
 def join(
     near: asyncio.BaseProtocol, far: asyncio.BaseProtocol, *, near_address: tuple[str, int], far_address: tuple[str, int]
 ) -> None:
-    """Connects two protocols. Each sees the other's address."""
+    """Connects two protocols. Each protocol gets the other's address as that of its peer."""
     near_end, far_end = PipeEnd(near, far_address), PipeEnd(far, near_address)
     near_end.joined_to(far_end)
     far_end.joined_to(near_end)

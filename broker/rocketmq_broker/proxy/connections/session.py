@@ -37,7 +37,7 @@ class Outbox:
     """A queue of encoded commands for a client. A None entry ends the client's telemetry stream."""
 
     def __init__(self, hold: Callable[[int], None]) -> None:
-        """`hold` is called with changes of the number of waiting bytes."""
+        """`hold` is called with each change in the number of waiting bytes."""
         self._hold = hold
         self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._unsent_bytes = 0
@@ -53,7 +53,7 @@ class Outbox:
         return True
 
     def end(self) -> None:
-        """Ends the telemetry after the waiting commands."""
+        """Ends the telemetry stream after the waiting commands have been sent."""
         self._unsent.put_nowait(None)
 
     async def get(self) -> bytes | None:
@@ -102,7 +102,7 @@ class ClientSession:
     ) -> RemotingCommand:
         """Sends a request to the broker, and returns the broker's answer. Raises CallRefused if the answer is not SUCCESS.
 
-        `system_error` is the code for SYSTEM_ERROR, because the broker uses SYSTEM_ERROR for bad requests as well.
+        `system_error` is the status code to use if the broker answers with SYSTEM_ERROR, which it also does for bad requests.
         """
         self._calls_in_progress += 1
         try:
@@ -132,7 +132,7 @@ class ClientSession:
     def open_telemetry(self, hold: Callable[[int], None] = lambda by_bytes: None) -> Outbox:
         """Begins a telemetry stream, ends the previous one, and returns the new outbox.
 
-        `hold` is called with changes of the number of waiting bytes.
+        `hold` is called with each change in the number of waiting bytes.
         """
         self._end_outbox()
         self._outbox = Outbox(hold)
@@ -143,7 +143,7 @@ class ClientSession:
         return self._outbox is not None and self._outbox.put(command)
 
     def telemetry_ended(self, outbox: Outbox) -> None:
-        """Ends the session if this was its current telemetry, because check-backs can no longer reach the client.
+        """Ends the session if its current telemetry has ended, because check-backs can no longer reach the client.
 
         Calls in progress are answered first, because the client may have closed only one of its streams.
         """
@@ -151,7 +151,7 @@ class ClientSession:
             self.end()
 
     def end(self) -> None:
-        """Ends the session after its calls in progress."""
+        """Ends the session once its calls in progress have ended."""
         self._end_outbox()
         self.is_over = True
         self._close_if_over()
@@ -227,7 +227,7 @@ class ClientSessions:
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
 
     def connection_ended(self, address: tuple[str, int]) -> None:
-        """Ends the idle sessions begun by a client connection that has closed."""
+        """Ends the idle sessions that were begun on a client connection that has closed."""
         for session in self._begun_by.pop(address, ()):
             if session.is_idle:
                 session.end()

@@ -46,7 +46,7 @@ MIN_INVISIBLE_MS: Final = 10_000
 ChangeInvisibleDuration has no minimum.
 """
 _BEFORE_THE_DEADLINE_MS: Final = 500
-"""The time in milliseconds before a call's deadline at which the call is answered."""
+"""The minimum time in milliseconds between the answer to a call and the call's deadline."""
 _NO_TOPIC_YET_S: Final = 1.0
 
 MayConsume = Callable[[Caller, str, str], None]
@@ -76,7 +76,7 @@ class Receiving:
     ) -> AsyncIterator[service.ReceiveMessageResponse]:
         """Yields a status, then messages, then the delivery time. Raises CallRefused.
 
-        `hold` is called with changes of the number of bytes that wait for the client. When the client ends the call early,
+        `hold` is called with each change in the number of bytes that wait for the client. When the client ends the call early,
         undelivered messages become visible again immediately.
         """
         untaken = deque(await self._pop(caller, session, request))
@@ -100,7 +100,7 @@ class Receiving:
         yield answer
 
     async def ack(self, caller: Caller, request: service.AckMessageRequest) -> service.AckMessageResponse:
-        """Acknowledges messages, each with its own result. Raises CallRefused."""
+        """Acknowledges messages. Returns a result for each message. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
         if not 0 < len(request.entries) <= MAX_ACKED_AT_ONCE:
@@ -113,7 +113,7 @@ class Receiving:
     async def change_invisible_duration(
         self, caller: Caller, request: service.ChangeInvisibleDurationRequest
     ) -> service.ChangeInvisibleDurationResponse:
-        """Changes the end of a message's invisible time, counted from now. Raises CallRefused."""
+        """Sets a message's remaining invisible time. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
         invisible_ms = _invisible_ms(request.invisible_duration, min_ms=0)
@@ -217,8 +217,8 @@ async def _of_popping(work: Awaitable[T]) -> T:
 def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> int:
     """Returns the time in milliseconds for which a call waits for messages.
 
-    Clients before 5.0.4 do not send a polling time. For these, it is the time until the deadline minus half of the client's
-    request timeout, as in Apache's proxy.
+    Clients before 5.0.4 do not send a polling time. For these clients, the result is the time until the deadline minus half of
+    the client's request timeout, as in Apache's proxy.
     """
     if request.HasField("long_polling_timeout"):
         poll_ms = min(_milliseconds(request.long_polling_timeout), LONG_POLLING_MS)

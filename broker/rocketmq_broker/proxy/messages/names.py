@@ -19,4 +19,7 @@ OF_SYSTEM: Final = frozenset(
         *(props.INNER_MULTI_QUEUE_OFFSET, MESSAGE_GROUP, DELIVER_MS, TRACE_CONTEXT),
     }
 )
-"""The reserved names, which are refused in user properties of sent messages and removed from those of received messages."""
+"""The reserved names.
+
+They are refused in the user properties of sent messages, and removed from the user properties of received messages.
+"""

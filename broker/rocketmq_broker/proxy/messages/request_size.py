@@ -23,7 +23,10 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 
 
 def refuse_oversized_request(data: bytes) -> None:
-    """Raises CallRefused for a SendMessage request with too much data besides its bodies, and DecodeError for damaged bytes."""
+    """Raises CallRefused if a SendMessage request contains too much data besides the bodies.
+
+    Raises DecodeError if the request is damaged.
+    """
     if len(data) <= _SMALL_REQUEST_BYTES:
         return
     messages = fields = body_bytes = 0
@@ -52,7 +55,7 @@ def refuse_oversized_request(data: bytes) -> None:
 
 
 def _field(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Returns the number and wire type of a field, and the begin and end of its content. Raises DecodeError."""
+    """Returns the number and wire type of a field, and the start and end of its content. Raises DecodeError."""
     key, begin = _varint(data, at)
     wire_type = key & 7
     if wire_type == _LENGTH:

@@ -15,7 +15,10 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.server.schedule.delay_levels import level_after
 
 _MAX_GROUP_LENGTH: Final = 63
-"""The maximum length of a message group in bytes. RocketMQ's maxMessageGroupSize is 64, and it refuses that length too."""
+"""The maximum length of a message group in bytes.
+
+RocketMQ's maxMessageGroupSize is 64, and RocketMQ refuses exactly 64 bytes as well.
+"""
 _MAX_PROPERTIES: Final = 128
 _MAX_KEYS: Final = 128
 _MAX_USER_BYTES: Final = 16 * 1024
@@ -94,7 +97,7 @@ class SentMessages:
 
 
 def type_of(message: api.Message) -> api.MessageType:
-    """Returns the message's type. Raises CallRefused if its properties contradict it, as RocketMQ does."""
+    """Returns the message's type. Raises CallRefused if the properties contradict the type, as in RocketMQ."""
     system = message.system_properties
     stated = system.message_type
     if stated == api.TRANSACTION and (system.message_group or system.HasField("delivery_timestamp")):

@@ -34,7 +34,10 @@ class Sending:
         self._clock = clock
 
     async def send(self, session: ClientSession, request: service.SendMessageRequest) -> service.SendMessageResponse:
-        """Returns the messages' results, once stored as durably as configured. Raises CallRefused if no message may be sent."""
+        """Returns the messages' results once the messages are as durable as configured.
+
+        Raises CallRefused if no message may be sent.
+        """
         if not 0 < len(request.messages) <= MAX_MESSAGES:
             raise CallRefused(
                 api.MESSAGE_CORRUPTED, f"SendMessage needs 1 to {MAX_MESSAGES} messages, not {len(request.messages)}"

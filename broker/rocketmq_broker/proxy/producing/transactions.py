@@ -1,7 +1,7 @@
 """Decisions about transactions, and check-backs over telemetry (RocketMQ's EndTransactionActivity and GrpcClientChannel).
 
-Apache's proxy keeps the offsets of each half message in memory, and refuses a decision after a restart. Here the transaction
-id contains the offsets. Clients return it with their decision, and the broker validates it like the offsets in a header.
+Apache's proxy keeps the offsets of each half message in memory, and refuses a decision after a restart. Here the transaction id
+contains the offsets. Clients return the id with their decision, and the broker validates these offsets like those in a header.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class IdleWatch:
         self._timer = self._loop.call_later(self._limits.idle_timeout_s, self._look)
 
     def stop(self) -> None:
-        """Stops the watch, and drops its reference to the connection so that both can be freed."""
+        """Stops the watch. Drops the reference to the connection, so that the watch and the connection can be freed."""
         self._close = None
         if self._timer is not None:
             self._timer.cancel()

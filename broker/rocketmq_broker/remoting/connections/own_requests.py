@@ -24,7 +24,10 @@ class SignedHeader(CommandHeader):
         return self.fields
 
     def encode_binary(self) -> bytes:
-        """Encodes the fields without empty values, which Apache's brokers would decode as null and sign as "null"."""
+        """Encodes the fields, except those with empty values.
+
+        Apache's brokers would decode an empty value as null and sign it as "null".
+        """
         return ext_fields.encode_binary({name: value for name, value in self.fields.items() if value})
 
 
@@ -54,7 +57,7 @@ class OwnRequests:
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """Returns the frame to send, and a future of the answer. Raises TooManyRequests."""
+        """Returns the frame to send, and a future for the answer. Raises TooManyRequests."""
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         deadline_ms = self._now_ms() + timeout_ms
         try:

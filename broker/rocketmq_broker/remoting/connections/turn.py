@@ -10,7 +10,7 @@ from typing import Final
 TURN_S: Final = 0.01
 """The maximum time in seconds that one turn spends on requests.
 
-The event loop is blocked for less than 50 ms, even if several servers share it and if a turn overruns by one request.
+The event loop is blocked for less than 50 ms, even if several servers share it and a turn overruns by one request.
 """
 
 

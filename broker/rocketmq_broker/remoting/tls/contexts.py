@@ -50,7 +50,7 @@ def _check_readable(path: Path | str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Returns a readable reason of OpenSSL's error."""
+    """Returns a readable reason for OpenSSL's error."""
     known = {
         "KEY_VALUES_MISMATCH": "the key does not match the certificate",
         "NO_CERTIFICATE_OR_CRL_FOUND": "the file contains no certificate",

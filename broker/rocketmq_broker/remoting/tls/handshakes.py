@@ -47,7 +47,7 @@ class Handshakes:
     def _make_room(self) -> None:
         """Ends the oldest handshake of the address with the most handshakes.
 
-        If several addresses have the most, ends the oldest handshake of all of them.
+        If there are several such addresses, ends the oldest of all their handshakes.
         """
         host, lying = max(self._by_host.items(), key=lambda entry: (len(entry[1]), -next(iter(entry[1]))))
         number, give_up = next(iter(lying.items()))

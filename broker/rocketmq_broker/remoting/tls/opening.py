@@ -69,7 +69,7 @@ class Opening(asyncio.Protocol):
         return self._connection.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Passes the end of the socket to the connection, if the peer sent nothing."""
+        """Notifies the connection that the socket is closed, if the peer sent nothing."""
         self._connection.connection_lost(error)
 
     def pause_writing(self) -> None:

@@ -115,7 +115,7 @@ class SecureProtocol(asyncio.Protocol):
         return self._above.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Ends the handshake, and passes the end of the socket to the connection."""
+        """Ends the handshake, and notifies the connection that the socket is closed."""
         if not self._tunnel.is_open and not self._has_failed:
             self._complain("left", "the peer closed it during the TLS handshake: it may not trust the certificate")
         self._handshake_over()

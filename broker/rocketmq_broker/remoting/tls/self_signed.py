@@ -1,4 +1,4 @@
-"""Creates self-signed certificates for tests with the program openssl (Netty's SelfSignedCertificate)."""
+"""Uses the program openssl to create self-signed certificates for tests (Netty's SelfSignedCertificate)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ServerContexts:
         return self._current
 
     async def made(self) -> ssl.SSLContext:
-        """Returns the context, and first creates a test certificate if one is required. Raises TlsUnusable."""
+        """Returns the context. Creates a test certificate first, if one is required. Raises TlsUnusable."""
         async with self._making:
             if self._current is None:
                 if not self._settings.test_mode:
@@ -89,7 +89,7 @@ class ServerContexts:
             logger.warning("reloaded certificate %s", self._settings.cert_path)
 
     def _look(self) -> _Stamp:
-        """Returns the state of the files, which differs from the previous state if a file has changed."""
+        """Returns the state of the files. Any change of a file changes the state."""
         if self._settings.mode is TlsMode.DISABLED or self._settings.cert_path is None:
             return ()
         stamps: list[tuple[int, int, int] | None] = []
@@ -122,7 +122,7 @@ def _make_for_tests() -> ssl.SSLContext:
 
 
 def _new_context() -> ssl.SSLContext:
-    """Returns a context that offers HTTP/2 by ALPN, which gRPC clients require."""
+    """Returns a context that offers HTTP/2 through ALPN, as gRPC clients require."""
     context = new_context(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["h2"])
     return context

@@ -26,7 +26,7 @@ class TlsTunnel:
         self._unsent: list[bytes] = []
 
     def receive(self, data: bytes) -> bytes:
-        """Decrypts data from the peer. Returns the plain bytes that are complete.
+        """Decrypts data from the peer. Returns the plain bytes of the records that are complete.
 
         Raises ssl.SSLError. `take_outgoing` then returns the alert for the peer.
         """

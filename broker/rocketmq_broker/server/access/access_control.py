@@ -112,7 +112,7 @@ class AccessControl:
     async def change(self, edit: Edit) -> None:
         """Replaces one account file. Returns when the change is on disk and in force.
 
-        Raises AccountMistake or OSError; the accounts have not changed in that case.
+        Raises AccountMistake or OSError, and changes no account in that case.
         """
         async with self._changing:
             await self._look()

@@ -107,7 +107,7 @@ class AclProcessor:
         self._change(connection, command, edit)
 
     def update_white_addresses(self, connection: Connection, command: RemotingCommand) -> None:
-        """Replaces the trusted addresses of the named account file, or else of the default file."""
+        """Replaces the trusted addresses in the named account file, or in the default file if none is named."""
         header = command.decode_header(UpdateGlobalWhiteAddrsConfigRequestHeader)
         path = header.acl_file_full_path or str(self._access.files.default_file)
         addresses = _split(header.global_white_addrs) or ()

@@ -34,7 +34,8 @@ The broker decodes a heartbeat of this length in about 10 ms.
 MAX_GROUPS_OF_A_CONNECTION: Final = 15_000
 """The maximum number of groups of one connection.
 
-A client has a few groups, a proxy a few hundred. Removing the maximum number takes about 20 ms when the connection closes.
+A client has a few groups, and a proxy has a few hundred. Removing the maximum number takes about 20 ms when the connection
+closes.
 """
 MAX_MEMBERSHIPS: Final = 200_000
 """The maximum number of memberships of all connections together. A membership is one connection in one group.
@@ -82,7 +83,7 @@ class ClientProcessor:
     def heartbeat(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
         """Registers a client in its groups. Creates the retry topic of each consumer group.
 
-        If a group name is illegal, the response reports it, and the client's other groups are registered.
+        If a group name is illegal, raises RequestRefused after the client's other groups are registered.
         """
         refuse_long_heartbeat(len(command.body))
         data = HeartbeatData.decode(command.body)
@@ -134,15 +135,18 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with SUCCESS if the broker supports a consumer's filter.
+        """Responds with SUCCESS if the broker supports a consumer's filter. Raises RequestRefused otherwise.
 
-        Consumers with an SQL92 filter send this request at their start.
+        Consumers with an SQL92 filter send this request when they start.
         """
         self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the client ids of a group's members. Each member uses this list to divide the queues in the same way."""
+        """Responds with the client ids of a group's members.
+
+        Each member uses this list to divide the queues, so that all members compute the same assignment.
+        """
         header = command.decode_header(GetConsumerListByGroupRequestHeader)
         group = self._consumers.find(header.consumer_group)
         if group is None:

@@ -80,7 +80,7 @@ class ConsumerGroup:
     def note(self, connection: Connection, subscriptions: Iterable[SubscriptionData]) -> None:
         """Records a member's subscriptions.
 
-        Logs a warning when the subscriptions of the members start to differ, or differ in a new way.
+        Logs a warning when the members' subscriptions begin to differ, or differ in a new way.
         """
         self._set_text(connection, _text(subscriptions, topics.retry_topic(self.name)))
         found = self.disagreement()
@@ -205,7 +205,10 @@ class ConsumerGroups:
         return list(self._groups.values())
 
     def topics_changed(self, topics: Set[str]) -> None:
-        """Notifies the groups that subscribe to one of these topics. Waiting clients look up the new route immediately."""
+        """Notifies the groups that subscribe to one of these topics.
+
+        Their waiting clients then look up the new route immediately.
+        """
         for group in self._groups.values():
             if not topics.isdisjoint(group.subscriptions):
                 self._on_change(group.name, list(group.channels))

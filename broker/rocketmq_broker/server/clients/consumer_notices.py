@@ -33,7 +33,7 @@ class ConsumerNotices:
         self.alarm.ring()
 
     def send_pending(self) -> float | None:
-        """Sends the oldest notices. Returns 0 if more are pending, or else None."""
+        """Sends the oldest notices. Returns 0 if more notices are pending, or None otherwise."""
         for group, connection in list(self._due)[:MAX_AT_ONCE]:
             del self._due[group, connection]
             if connection.is_writable:

@@ -1,4 +1,4 @@
-"""Locks queues for orderly consumption. One consumer of a group holds each lock (RocketMQ's RebalanceLockManager)."""
+"""Locks queues for orderly consumption. Each lock is held by one consumer of a group (RocketMQ's RebalanceLockManager)."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass

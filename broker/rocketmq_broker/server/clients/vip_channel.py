@@ -1,4 +1,7 @@
-"""Serves the VIP channel: a port two below listenPort that does not serve pulls (BrokerController's fastRemotingServer)."""
+"""Serves the VIP channel (BrokerController's fastRemotingServer).
+
+The VIP channel is the port with the number listenPort - 2. It does not serve pulls.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from rocketmq_broker.remoting.dispatcher import not_supported
 PORTS_BELOW_LISTEN_PORT: Final = 2
 """The difference between listenPort and the port of the VIP channel.
 
-Clients subtract it from the port of the route (MixAll.brokerVIPChannel).
+Clients subtract it from the port in the route (MixAll.brokerVIPChannel).
 """
 
 NOT_SERVED: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})

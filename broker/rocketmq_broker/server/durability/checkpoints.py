@@ -48,7 +48,7 @@ class Checkpoints:
             await asyncio.sleep(self._interval_s)
 
     async def write(self) -> None:
-        """Syncs all entries that have been published. A recovery does not have to rebuild them.
+        """Syncs all published entries, so that a recovery does not have to rebuild them.
 
         Raises OSError, StoreUnwritable.
         """

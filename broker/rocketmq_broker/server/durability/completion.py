@@ -78,7 +78,7 @@ class WaitingAnswers:
                 future.set_result(None)
 
     def fail_behind(self, position: int, remark: str) -> None:
-        """Sends error responses for all records after `position`, which are lost, and fails their futures."""
+        """Sends error responses for all records after `position`, because they are lost, and fails their futures."""
         lost = []
         while self._answers and self._answers[-1][0] > position:
             lost.append(self._answers.pop())
@@ -88,7 +88,10 @@ class WaitingAnswers:
             _fail(self._futures.pop()[1], remark)
 
     def time_out(self, position: int, remark: str) -> None:
-        """Sends FLUSH_DISK_TIMEOUT for all records up to `position`, which may still become durable, and fails their futures."""
+        """Sends FLUSH_DISK_TIMEOUT for all records up to `position`, and fails their futures.
+
+        The records may still become durable.
+        """
         while self._answers and self._answers[0][0] <= position:
             _, sink, serialize_type, opaque, header, body = self._answers.popleft()
             sink.send(encode_answer(serialize_type, opaque, ResponseCode.FLUSH_DISK_TIMEOUT, header, body, remark))
@@ -144,7 +147,7 @@ class Completion:
         """The commit log offset before which consumers can read all messages."""
 
     def start(self) -> None:
-        """Stores the running event loop. On CPython 3.11 each call of `asyncio.get_running_loop` would call getpid."""
+        """Stores the running event loop, because on CPython 3.11 each call of `asyncio.get_running_loop` calls getpid."""
         self._loop = asyncio.get_running_loop()
 
     def written(self, position: int, requests: int, began_s: float) -> None:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MAX_UNFLUSHED_BYTES: Final = 128 << 20
 """The maximum number of unflushed bytes. New messages are refused while more bytes are unflushed.
 
-The limit is 2 s of writes at 64 MB/s; producers wait 3 s by default.
+At 64 MB/s, writing this amount takes 2 s. Producers wait 3 s by default.
 """
 FLUSHED_AT_BYTES: Final = 16 << 20
 """The number of unflushed bytes that triggers an early flush with ASYNC_FLUSH. It limits the memory that these bytes take."""
@@ -57,7 +57,7 @@ class GroupCommit:
         new_flushing: NewFlushing = USUAL_FLUSHING,
         on_broken: Callable[[str], object] = lambda reason: None,
     ) -> None:
-        """`unwaited_delay_s` is the delay of messages that no response waits for, so that they share a flush.
+        """`unwaited_delay_s` is the delay before messages that no response waits for are flushed together.
 
         `on_broken` is called with a reason when the store accepts no more writes until it is reopened.
         """

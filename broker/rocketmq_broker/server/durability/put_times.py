@@ -1,4 +1,4 @@
-"""Measures the time to store messages, in classes of durations, for each minute (RocketMQ's StoreStatsService)."""
+"""Counts messages per minute by the time needed to store them (RocketMQ's StoreStatsService)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Final
 
 _MAX_MS: Final = 60_000
-"""The maximum duration that is counted, in milliseconds. Longer durations are counted as this one, to save memory."""
+"""The maximum duration that is counted, in milliseconds. Longer durations are counted as this maximum, to save memory."""
 _CLASSES: Final = (
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s",
     "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~",

@@ -25,11 +25,11 @@ _SLICE_S: Final = 0.01
 _NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
 """The maximum time, in multiples of fileReservedTime, for which the half message of a pending transaction is kept.
 
-The broker discards the transaction itself after one fileReservedTime.
+The transaction itself is discarded after one fileReservedTime.
 """
 
 NeededFrom = Callable[[int], int | None]
-"""A function that takes a time, and returns the first commit log offset that transactions begun after that time need.
+"""A function that takes a time, and returns the lowest commit log offset needed by transactions begun after that time.
 
 The time is in milliseconds since the epoch. Returns None if no transaction began after it.
 """
@@ -52,7 +52,7 @@ class StoreCleaner:
         self._refusal: str | None = None
 
     def request_cleaning(self) -> None:
-        """Requests the deletion of expired files now, at any hour (an operator's request)."""
+        """Requests the deletion of expired files now, regardless of the hour. Called for an operator's request."""
         self._is_requested = True
         self._alarm.ring()
 

@@ -98,7 +98,7 @@ class BrokerInfoProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % entries.encode())
 
     def delete_expired(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Schedules the deletion of expired files, at any hour. Deleted files are logged."""
+        """Schedules the deletion of expired files, regardless of the hour. Deleted files are logged."""
         self._delete_expired()
         return encode_response(command, ResponseCode.SUCCESS)
 

@@ -91,7 +91,7 @@ class ConsumerCallProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_consumer_status(self, connection: Connection, command: RemotingCommand) -> None:
-        """Requests the offsets of a group's members from the members, and responds with these offsets."""
+        """Requests the current offsets from the members of a group, and responds with these offsets."""
         header = command.decode_header(GetConsumerStatusRequestHeader)
         group = self._consumers.find(header.group)
         if group is None:
@@ -101,7 +101,7 @@ class ConsumerCallProcessor:
         self._tasks.start("get consumer status", self._answer_status(connection, reply_to, group, header))
 
     def get_running_info(self, connection: Connection, command: RemotingCommand) -> None:
-        """Requests the running info of one consumer from the consumer, and responds with it."""
+        """Requests the running info from one consumer, and responds with it."""
         header = command.decode_header(GetConsumerRunningInfoRequestHeader)
         channel = self._member(header.consumer_group, header.client_id)
         self._forward(connection, command, channel, header, b"")

@@ -147,9 +147,9 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
     def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Responds with the lowest offset of all groups in each queue of a topic.
+        """Responds with the lowest offset in each queue of a topic, over all groups that the request does not exclude.
 
-        The offset is 2**63 - 1 if it is higher than that of the compared group.
+        For a queue in which the compared group has a lower offset, responds with 2**63 - 1 instead.
         """
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))

@@ -100,7 +100,7 @@ class ParkedMessages:
         self.alarm.ring()
 
     def read_arrived(self) -> float | None:
-        """Reads some of the new records. Returns 0 if there are more, or else None."""
+        """Reads some of the new records. Returns 0 if there are more, or None otherwise."""
         room = AT_MOST_AT_ONCE
         while self._arrived and room > 0:
             # A mark is ignored if its message is unknown, so marks are read last.

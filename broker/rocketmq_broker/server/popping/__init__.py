@@ -1,5 +1,8 @@
-"""Implements pop consumption (POP). The broker distributes single messages to the consumers of a group, hides them while they are
-processed, and delivers them again if they are not acknowledged in time."""
+"""Implements pop consumption (POP).
+
+The broker distributes individual messages to the consumers of a group. It hides each message during processing, and delivers it
+again if it is not acknowledged in time.
+"""
 
 from rocketmq_broker.server.popping.build import build_popping
 from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle, PopError, TooManyPops

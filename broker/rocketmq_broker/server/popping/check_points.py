@@ -1,7 +1,7 @@
 """Manages check points, which hide messages from a group. Changes apply in memory at once, and are recorded in the pop log.
 
-A pop advances the group's offset in the queue. Pulls commit the same offset. After a crash this offset may be seconds old.
-Recovery replays the pop log from there, so that acknowledged messages are not delivered again.
+A pop advances the group's offset in the queue, which pull consumers commit as well. After a crash, this offset may be seconds
+old. Recovery therefore replays the pop log, so that acknowledged messages are not delivered again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class CheckPoints:
     def popped_up_to(self, queue: GroupQueue) -> int:
         """Returns the queue offset after the group's last popped message.
 
-        An orderly pop advances the group's offset only later.
+        An orderly pop advances the group's offset only when its messages are settled.
         """
         locked = self.ordered(queue).values()
         return max(self.position(queue) or 0, *(hidden.check_point.entry.next_offset for hidden in locked), 0)
@@ -118,7 +118,7 @@ class CheckPoints:
             self._unconfirmed.popleft()
 
     def take_back(self, position: int) -> None:
-        """Undoes the changes whose entries are lost, which are those at or after the commit log offset `position`."""
+        """Undoes changes whose entries are lost: the entries at or after the commit log offset `position`."""
         while self._unconfirmed and self._unconfirmed[-1].end_position > position:
             change = self._unconfirmed.pop()
             for offset, before in change.hidden_before.items():
@@ -130,10 +130,10 @@ class CheckPoints:
             self.on_visible(change.queue)
 
     def keep(self) -> None:
-        """Commits the pop log offset at which the next start begins to read, and limits the number of entries that it must read.
+        """Commits the pop log offset at which recovery begins to read, and limits the number of entries to read.
 
-        Call it every few seconds. Each call commits the offset that the previous call determined. By then the group offsets that
-        replace older entries are on disk.
+        Call it every few seconds. Each call commits the offset that the previous call determined, because the group offsets that
+        replace older entries are on disk by then.
         """
         end = self._log.end
         if not end:

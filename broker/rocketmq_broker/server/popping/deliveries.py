@@ -82,7 +82,7 @@ class Deliveries:
     def _find(self, group: str, topic: str, handle: ReceiptHandle) -> tuple[GroupQueue, int, Hidden | None]:
         """Returns the queue and the offset of the handle's message, and its hidden state.
 
-        The state is None if the message was acknowledged before its invisible time ended.
+        The hidden state is None if the message was acknowledged before its invisible time ended.
         """
         refuse_offsets(group, topic)
         if handle.broker_name != self._broker_name:

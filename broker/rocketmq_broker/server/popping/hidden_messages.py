@@ -64,7 +64,7 @@ class HiddenMessages:
         return self._by_queue.get(queue, {})
 
     def counts(self) -> Iterator[tuple[GroupQueue, int]]:
-        """Yields each queue that has hidden messages, and their number."""
+        """Yields each queue that has hidden messages, and the number of these messages."""
         return ((queue, len(messages)) for queue, messages in self._by_queue.items())
 
     def hide(self, check_point: CheckPoint) -> dict[int, Hidden | None]:

@@ -42,7 +42,10 @@ class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
     queue_id: int
     start_offset: int
     next_offset: int
-    """The offset of the group's next message. If it differs from `start_offset`, the pop advanced the group's offset to it."""
+    """The offset of the group's next message.
+
+    If it differs from `start_offset`, the pop advanced the group's offset to this value.
+    """
     offsets: list[int]
     pop_time_ms: int
     invisible_ms: int

@@ -105,9 +105,10 @@ class Popping:
     ) -> list[PoppedMessage]:
         """Returns messages of one queue, or of all queues (-1). Returns an empty list if none arrive within `poll_ms`.
 
-        A `fifo` pop skips queues in which messages of an earlier pop are hidden. A pop with the same `attempt_id` gets those
-        messages again. `begin_at_end` sets where a new group begins: at the end of its queues, or at their first messages. The
-        number of waiting pops of one `owner` is limited. Raises RequestRefused, TooManyPops, StoreUnwritable.
+        A `fifo` pop skips queues in which messages of an earlier pop are hidden. A pop with the same `attempt_id` as the earlier
+        pop returns those messages again. `begin_at_end` determines whether a new group begins at the end of the queues or at
+        their first messages. The number of waiting pops of one `owner` is limited. Raises RequestRefused, TooManyPops,
+        StoreUnwritable.
         """
         request = PopRequest(
             group=group,
@@ -290,6 +291,6 @@ class Popping:
         return popped.is_answer
 
     def _read_further(self, popped: Popped, request: PopRequest) -> None:
-        """Makes `work` read the topic again if the pop found none because a filter skipped messages."""
+        """Makes `work` read the topic again if the pop found no messages because a filter skipped some."""
         if popped.is_unfinished and not popped.queues:
             self._arrived[request.topic.encode()] = None

@@ -19,7 +19,7 @@ from rocketmq_broker.server.popping.errors import IllegalHandle
 ORDERED: Final = 999
 """The revive queue id of orderly pops (KeyBuilder.POP_ORDER_REVIVE_QUEUE)."""
 MAX_LENGTH: Final = 1024
-"""The maximum length of a handle in characters. A handle with the longest broker name is much shorter."""
+"""The maximum length of a handle in characters. Even a handle with the longest broker name is much shorter."""
 MAX_INVISIBLE_MS: Final = 12 * 3600 * 1000
 """The maximum invisible time, in milliseconds: twelve hours, as in RocketMQ's proxy. Messages are kept much longer."""
 
@@ -84,5 +84,5 @@ def refuse_invisible_time(invisible_ms: int, *, min_ms: int) -> None:
 
 
 def retry_mark(*, is_retry: bool) -> str:
-    """Returns the text that marks retried or other messages in handles and in responses to pops."""
+    """Returns the text that distinguishes retried messages from others in handles and in responses to pops."""
     return _RETRY if is_retry else _NORMAL

@@ -23,7 +23,10 @@ HELD_PER_CONNECTION = 8192
 """The maximum number of held pulls of a connection. Further pulls are answered immediately."""
 
 EXPRESSIONS_PER_CONNECTION = 1 << 20
-"""The maximum length, in characters, of all filter expressions of a connection's held pulls. Further such pulls are not held."""
+"""The maximum length, in characters, of all filter expressions of a connection's held pulls.
+
+Pulls that would exceed it are not held.
+"""
 
 
 @dataclass(slots=True, eq=False)

@@ -165,7 +165,7 @@ class PullProcessor:
                 cost_ns += self._repeat(pull, may_hold=may_hold)
 
     def _repeat(self, pull: HeldPull, *, may_hold: bool) -> int:
-        """Repeats a pull, and responds to it or holds it again. Returns the time of its filter expression in nanoseconds."""
+        """Repeats a pull, and responds to it or holds it again. Returns the nanoseconds spent on the filter expression."""
         cost_ns = 0
         try:
             found = self._read(pull)

@@ -23,7 +23,7 @@ MAX_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
 """The maximum size of a response in bytes. Clients close the connection when they receive a longer frame."""
 SLICE_S: Final = 0.01
 MAX_SLICES: Final = 1000
-"""The maximum number of slices of one query. They search about 20 million index entries, which fill one index file.
+"""The maximum number of slices of one query: enough for about 20 million index entries, which fill one index file.
 
 A slice is the part of a search that runs for SLICE_S seconds in one turn of the event loop.
 """

@@ -12,7 +12,10 @@ _SHARE_OF_MEMORY: Final = 0.4
 
 
 class YoungQueues:
-    """Checks whether a queue is young: it still has its first message, and that message is near the end of the commit log."""
+    """Checks whether a queue is young.
+
+    A young queue still contains its first message, and that message is near the end of the commit log.
+    """
 
     def __init__(self, store: MessageStore, max_bytes: int) -> None:
         """A queue is young while at most `max_bytes` have been written to the commit log since its first message."""
@@ -28,7 +31,7 @@ class YoungQueues:
 
 
 def young_queue_bytes() -> int:
-    """Returns the default limit of a young queue in bytes, the `max_bytes` of `YoungQueues`.
+    """Returns the default for `max_bytes` of `YoungQueues`.
 
     It depends on the machine's memory.
     """

@@ -1,6 +1,6 @@
 """Implements the broker's clock, which follows the system time and is advanced by a monotonic clock between two checks.
 
-An operator or a time service may set the system time by days, forward or backward. Such a step must not change the length of a
+An operator or a time service may move the system time forward or backward by days. Such a step must not change the length of a
 wait, so durations are measured with the monotonic clock. Dates, such as store timestamps, follow the system time. Listeners that
 compare dates with the current time are notified of a step before the clock returns the first date after it.
 """

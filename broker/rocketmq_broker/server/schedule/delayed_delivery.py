@@ -62,7 +62,8 @@ class _Delivered(NamedTuple):
 class DelayedDelivery:
     """Delivers each delayed message at least once. A level's offset advances when the delivered message is durable.
 
-    After a crash, messages delivered since the offsets were last saved are found in the index, and not delivered again.
+    After a crash, the messages that were delivered since the offsets were last saved are found in the index, and are not
+    delivered again.
     """
 
     def __init__(
@@ -109,13 +110,16 @@ class DelayedDelivery:
         return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._max_sleep_s)
 
     def confirm(self, position: int) -> None:
-        """Advances the offsets past delivered messages that are durable, which end before `position` in the commit log."""
+        """Advances the offsets past the delivered messages that end before the commit log offset `position`.
+
+        These messages are durable.
+        """
         while self._delivered and self._delivered[0].end_position <= position:
             delivered = self._delivered.popleft()
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
 
     def take_back(self, position: int) -> None:
-        """Schedules messages again whose delivered copies are lost, which are those at or after `position` in the commit log."""
+        """Reschedules messages whose delivered copies are lost: the copies at or after `position` in the commit log."""
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
@@ -207,7 +211,7 @@ class DeliveredBefore:
         self._crashed_ms = 0 if store.recovery.was_stopped_cleanly else store.recovery.last_store_timestamp
 
     def has(self, waiting: Record, place: Place, due_ms: int) -> bool:
-        """Returns True if the message was already delivered. Returns False without an index or a unique id."""
+        """Returns True if the message was already delivered. Returns False if there is no index or no unique id."""
         if due_ms > self._crashed_ms:
             return False
         unique_id = waiting.get_property(properties.UNIQUE_KEY)

@@ -45,7 +45,7 @@ NO_ROOM: Final = (
     "%s is stored as a dead letter of group %s instead of being retried: its %d bytes of properties leave no room for "
     "the properties of a retry"
 )
-"""The log line for a message that is not retried, because its properties leave no room for those of a retry.
+"""The log line for a message that is not retried, because its properties leave no room for the properties of a retry.
 
 Only messages that another broker stored can have so many properties. If they were refused, consumers would send them back
 forever.
@@ -95,7 +95,7 @@ class SendDestination:
         return Place(self._topics.dead_letter_topic(group).topic_name.encode(), 0, encoded)
 
     def _is_given_up(self, header: SendHeader) -> bool:
-        """Returns True if a retried message has used up its group's attempts."""
+        """Returns True if a retried message has reached the maximum number of retries."""
         group = self._groups.for_consuming(header.topic.removeprefix(topics.RETRY_PREFIX))
         max_times = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
         return header.reconsume_times >= max_times

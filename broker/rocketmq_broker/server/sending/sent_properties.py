@@ -40,19 +40,22 @@ MAX_KEYS_OF_A_BATCH: Final = 262_144
 MAX_PROPERTIES_OF_A_BATCH: Final = 64
 """The maximum number of properties of a batch as a whole.
 
-Each property is searched in each message of the batch. Apache's clients set three.
+The broker searches each message of the batch for each of these properties. Apache's clients set three.
 """
 ADDED_TO_EACH_BYTES: Final = 128
 """The number of bytes that a batch's properties may always add to each message.
 
-This is enough for unique id, WAIT, instance and cluster.
+This is enough for the unique id, WAIT, the instance and the cluster.
 """
 _UNCOUNTED_BYTES: Final = 2 * MAX_KEYS
-"""The maximum length, in bytes, of encoded properties whose keys are not counted. They cannot contain too many keys."""
+"""The maximum length, in bytes, of encoded properties that cannot contain too many keys. Their keys are not counted."""
 _KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
-"""The property WAIT as Apache's client sends it. Finding this form avoids a search for the beginning and end of the property."""
+"""The property WAIT as Apache's client sends it.
+
+If this form is found, no search for the beginning and end of the property is needed.
+"""
 _CLUSTER: Final = props.beginning(props.CLUSTER)
 _TRANSACTION: Final = props.beginning(props.TRANSACTION_PREPARED)
 _TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"
@@ -105,7 +108,7 @@ class BatchProperties:
     """
 
     def __init__(self, named: Mapping[str, str]) -> None:
-        """`named` are the batch's properties. Raises IllegalMessage if there are too many."""
+        """`named` contains the batch's properties. Raises IllegalMessage if there are too many."""
         if len(named) > MAX_PROPERTIES_OF_A_BATCH:
             count, limit = len(named), MAX_PROPERTIES_OF_A_BATCH
             raise IllegalMessage(f"too many batch properties: {count}, limit {limit}; set them on the messages instead")
@@ -129,7 +132,7 @@ class BatchSize:
     def add(self, encoded: bytes, own: bytes) -> None:
         """Counts a message.
 
-        `encoded` are the stored properties of the message. `own` are the properties that it did not get from the batch. Raises
+        `encoded` contains all stored properties of the message. `own` contains only those that do not come from the batch. Raises
         IllegalMessage if a limit is exceeded.
         """
         self._messages += 1
@@ -159,7 +162,7 @@ def without_brokers_own(encoded: bytes) -> bytes:
 
 
 def count_keys(encoded: bytes) -> int:
-    """Returns the number of keys, or a slightly higher number, because repeated spaces count too."""
+    """Returns the number of keys. The result may be slightly too high, because repeated spaces are counted as keys."""
     if encoded.find(_KEYS) < 0:
         return 0
     keys = props.find(encoded, props.KEYS)

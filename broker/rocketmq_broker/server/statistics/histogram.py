@@ -1,4 +1,4 @@
-"""A histogram of plain integers, which is cheap to update on the event loop, and which any thread can read."""
+"""A histogram of plain integers. It is cheap to update on the event loop, and any thread can read it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class MessageFlows:
         self._ticks = 0
 
     def begin_at(self, queue_ends: Iterable[tuple[bytes, int, int]]) -> None:
-        """Sets the ends of the queues at startup (topic, queue id, max offset). Earlier messages do not count."""
+        """Sets the ends of the queues at startup (topic, queue id, max offset). Earlier messages are not counted."""
         self._queue_ends = {(topic, queue_id): max_offset for topic, queue_id, max_offset in queue_ends}
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:

@@ -27,14 +27,14 @@ class TopicsSnapshot(NamedTuple):
 
 
 def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
-    """Converts one topic. Its attributes are present even if they are empty, as clients expect."""
+    """Converts one topic to a response body. The body always contains the attributes, even if empty, as clients expect."""
     return bodies.TopicConfigAndQueueMapping(**{**msgspec.structs.asdict(config), "attributes": config.attributes or {}})
 
 
 def topics_body(
     configs: TopicConfigs | TopicsSnapshot, *, broker_permission: int | None = None
 ) -> bodies.TopicConfigSerializeWrapper:
-    """Converts all topics. `broker_permission` limits the permissions of each topic."""
+    """Converts all topics to a body. `broker_permission` limits the permissions of each topic."""
     settings = configs.configs if isinstance(configs, TopicsSnapshot) else configs
     table = {config.topic_name: config for config in settings}
     if broker_permission is not None and broker_permission & 6 != 6:
@@ -58,7 +58,7 @@ def _importance(topic: str) -> int:
 
 
 def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: TableVersion) -> bodies.SubscriptionGroupWrapper:
-    """Converts consumer groups and the version of their table."""
+    """Converts consumer groups and the version of their table to a response body."""
     version = bodies.DataVersion(timestamp=data_version.timestamp, counter=data_version.counter)
     table = {config.group_name: config for config in groups}
     return bodies.SubscriptionGroupWrapper(subscription_group_table=table, data_version=version)

@@ -11,8 +11,8 @@ from rocketmq_broker.remoting.backoff import Backoff
 class NameServerLink:
     """Registers the broker with one name server: periodically, after a change, and after the connection has ended.
 
-    A name server may have restarted when the connection ends, and a restarted name server has lost all data. So the broker
-    registers again immediately. If that fails, or the next connection ends too, the pauses between attempts become longer.
+    When the connection ends, the name server may have restarted and lost all data. The broker therefore registers again
+    immediately. If that fails, or the next connection ends too, the pauses between attempts become longer.
     """
 
     def __init__(self, address: str, register: Callable[[str], Awaitable[bool]], *, period_s: float, backoff: Backoff) -> None:

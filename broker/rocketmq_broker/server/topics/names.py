@@ -34,7 +34,7 @@ def refuse_illegal_consumer_group(group: str) -> None:
 
 
 def refuse_as_consumer(group: str) -> None:
-    """Raises RequestRefused if clients cannot consume as this group: its name is illegal, or the group is used by the broker."""
+    """Raises RequestRefused if clients cannot consume as this group, because its name is illegal or the broker uses it."""
     refuse_illegal_consumer_group(group)
     if topics.is_system_group(group):
         remark = f"group[{group}] is a system group: clients cannot consume with it, or change its offsets or settings"

@@ -1,4 +1,4 @@
-"""Commits consumer offsets. Stores the offset of a new group and queue only if both exist or may be created."""
+"""Commits consumer offsets. A new offset requires that the queue exists, and that the group exists or may be created."""
 
 from __future__ import annotations
 

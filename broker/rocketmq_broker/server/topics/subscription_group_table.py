@@ -78,8 +78,8 @@ class SubscriptionGroupTable:
     def refuse_unless_possible(self, group: str, unknown_groups: int) -> None:
         """Raises RequestRefused if the group does not exist and may not be created automatically.
 
-        `unknown_groups` is the number of groups without settings that exist elsewhere. The maximum number of groups applies to
-        them, too.
+        `unknown_groups` is the number of groups that have offsets, with or without settings. A group is also refused if this
+        number has reached the maximum number of groups.
         """
         if group in self._groups:
             return

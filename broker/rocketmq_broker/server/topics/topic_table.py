@@ -39,7 +39,7 @@ class TopicTable:
 
     Retry topics and changes by the name server are saved by `persist_changes`. Other changes are saved immediately. A crash may
     lose a retry topic, which the group's next heartbeat creates again. Any other topic that has an acknowledged message survives
-    a crash, even if earlier writes to the disk failed. Without its topic, a message could not be found.
+    a crash, even if earlier writes to the disk failed, because a message cannot be found without its topic.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class TopicTable:
         return config
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Returns the queue for a message that was accepted for `queue_id` earlier. The topic may have fewer queues now."""
+        """Returns `queue_id`, or another queue if the topic now has fewer queues than when the message was accepted."""
         config = self._configs.get(topic.decode())
         if config is None or config.write_queue_nums <= 0 or queue_id < max(config.read_queue_nums, config.write_queue_nums):
             return queue_id
@@ -142,7 +142,7 @@ class TopicTable:
         return config
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
-        """Returns the topic for the group's messages that used up all attempts. Creates it if it is missing.
+        """Returns the topic for the group's messages that used up all attempts. Creates the topic if it is missing.
 
         Raises StoreUnwritable.
         """

@@ -76,9 +76,9 @@ class CheckRequests:
         self._messages.counts.checks_sent += 1
 
     def repeat_unanswered(self, now_ms: int, limit: int) -> None:
-        """Repeats checks whose answers may be lost, at most `limit`.
+        """Repeats at most `limit` checks whose answers may be lost.
 
-        Prefers producers of the group other than the one that has not answered. A repeated check counts once, and keeps its
+        Prefers other producers of the group to the one that has not answered. A repeated check is counted only once and keeps its
         number.
         """
         for owing, commit_log_offset in self._checks_in_flight.take_repetitions(now_ms, limit):
@@ -111,7 +111,7 @@ class CheckRequests:
         number: int,
         now_ms: int,
     ) -> Connection | None:
-        """Sends check number `number` to the first connection that accepts it. Returns that connection, or None."""
+        """Sends check number `number` to the first connection that accepts it. Returns that connection, or None if all fail."""
         header = _header(transaction, half, self._store_host)
         body = check_message(half, transaction, number)
         for connection in in_turn:
@@ -144,9 +144,9 @@ class CheckRequests:
                 self._messages.counts.checks_given_back += checks
 
     def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
-        """Returns the producers in order of preference: the half message's sender, its machine, and the others in rotation.
+        """Returns the producers in order of preference: the half message's sender, producers on its machine, all others.
 
-        Producers that let a check time out, and have not answered since, come last.
+        Producers of equal rank take turns. Producers that did not answer a check in time, and have not answered since, come last.
         """
         self._turn += 1
         start = self._turn % len(able)
@@ -158,7 +158,7 @@ class CheckRequests:
 def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
     """Returns a sort key that puts the sender's connection first, followed by connections from its machine.
 
-    The ports are ignored for the machine, because a reconnect changes the port.
+    Machines are compared without ports, because a reconnect changes the port.
     """
     return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
 

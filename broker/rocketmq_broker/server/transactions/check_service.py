@@ -68,7 +68,7 @@ class CheckService:
     def due_s(self) -> float | None:
         """Returns the seconds until the next transaction is due, or None if none is pending.
 
-        Rings the alarm if a transaction becomes due earlier.
+        If a transaction becomes due earlier, rings `alarm`.
         """
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
@@ -133,7 +133,7 @@ class CheckService:
     def _put_back_oldest(self, now_ms: int) -> None:
         """Puts the oldest half messages back at the end of the half queue.
 
-        The next start has to read fewer messages afterwards.
+        The next start then has fewer messages to read.
         """
         for _ in range(AT_MOST_AT_ONCE):
             transaction = must_be_put_back(self._messages.table, self._messages.policy)

@@ -32,9 +32,9 @@ MAX_AT_ONCE: Final = 1024
 
 
 class ResumeProcessor:
-    """Begins a new transaction for a discarded message, once for each message.
+    """Begins a new transaction for a discarded message, at most once for each message.
 
-    Finds an earlier resumption in the index, or by a search of all later half messages if the index cannot find it.
+    Searches the index for an earlier resumption. If the index cannot find all messages, searches all later half messages instead.
     """
 
     def __init__(

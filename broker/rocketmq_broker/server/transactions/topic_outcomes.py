@@ -17,7 +17,7 @@ _PROMPT_MS: Final = _BOUNDS_MS[0]
 
 @dataclass(slots=True)
 class TopicOutcomes:
-    """Counters of the outcomes of one topic's transactions. They never decrease. Each transaction increments one of them."""
+    """Monotonic counters of the outcomes of one topic's transactions. Each transaction increments one counter."""
 
     rollbacks: int = 0
     prompt_commits: int = 0

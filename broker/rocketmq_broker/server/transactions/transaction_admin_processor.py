@@ -1,4 +1,4 @@
-"""Handles admin requests that list and decide transactions. RocketMQ has no such requests (its issues 4343, 4435, 4436)."""
+"""Handles admin requests that list and decide transactions. RocketMQ has no such requests (see issues 4343, 4435, 4436)."""
 
 from __future__ import annotations
 

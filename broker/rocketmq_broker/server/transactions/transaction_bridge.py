@@ -27,7 +27,7 @@ class TransactionBridge:
         return appended
 
     def append(self, message: InnerMessage, now_ms: int) -> Appended:
-        """Appends a message that was accepted before. Does not check its size, and may use the reserved disk space."""
+        """Appends a message that was accepted earlier. Does not check its size, and may use the reserved disk space."""
         appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
         self.appended_position = appended.end_position
         return appended
@@ -59,7 +59,7 @@ class TransactionBridge:
 
 
 def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
-    """Reads the message at a commit log offset, which a client or another record contains.
+    """Reads the message at a commit log offset that comes from a client or from another record.
 
     Returns None if there is no message.
     """

@@ -28,7 +28,7 @@ from rocketmq_broker.transaction.states import State
 _MAX_OPS_READ: Final = 1000
 """The maximum number of op messages that are read for one response, to find the times of rollbacks.
 
-Reading them takes some milliseconds.
+Reading this number of messages takes a few milliseconds.
 """
 
 
@@ -38,7 +38,7 @@ class FoundPending:
 
     transaction: PendingTransaction
     half: HalfMessage | None
-    """The half message, or None if it is unreadable. If it is None, `problem` contains the reason."""
+    """The half message, or None if it is unreadable. In that case `problem` contains the reason."""
     problem: str | None = None
 
     @property
@@ -61,7 +61,7 @@ class FoundDecided:
     op: HalfMessage | None = None
     """The op message that closed the half message.
 
-    It is only looked up if it contains a reason, or if a rollback soon followed the half message.
+    None unless the op message contains a reason, or the transaction was rolled back soon after the half message.
     """
     problem: str | None = None
 
@@ -84,7 +84,7 @@ class TransactionFinder:
     def finds_all(self, transaction_id: str) -> bool:
         """Returns True if an index query for this id finds all its half messages.
 
-        A query returns a limited number, but clients may send more with one id.
+        A query returns a limited number of messages, but clients may send more messages with the same id.
         """
         return self._store.query(HALF_TOPIC, transaction_id).are_all
 
@@ -123,9 +123,9 @@ class TransactionFinder:
         return self._found(copies or [half])
 
     def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
-        """Returns transactions with a reason, latest first: those that operators decided, and those that were lost.
+        """Returns the transactions that operators decided or that were lost, latest first. Their op messages contain a reason.
 
-        Reads at most `max_count` op messages with a reason, which were stored by `before_ms` (milliseconds since the epoch).
+        Reads at most `max_count` op messages with a reason, stored at or before `before_ms` (milliseconds since the epoch).
         """
         records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
         ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
@@ -198,7 +198,10 @@ class TransactionFinder:
         return ops[-1] if ops else None
 
     def _op_soon_after(self, half: HalfMessage, max_ops: int) -> HalfMessage | None:
-        """Returns the op message that closed the half message, or None if it is not among the first `max_ops` after it."""
+        """Returns the op message that closed the half message.
+
+        Reads at most `max_ops` op messages after the half message. Returns None if it is not one of these.
+        """
         first = self._store.first_after(OP_TOPIC, 0, half.commit_log_offset)
         for unit in self._store.consume_queue_units(OP_TOPIC, 0, first, max_ops) or []:
             try:
@@ -210,7 +213,7 @@ class TransactionFinder:
         return None
 
     def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
-        """Returns the committed or discarded message of the half message, and whether the result is certain."""
+        """Returns the message that was committed or discarded for the half message, and whether the result is certain."""
         if half.transaction_id is None:
             return None, True
         is_certain = True

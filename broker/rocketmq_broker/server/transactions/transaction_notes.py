@@ -47,9 +47,9 @@ def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
 class _NotedOffsets(NamedTuple):
     offsets: TransactionOffsets
     position: int
-    """The commit log offset before which all records must be on disk before the offsets may be committed."""
+    """The commit log offset up to which all records must be on disk before the offsets may be committed."""
     take_backs: int
-    """The number of times that records had been lost when the offsets were noted. If it has increased, the offsets are wrong."""
+    """The number of losses of records when the offsets were noted. If it has increased since then, the offsets are wrong."""
 
 
 class TransactionNotes:

@@ -125,7 +125,7 @@ def _is_behind_damage(store: MessageStore, commit_log_offset: int) -> bool:
 
 
 def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms: int) -> None:
-    """Puts back pending transactions whose op message may be wrong. The next start would not detect the damage."""
+    """Puts back pending transactions whose op message may be wrong, because the next start would not detect the damage."""
     for transaction in [transaction for transaction in messages if transaction.stored_queue_offset in doubted]:
         logger.warning(
             "the transaction at commit log offset %d is pending again: its decision may have been lost in a damaged record",
@@ -158,7 +158,7 @@ def _ended_without_op(
 
 
 def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransaction]) -> Mapping[bytes, int]:
-    """Returns the end of each topic that may contain a committed or discarded message of these transactions."""
+    """Returns the end, as a commit log offset, of each topic that may contain an outcome of these transactions."""
     wanted = {topic for recovered in undecided for topic in recovered.outcome_topics}
     return {topic: store.end_of_topic(topic) for topic in wanted}
 
@@ -189,7 +189,7 @@ def _consider_indexed(
 
 
 def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
-    """Returns True if the message is in its consume queue. The index may contain one that recovery has skipped."""
+    """Returns True if the message is in its consume queue. The index may contain messages that recovery skipped."""
     try:
         store.read_queued(commit_log_offset_of(record))
     except UnreadableRecord:
@@ -198,7 +198,7 @@ def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
-    """Returns the queues that may contain messages of these transactions: topic, queue id, and commit log offset to read from."""
+    """Returns the queues to read for messages of these transactions: topic, queue id, and first commit log offset."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
         transaction, begins = recovered.transaction, recovered.begins

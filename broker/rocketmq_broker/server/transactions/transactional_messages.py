@@ -1,7 +1,8 @@
 """Changes the states of transactions, with one method for each change (RocketMQ's TransactionalMessageService).
 
 `rocketmq_broker.transaction.states` documents the states, and the records of each change. All records of a change are written in
-one batch. They take effect when they are appended. If the batch is lost before it is on disk, `take_back` undoes them.
+one batch. A change takes effect when its records are appended. If the batch is lost before it is on disk, `take_back` undoes the
+change.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Topics(SystemTopics, Protocol):
     """Creates system topics, and looks up the queues of other topics (TopicTable)."""
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Returns the queue for a message that was accepted for `queue_id` earlier. The topic may have fewer queues now."""
+        """Returns `queue_id`, or another queue if the topic now has fewer queues than when the message was accepted."""
 
 
 class TransactionalMessages:
@@ -72,7 +73,7 @@ class TransactionalMessages:
     # State changes
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores a message as a half message, and so begins a pending transaction.
+        """Begins a pending transaction, and stores its message as a half message.
 
         Raises DelayedTransaction, NotADestination, IllegalMessage.
         """
@@ -87,7 +88,7 @@ class TransactionalMessages:
         return appended
 
     def decide(self, request: EndRequest) -> EndDecision:
-        """Returns what a producer's END_TRANSACTION does. Changes nothing: the caller commits or rolls back."""
+        """Returns the effect of a producer's END_TRANSACTION. Changes nothing: the caller must commit or roll back."""
         decision = decide_end(self.table, request)
         if decision.action is EndAction.LOOK_UP:
             return decide_late_end(self.table, request, self._bridge.message_at(request.commit_log_offset))
@@ -104,7 +105,7 @@ class TransactionalMessages:
         return end_position
 
     def roll_back(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
-        """Closes the half message, so that consumers never see it."""
+        """Closes the half message, so that the message is never delivered."""
         end_position = self._end(transaction, State.ROLLED_BACK, now_ms, reason)
         self.outcomes[transaction.topic].rollbacks += 1
         return end_position
@@ -117,7 +118,7 @@ class TransactionalMessages:
         return self._end(transaction, State.DISCARDED, now_ms)
 
     def lose(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Closes a half message that is no longer readable. The transaction ends as lost."""
+        """Closes a half message that is no longer readable. The state of the transaction becomes LOST."""
         return self._end(transaction, State.LOST, now_ms, "the half message cannot be read")
 
     def put_back(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:

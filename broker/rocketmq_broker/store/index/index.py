@@ -63,7 +63,7 @@ class Index:
     """The index files, oldest first, and the records that will be added to them."""
 
     STAGES: ClassVar[int] = 3
-    """The number of rounds of `write`, a sync and `mark_synced` after which all entries added before are on disk."""
+    """The number of rounds after which all earlier entries are on disk. A round is `write`, a sync and `mark_synced`."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
         """Creates an empty index. Call `load` to read the files."""
@@ -83,7 +83,7 @@ class Index:
         self._examined: list[int] = []
 
     def load(self) -> None:
-        """Loads the files. Deletes all of them if one is damaged or has other settings, so that the index is rebuilt."""
+        """Loads the files. If a file is damaged or has different settings, deletes all files, so that the index is rebuilt."""
         directory = self._config.index_directory
         for name in self._open.files.list(directory):
             if len(name) != _NAME_LENGTH or not name.isdigit():
@@ -160,10 +160,12 @@ class Index:
             self._is_refused = False
 
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Yields the commit log offsets of messages that may have that key and were stored between the times, newest first.
+        """Yields the commit log offsets of messages that may have that key, newest first.
 
-        Hashes collide, so the caller must compare the keys. Also yields None from time to time during a long search, so that the
-        caller can do other work.
+        Only messages stored from `begin_ms` to `end_ms` are found.
+
+        Hashes may collide, so the caller must compare the keys. Also yields None from time to time during a long search, so that
+        the caller can do other work.
         """
         left = min(max_messages, MAX_FOUND)
         wanted = key.encode()
@@ -340,7 +342,7 @@ def _topic_hash(topic: bytes) -> int:
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
-    """Returns the key's part of the hash code, and the factor for the hash code of the string before the key."""
+    """Returns the hash code of the key, and the factor for the hash code of the string before the key."""
     length = len(key)
     if length >= len(_FACTORS) or not key.isascii():
         text = key.decode(errors="replace")
@@ -364,7 +366,7 @@ def _hash_of_beginning(beginning: bytes) -> int:
 
 
 def _continue_hash(before: int, text: bytes) -> int:
-    """Returns the hash code of a string that consists of a string with the hash code `before`, and the ASCII string `text`."""
+    """Appends the ASCII string `text` to a string with the hash code `before`. Returns the hash code of the result."""
     code: i64 = before
     for byte in text:
         code = (code * 31 + byte) & _MASK

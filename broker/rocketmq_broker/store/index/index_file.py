@@ -129,8 +129,8 @@ class IndexFile:
     def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
         """Adds entries for the key hashes from index `start`, in memory, until the file is full.
 
-        Returns the number of added entries (IndexFile.putKey). `records` has the record of each hash. The method makes one pass
-        with little work for each entry, because it is called for every stored message.
+        Returns the number of added entries (IndexFile.putKey). `records` contains the record of each hash. The method makes one
+        pass with little work for each entry, because it is called for every stored message.
         """
         end = min(start + self.entries - self.header.entry_count, len(hashes))
         if start >= end:
@@ -164,7 +164,7 @@ class IndexFile:
         return end - start
 
     def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Yields the commit log offsets of entries with this hash and a time between the times, newest first (selectPhyOffset).
+        """Yields the commit log offsets of entries with this hash, from `begin_ms` to `end_ms`, newest first (selectPhyOffset).
 
         Yields None after each thousand entries that do not match, because a slot may have a million entries.
         """
@@ -189,7 +189,7 @@ class IndexFile:
             number = older
 
     def may_hold(self, begin_ms: int, end_ms: int) -> bool:
-        """Returns whether the file may contain entries from between the times (isTimeMatched)."""
+        """Returns whether the file may contain entries from `begin_ms` to `end_ms` (isTimeMatched)."""
         return self.header.begin_timestamp <= end_ms and begin_ms <= self.header.end_timestamp
 
     def write(self) -> bool:
@@ -203,7 +203,9 @@ class IndexFile:
         return True
 
     def mark_synced(self) -> None:
-        """Records that all writes are on disk. Then writes the slots after the entries, or the header after the slots.
+        """Records that all writes are on disk, and writes the next part.
+
+        After the entries, these are the slots that point to them. After the slots, it is the header.
 
         No entry may be added between `write` and this call."""
         if self._header_written is not None:
@@ -222,7 +224,7 @@ class IndexFile:
             self._slots_written = self.header
 
     def repair(self) -> int:
-        """Makes slots that point past the header's count point to an older entry. Returns the number of corrected slots."""
+        """Corrects slots that point past the header's count: they then point to an older entry. Returns their number."""
         slots = self._loaded_slots()
         count = self.header.entry_count
         corrected = 0

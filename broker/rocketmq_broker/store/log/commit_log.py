@@ -3,8 +3,8 @@
 A record never crosses the end of a segment. If the record and 8 more bytes do not fit, a blank record closes the segment.
 Records wait in a batch until `write` is called.
 
-After a failed flush, the kernel may drop the written data and report success for a later flush. So data that is acknowledged
-before its flush stays in memory until it is on disk. It is written again before the flush is repeated.
+After a failed flush, the kernel may drop the written data and report success for a later flush. Data that is acknowledged before
+its flush is therefore kept in memory until it is on disk. It is written again before the flush is repeated.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ class CommitLog:
 class LogBlock:
     """A read-ahead cache of one block of the log. It saves reads, because consumers of several queues read the same bytes.
 
-    The records of a topic's queues alternate in the log. A pull of one queue also reads the records of the others, and later
-    pulls find them in the block. The cache does not verify the bytes: each record is checked before it is returned.
+    The records of a topic's queues alternate in the log. A pull of one queue also reads the records of other queues, and later
+    pulls find these records in the block. The cache does not verify the bytes: each record is checked before it is returned.
     """
 
     def __init__(self, segments: Segments) -> None:

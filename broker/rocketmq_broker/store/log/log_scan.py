@@ -2,7 +2,7 @@
 
 If no intact record begins at a position, the scan searches for the next one: a magic code followed by a matching position and
 checksum. If it finds one, the bytes in between are damaged. Otherwise the log ends at the position. A client can put complete
-records into a message body. So a record inside the extent of a damaged record is accepted only with further evidence.
+records into a message body. A record inside the extent of a damaged record is therefore accepted only with further evidence.
 """
 
 from __future__ import annotations
@@ -148,6 +148,6 @@ class LogScan:
 
 
 def _whole_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
-    """Returns the record at `data[at]` if it is intact and was written completely; otherwise None."""
+    """Returns the record at `data[at]`, or None if it is damaged or was not written completely."""
     checked = check_record(data, at, commit_log_offset)
     return None if checked is None or lacks_bytes(checked) else checked

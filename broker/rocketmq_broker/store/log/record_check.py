@@ -83,14 +83,14 @@ def store_timestamp_position(sys_flag: int) -> int:
 def lacks_bytes(checked: CheckedRecord) -> bool:
     """Returns whether a part of the record's topic or properties was never written and therefore reads as zeros.
 
-    A kill or a power failure may interrupt a write, and the checksum covers only the body. In a complete record, the properties
-    end with the cluster's name and never contain eight zero bytes in a row.
+    A crash of the process or a power failure may interrupt a write, and the checksum covers only the body. In a complete record,
+    the properties end with the cluster's name and never contain eight zero bytes in a row.
     """
     return checked.properties.endswith(b"\0") or _ZEROS in checked.properties or b"\0" in checked.topic
 
 
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
-    """Returns the size of the record at `data[at]` in bytes. Returns 0 if it is incomplete, damaged, or another message.
+    """Returns the size of the record at `data[at]` in bytes, or 0 if it is incomplete, damaged, or a different message.
 
     It is called for every pulled message and must be fast. Unlike `check_record`, it creates no object, and reads two fields at
     once if possible.

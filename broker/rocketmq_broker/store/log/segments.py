@@ -32,7 +32,8 @@ class Segments:
     def load(self, *, may_lack_files: bool = False) -> list[str]:
         """Finds the files, and restores the full size of files that are too short. Returns a description of each repair.
 
-        Raises DamagedStore if a file is too long. Without `may_lack_files`, also raises it if a file is missing in between.
+        Raises DamagedStore if a file is too long. Also raises DamagedStore if a file is missing between two others, unless
+        `may_lack_files` is True.
         """
         repaired = []
         self.starts = [int(name) for name in self._files.list(self.directory) if _is_segment_name(name)]
@@ -101,7 +102,7 @@ class Segments:
         self.starts.append(start)
 
     def adopt(self, start: int) -> None:
-        """Adds a segment file that another thread created. Ignores it if it is missing or has another size."""
+        """Adds a segment file that another thread created. Ignores the file if it is missing or has a different size."""
         if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
             self.starts.append(start)
 

@@ -22,7 +22,7 @@ from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsync
 UNIT: Final = struct.Struct(">qiq")
 SIZE_AT: Final = 8
 TAGS_CODE_AT: Final = 12
-"""The positions of a unit's size (`SIZE_AT`) and tags code in the unit."""
+"""The positions of the size (`SIZE_AT`) and the tags code (`TAGS_CODE_AT`) in a unit."""
 BLANK_SIZE: Final = 0x7FFFFFFF
 """The value of the size field in a unit without a message."""
 

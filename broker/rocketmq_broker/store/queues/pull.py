@@ -14,7 +14,7 @@ from rocketmq_broker.store.queues.unit_read import read_units
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
 
 _UNITS_SEARCHED = 800
-"""The number of units that one pull examines for matching tags. 800 units are RocketMQ's 16,000 bytes."""
+"""The number of units that one pull examines for matching tags. 800 units are RocketMQ's limit of 16,000 bytes."""
 
 
 class Pulled(NamedTuple):

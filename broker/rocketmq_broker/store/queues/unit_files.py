@@ -72,7 +72,7 @@ class UnitFiles:
             self._written_offset += len(part) // UNIT_SIZE
 
     def replace(self, queue_offset: int, unit: bytes, *, may_write: bool) -> None:
-        """Replaces a unit. If the disk refuses the write, keeps the unit in memory, but only the last `MAX_REFUSED_UNITS`."""
+        """Replaces a unit. Keeps the last `MAX_REFUSED_UNITS` units that the disk refuses in memory."""
         at = (queue_offset - self._written_offset) * UNIT_SIZE
         if at >= 0:
             self._tail[at : at + UNIT_SIZE] = unit

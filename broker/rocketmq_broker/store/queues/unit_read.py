@@ -31,7 +31,8 @@ class UnitsRead(NamedTuple):
 def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, wanted: list[int], max_bytes: int) -> UnitsRead:
     """Reads the records of the wanted units. Stops before the first unit that does not point to its message.
 
-    `offset` is the queue offset of the first unit in `units`. `wanted` has the indexes of the wanted units, ascending.
+    `offset` is the queue offset of the first unit in `units`. `wanted` contains the indexes of the wanted units, in ascending
+    order.
     """
     records: list[bytes] = []
     total = 0
@@ -59,7 +60,8 @@ def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tup
     """Returns the length of one read in bytes, and the position in `wanted` of the first unit after this read.
 
     The read begins with the record of the unit at `wanted[number]`. It includes the next wanted records that are close to it in
-    the same segment. Records of other queues lie in between, because the queues of a topic alternate in the log.
+    the same segment. The read also includes the records of other queues between them, because the queues of a topic alternate in
+    the log.
     """
     begin: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
     most = begin - begin % segment_size + segment_size - begin

@@ -128,7 +128,10 @@ def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | Non
 
 
 def _end_of_lost(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Returns the offset after the units that mark a damaged stretch of the log (see `fill_gap`); otherwise `queue_offset`."""
+    """Returns the offset after the units at `queue_offset` that mark a damaged stretch of the log (see `fill_gap`).
+
+    Returns `queue_offset` if there are no such units.
+    """
     unit = queue.unit(queue_offset)
     if unit is None or unit.size <= 0 or unit.tags_code:
         return queue_offset

@@ -11,7 +11,8 @@ RocketMQ has no `progress.json`. The file contains
 - the length of each queue, so that the loss of a queue is detected,
 - the time of the broker's ExpiryClock, which does not follow a wrong system clock.
 
-Checkpoint and progress are written after the sync of their data. So it is safe if a crash leaves an old state of these files.
+Checkpoint and progress are written after the sync of their data. It is therefore safe if a crash leaves older versions of these
+files.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ class _Recovery:
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord, is_within_damage: bool) -> bool:
         """Returns whether a record found after damage belongs to the log.
 
-        A record inside a damaged one may be part of a client's message, so a consume queue must also point to it. Another
+        A record inside a damaged one may be part of a client's message, so a consume queue must also point to it. Any other
         record may be a remnant of a tail that RocketMQ cut off without clearing it. Such a remnant is older than the records
         before it, or its queue already has a message at its queue offset.
         """

@@ -1,7 +1,7 @@
 """Rebuilds consume queues from recovered records. Each record is added at the queue offset that it contains.
 
-A record's queue offset has no checksum. So an offset that does not continue its queue is accepted only if the queue's next
-record continues it. Otherwise one flipped bit could lose all later messages of a queue.
+A record's queue offset has no checksum. An offset that does not follow the queue's previous offset is therefore accepted only if
+the queue's next record continues from it. Otherwise one flipped bit could lose all later messages of a queue.
 """
 
 from __future__ import annotations
@@ -68,7 +68,10 @@ class Requeue:
                 self._reject(request)
 
     def points_to_message(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Returns whether the unit at a queue offset points to its message. Also returns True if the message cannot be read."""
+        """Returns whether the unit at a queue offset points to its message.
+
+        Also returns True if there is no unit, or if its message cannot be read.
+        """
         unit = queue.unit(queue_offset)
         if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
             return True

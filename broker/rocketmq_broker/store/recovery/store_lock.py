@@ -4,8 +4,9 @@ RocketMQ's lock is on the file `lock` at the root. This broker also locks the fo
 share it. The second lock protects the store even if the file `lock` is removed. It is on the folder itself, because RocketMQ
 would treat a lock file in the folder as a segment.
 
-Both are advisory locks of this machine's kernel. They exclude brokers in other containers that mount the same folder. They do
-not exclude a broker on another machine if the file system has no shared locks, such as NFS mounted with `nolock`.
+Both locks are advisory locks of this machine's kernel. They exclude brokers in other containers that mount the same folder. They
+do not exclude a broker on another machine if the file system does not share locks between machines, such as NFS mounted with
+`nolock`.
 """
 
 from __future__ import annotations

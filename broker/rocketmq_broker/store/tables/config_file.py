@@ -49,7 +49,7 @@ class ConfigFile:
     def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
         """Creates a config file without reading it.
 
-        `members` are the members that the caller reads and writes, or None if the file has no others.
+        `members` are the members that the caller reads and writes, or None if these are all members of the file.
         """
         self.others: dict[str, Any] = {}
         """The members of the file that the caller does not use. They are kept unchanged."""
@@ -92,7 +92,7 @@ class ConfigFile:
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the file with the new content, and the backup with the old content. The change is durable on return.
 
-        Does not write unchanged content again, unless the file was removed or has another length. The caller must not modify
+        Does not write unchanged content again, unless the file was removed or its length has changed. The caller must not modify
         `value` later. Raises OSError.
         """
         if self._written is not None and self._written == (value, self._files.size(self._path)):

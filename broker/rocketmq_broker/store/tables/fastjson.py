@@ -1,4 +1,4 @@
-"""Encodes and decodes config files in fastjson's JSON format, which indents with tabs and does not quote numbers as keys.
+"""Encodes and decodes config files in fastjson's JSON format, which indents with tabs and does not quote numeric keys.
 
 {
     "offsetTable":{

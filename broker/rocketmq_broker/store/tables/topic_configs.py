@@ -30,7 +30,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
     def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
         """Adds settings for topics that have queues but no settings, because the file was lost. Returns the topics' names.
 
-        `queues` has the queue ids of each topic.
+        `queues` contains the queue ids of each topic.
         """
         lost = [(name.decode(), max(queue_ids) + 1) for name, queue_ids in queues.items()]
         lost = [(name, count) for name, count in lost if name not in self._table and not topics.is_system_topic(name)]

@@ -23,7 +23,7 @@ from rocketmq_broker.store.recovery.durable_state import DurableMark, DurableSta
 from rocketmq_broker.store.writability import Writability
 
 ROUNDS: Final = Index.STAGES
-"""The number of rounds after which the next recovery need not read records that were published before the first of them."""
+"""The number of rounds after which recovery need not read records that were published before the first of these rounds."""
 
 
 class CheckpointRounds:
@@ -98,7 +98,7 @@ class CheckpointRounds:
         return self._index.write()
 
     def finish(self, mark: DurableMark, queues: Unsynced) -> Callable[[], None] | None:
-        """Ends a round after the syncs. `queues` has the synced paths of the consume queues. Raises OSError.
+        """Ends a round after the syncs. `queues` contains the synced paths of the consume queues. Raises OSError.
 
         Returns a function that saves the position where the next recovery begins, or None if there is nothing to save. The
         function writes two files, may run on any thread, and raises OSError. Nothing is saved if `mark` is not from the latest

@@ -36,8 +36,8 @@ class Expiry:
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
         """Drops expired commit log segments. Accepts or refuses messages depending on the used disk space. Raises OSError.
 
-        Call it every few seconds. Keeps the segment that contains `needed_from`, and later ones. After it, call `trim`, and then
-        delete all returned files.
+        Call it every few seconds. Keeps the segment that contains `needed_from`, and later segments. Afterwards, call `trim`, and
+        then delete the files that both methods returned.
         """
         self._writability.refuse_if_given_up()
         ratio = self.check_disk()
@@ -47,7 +47,7 @@ class Expiry:
     def next_due_ms(self, now_ms: int) -> int | None:
         """Returns the time at which `expire` may next drop a segment, in milliseconds since the epoch.
 
-        Returns None if it can drop no segment. The time is valid until a message is stored. Raises OSError.
+        Returns None if no segment can be dropped. The time is valid until a message is stored. Raises OSError.
         """
         return next_removal_ms(self._log, self._config, now_ms, self.disk_used_ratio())
 

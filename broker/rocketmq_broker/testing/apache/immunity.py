@@ -1,7 +1,7 @@
 """Imitates how Apache's broker handles CHECK_IMMUNITY_TIME_IN_SECONDS. The broker scans immune half messages at each interval.
 
-Each scan rewrites the half message and increments TRANSACTION_CHECK_TIMES, although no check-back is sent. So an immunity of
-many intervals uses up the maximum number of checks (TransactionalMessageServiceImpl.check).
+Each scan rewrites the half message and increments TRANSACTION_CHECK_TIMES, although no check-back is sent. An immunity of many
+intervals therefore uses up the maximum number of checks (TransactionalMessageServiceImpl.check).
 
     half message     scan         scan         scan         scan
     |----------------|------------|------------|------------|-------> time
@@ -49,7 +49,7 @@ def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
 
 
 def with_check_interval(interval_s: float, encoded_properties: bytes) -> bytes:
-    """Returns the properties, changed so that this broker scans the half message at each check interval like Apache's."""
+    """Returns changed properties, which make this broker scan the half message at each check interval, as Apache's does."""
     return props.put(encoded_properties, _NAME, str(max(1, int(interval_s))))
 
 

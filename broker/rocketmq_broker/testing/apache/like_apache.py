@@ -3,9 +3,9 @@
 This broker gives a transaction one outcome, counts a check-back only once it was sent, and prefers the producer that sent the
 half message. Apache's broker differs as follows:
 
-- Apache's broker rewrites the half message at every check. So a late decision ends only the first copy. The second copy is still
-  checked, and its COMMIT delivers the message again.
-- It ignores earlier decisions: a COMMIT delivers although the transaction was committed, rolled back or discarded before.
+- Apache's broker rewrites the half message at every check. A late decision therefore ends only the first copy. The second copy
+  is still checked, and its COMMIT delivers the message again.
+- It ignores earlier decisions: a COMMIT delivers the message even if the transaction was committed, rolled back or discarded.
 - It counts checks while no producer is online, or while the message is immune to checks.
 - It sends check-backs to the members of a group in turn.
 
@@ -45,7 +45,7 @@ _BORN_HOST: Final = host_bytes("127.0.0.1", 0)
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A decision, which is lost in a crash until its op message is written."""
+    """A decision. It is lost if the broker crashes before its op message is written."""
 
     at_s: float
     key: str
@@ -115,7 +115,7 @@ class LikeApache:
         self._copies.clear()
 
     def stop_heartbeats(self) -> None:
-        """Stops the heartbeats of the silent producer."""
+        """Stops the heartbeats of the simulated producer (UnknownProducer)."""
         if self._heartbeat is not None:
             self._heartbeat.cancel()
 
@@ -126,7 +126,10 @@ class LikeApache:
         connection.born_host = _BORN_HOST
 
     def on_half_message(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
-        """Returns the properties to store with a half message. From now on, checks of its group count even without producers."""
+        """Returns the properties to store with a half message.
+
+        From now on, checks are counted for the message's group even while no producer is online.
+        """
         if group not in self._groups:
             self._groups[group] = None
             self._send_heartbeat()

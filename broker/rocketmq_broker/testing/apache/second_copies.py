@@ -1,6 +1,6 @@
 """Simulates the second copy of a half message, which Apache's broker writes at a check.
 
-The copy is checked although the transaction is decided. A COMMIT then delivers the message again.
+The copy is checked although the transaction has already been decided. A COMMIT then delivers the message again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ class SecondCopies:
         self._turn = 0
 
     def check_in(self, seconds: float, key: str, header: EndTransactionRequestHeader, checks: int) -> None:
-        """Schedules checks of the copy until it is decided, the first in `seconds`. `checks` is the number of checks so far."""
+        """Schedules checks of the copy until it is decided.
+
+        `seconds` is the time until the first check. `checks` is the number of checks so far.
+        """
         self.forget(key)
         copy = self._copies[key] = _Copy(header, checks)
         copy.timer = asyncio.get_running_loop().call_later(seconds, self._check, key)

@@ -1,4 +1,4 @@
-"""A simulated member of every producer group. It is always online, so that checks count while no real producer is."""
+"""A simulated member of every producer group. It is always online, so that checks are counted without real producers."""
 
 from __future__ import annotations
 

@@ -29,16 +29,16 @@ _DECIDED: Final = {_NAME_SERVER, _BROKER, _PROXY, "bindAddress", "brokerIP1"}
 class RocketMQContainer(DockerContainer):
     """A broker and its name server in a container (docs/docker.md, "The broker alone").
 
-    `with RocketMQContainer("rocketmq-broker") as rocketmq:` starts the container, waits until the broker serves, and finally
-    removes the container with its store. `settings` are the lines of its broker.conf. `is_grpc_open` opens the port for RocketMQ
-    5 clients.
+    `with RocketMQContainer("rocketmq-broker") as rocketmq:` starts the container, waits until the broker is ready, and finally
+    removes the container with its store. `settings` are added to its broker.conf. `is_grpc_open` opens the port for RocketMQ 5
+    clients.
 
     Routes contain the broker's address, so each port has the same number inside and outside the container. The ports are chosen
-    among those free on this machine. They are published on 127.0.0.1, or on all addresses of the machine that runs the Docker
-    engine if that is another one.
+    among those free on this machine. They are published on 127.0.0.1. If the Docker engine runs on another machine, they are
+    published on all addresses of that machine.
 
-    `start` raises RuntimeError with the broker's log if the broker exits, and TimeoutError if it does not serve within 120 s
-    (see the environment variable TC_MAX_TRIES). Raises ValueError for a setting that this class sets itself.
+    `start` raises RuntimeError with the broker's log if the broker exits, and TimeoutError if it is not ready within 120 s (see
+    the environment variable TC_MAX_TRIES). Raises ValueError for a setting that this class sets itself.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class RocketMQContainer(DockerContainer):
         self.waiting_for(LogMessageWaitStrategy(_SERVES).with_poll_interval(0.2))
 
     def start(self) -> Self:
-        """Starts the container. Returns it once the broker serves."""
+        """Starts the container. Returns it when the broker is ready."""
         try:
             return super().start()
         except RuntimeError as error:

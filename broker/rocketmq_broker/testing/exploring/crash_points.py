@@ -34,7 +34,10 @@ class CrashPoints:
         self.has_calls = False
 
     def passed(self, process: SimulatedProcess) -> None:
-        """Kills the process here if the plan requires it. A thread runs no further code, and a task only its `finally`."""
+        """Kills the process here if the plan requires it.
+
+        A thread then runs no further code. A task still runs its `finally` blocks.
+        """
         self.has_points = True
         if not _counted(self._deaths.get(process.name, [])):
             return

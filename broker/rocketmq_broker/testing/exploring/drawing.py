@@ -23,12 +23,15 @@ _WITHOUT_FAULTS: Final = 0.05
 _COUNTS: Final = ((1, 3), (3, 6), (6, 12))
 _NEAR_A_REQUEST: Final = 0.75
 _SOON_S: Final = (0.001, 1.0)
-"""The range of seconds between a request and a fault near it. A request takes some hundredths of a second."""
+"""The range of seconds between a request and a fault near it. A request takes a few hundredths of a second."""
 _RESTS_S: Final = 1.0
 
 
 def plan_of(seed: int, programs: Sequence[str], requests: int) -> Plan:
-    """Returns the plan of a seed for a world with these programs. Equal arguments give equal plans in all interpreters."""
+    """Returns the plan of a seed for a world with these programs.
+
+    The same arguments always produce the same plan, in every Python interpreter.
+    """
     chance = stream(seed, "plan")
     is_crowded = chance.random() < 0.3
     last_s = _FIRST_REQUEST_S + 1.0 if is_crowded else _LAST_REQUEST_S

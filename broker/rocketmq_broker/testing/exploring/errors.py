@@ -18,4 +18,7 @@ class NeverSettled(AssertionError):
 
 
 class WorldFailed(AssertionError):
-    """The test failed in a simulated run. The message has its seed, shrunk plan and last events, and the call that repeats it."""
+    """The test failed in a simulated run.
+
+    The message contains the seed, the shrunk plan and the last events of the run, and a call that replays it.
+    """

@@ -56,12 +56,12 @@ def explore(
 ) -> Callable[[AnyTest], Callable[..., None]]:
     """Decorates a test function with a parameter `world`. The test runs once for each seed, with a world of that seed.
 
-    `seed` selects one world. `plan` repeats the plans that failures have printed. pytest passes fixtures to the other
+    `seed` selects one world. `plan` replays plans that were printed for earlier failures. pytest passes fixtures to the other
     parameters, once for all worlds. Without pytest, call the decorated function: it prints the faults that had an effect, and
     raises WorldFailed.
 
-    The plan of the first failing world is shrunk for at most `shrinking_s` real seconds and `shrinking_tries` worlds. `output`
-    is the folder for its page. Raises UnusableTest for a function that cannot be explored.
+    The plan of the first failing world is shrunk for at most `shrinking_s` real seconds and `shrinking_tries` worlds. `output` is
+    the folder for the HTML page about this world. Raises UnusableTest for a function that cannot be explored.
     """
     if misplaced:
         raise UnusableTest("@explore must be called with keyword arguments only: write @explore() or @explore(seeds=200)")

@@ -131,7 +131,7 @@ class FrameJournal:
 
 
 def _commands(written: bytes) -> list[RemotingCommand]:
-    """Returns the commands in written bytes. Returns none if the bytes are not complete frames."""
+    """Returns the commands in written bytes, or an empty list if they contain no complete frame."""
     with suppress(ProtocolError):
         return list(FrameDecoder(len(written)).feed(written))
     return []

@@ -33,13 +33,13 @@ NAME_SERVERS: Final = f"{NAME_SERVER}:{NAME_SERVER_PORT}"
 """The value for clients' NAMESRV_ADDR."""
 _BROKER_SETTINGS: Final = {"flushDiskType": "SYNC_FLUSH", "transactionTimeOut": "3000", "transactionCheckInterval": "5000"}
 _EXPECTED: Final = (ClientError, OSError, TimeoutError)
-"""The errors that faults may raise in a program. A program with such an error is restarted."""
+"""The errors that faults may raise in a program. A program that ends with such an error is restarted."""
 _MISTAKES: Final = (IllegalConfiguration, MessageRefused)
 """The errors that always indicate a bug of the program, whatever the faults."""
 _LAST_FAULT_BEGINS_S: Final = 0.001
 """The extra time in seconds at the end of a plan, so that a fault at the very end still begins."""
 _FIRST_LOOK_S: Final = 35.0
-"""The seconds between the end of the faults and the first check. Clients poll routes every 30 s, so all have found the broker."""
+"""The seconds between the end of the faults and the first check. Clients poll routes every 30 s, so all find the broker."""
 _LOOK_AGAIN_S: Final = 10.0
 _SELDOMEST_LOOK_S: Final = 300.0
 _PATIENCE_S: Final = 1800.0

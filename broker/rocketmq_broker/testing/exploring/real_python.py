@@ -1,7 +1,7 @@
 """Replaces functions of Python's standard library, so that programs in a world (a simulated run) use its time and randomness.
 
 While a world runs, the listed functions use the simulated clock and randomness in its processes. Elsewhere they are unchanged.
-Other functions stay real: `datetime.now()`, threads and locks of `threading`, sockets.
+Everything else remains real, such as `datetime.now()`, the threads and locks of `threading`, and sockets.
 """
 
 from __future__ import annotations

@@ -68,7 +68,10 @@ class ExploredWorld:
 
     @property
     def requests(self) -> CustomerRequests:
-        """The requests of customers, for `for number in world.requests:` or `async for` in a program. Each number occurs once."""
+        """The requests of customers.
+
+        Programs iterate over them with `for number in world.requests:` or `async for`. Each number occurs once.
+        """
         if self._play is None:
             raise UnusableTest("world.requests can only be used in a program passed to world.run")
         return self._play.requests
@@ -123,7 +126,7 @@ class ExploredWorld:
 
     @property
     def kinds_without_place(self) -> set[str]:
-        """The kinds of faults that cannot occur, because the programs lack a crash point, a decision or a call of `may_fail`."""
+        """The kinds of faults that cannot occur, because no program had a crash point, a decision or a call of `may_fail`."""
         points = self._points
         places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
         return {kind for kind, has_place in places.items() if not has_place}

@@ -1,7 +1,7 @@
 """A deterministic simulation of processes, network, disks and clocks on one event loop, driven by a seed.
 
-One simulated run is called a world. Only the code under test is real. A plan contains the customers' actions and the faults.
-Equal plans give equal histories, byte for byte. The models are FoundationDB's simulation and TigerBeetle's VOPR.
+One simulated run is called a world. Only the code under test is real. A plan contains the customers' actions and the faults. The
+same plan always produces the same history, byte for byte. The design follows FoundationDB's simulation and TigerBeetle's VOPR.
 """
 
 from importlib.util import find_spec

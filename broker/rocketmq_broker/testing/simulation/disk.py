@@ -44,7 +44,7 @@ _READS: Final = (
 @dataclass(slots=True)
 class _DeathDue:
     operations_left: int
-    """The number of operations up to the one at which the process dies; 1 for the next operation."""
+    """The number of operations until the process dies; 1 if it dies at the next operation."""
     on_death: Callable[[], object]
 
 
@@ -52,7 +52,10 @@ class SimulatedDisk:
     """The files of one machine, and the faults of its disk."""
 
     def __init__(self, name: str, history: History, chance: random.Random) -> None:
-        """Creates an empty disk. `name` is the machine's name in the history. `chance` decides about delays and damage."""
+        """Creates an empty disk.
+
+        `name` is the machine's name in the history. `chance` is the random stream for delays and damage.
+        """
         self.name = name
         self._history = history
         self._memory = MemoryFiles()
@@ -69,7 +72,7 @@ class SimulatedDisk:
         self._failed_sync_met: Fired = nothing
 
     def opened(self) -> ProcessFiles:
-        """Returns the file system for a new process. `kill` and `lose_power` end it and close its open files."""
+        """Returns the file system for a new process. `kill` and `lose_power` close its files and make it unusable."""
         files = ProcessFiles(self, self._memory)
         files.is_full = self._is_full
         self._alive.append(files)
@@ -94,13 +97,13 @@ class SimulatedDisk:
     # faults
 
     def kill(self, files: ProcessFiles | None = None) -> None:
-        """Ends the disk's use by one process, or by all. Contents stay, and locks are released."""
+        """Closes the files and releases the locks of one process, or of all processes. Written data is kept."""
         for each in [each for each in self._alive if files in (None, each)]:
             each.end()
             self._alive.remove(each)
 
     def lose_power(self) -> None:
-        """Ends the disk's use by all processes. Each unsynced sector and name is randomly kept or lost."""
+        """Closes the files of all processes. Each unsynced sector and name is randomly kept or lost."""
         self.kill()
         self._memory.lose_power(self._damage)
         self._fault("power failure: unsynced data is lost, kept or torn")
@@ -117,7 +120,7 @@ class SimulatedDisk:
         self._fault("the disk is no longer full")
 
     def slow_down(self, min_s: float, max_s: float, fired: Fired = nothing) -> None:
-        """Makes later flushes take `min_s` to `max_s` seconds of the world's time. `fired` is called at each of them."""
+        """Makes later flushes take `min_s` to `max_s` seconds of the world's time. `fired` is called at each flush."""
         self._flush_s = (min_s, max_s)
         self._slow_met = fired
         self._fault(f"each flush takes {min_s:g} to {max_s:g} s")
@@ -131,27 +134,27 @@ class SimulatedDisk:
     def fail_writes(self, count: int, fired: Fired = nothing) -> None:
         """Makes the next `count` writes and truncations fail with EIO. Some of the writes store a part of their data first.
 
-        `fired` is called at each of them.
+        `fired` is called at each failure.
         """
         self._writes_to_fail = count
         self._failed_write_met = fired
         self._fault(f"the next {count} writes fail")
 
     def fail_syncs(self, count: int, fired: Fired = nothing) -> None:
-        """Makes the next `count` syncs fail with EIO. As on Linux, their data is kept for the next sync, or dropped.
+        """Makes the next `count` syncs fail with EIO. As on Linux, unsynced data is kept for the next sync, or dropped.
 
-        `fired` is called at each of them.
+        `fired` is called at each failure.
         """
         self._syncs_to_fail = count
         self._failed_sync_met = fired
         self._fault(f"the next {count} syncs fail")
 
     def die_after(self, operations: int, on_death: Callable[[], object]) -> None:
-        """Kills a process immediately before or after one of its next operations that change or sync a file.
+        """Kills a process before, during or after one of its next operations that change or sync a file.
 
-        `operations` is the number of that operation; 1 is the next one. `on_death` is called, and `Killed` is raised so that
-        the code that requested the operation does not continue. Several calls count separately. If two deaths are due at the
-        same operation, the second occurs at the next one.
+        `operations` is the number of that operation; 1 is the next one. `on_death` is called, and `Killed` is raised so that the
+        code that requested the operation does not continue. Each call counts separately. If two deaths are due at the same
+        operation, the second occurs at the next one.
         """
         self._deaths_due.append(_DeathDue(operations, on_death))
 
@@ -177,7 +180,7 @@ class SimulatedDisk:
     def do(
         self, files: ProcessFiles, what: str, parts: tuple[str | int | bytes, ...], operation: Callable[..., None], *given: Any
     ) -> None:
-        """Executes one operation, or kills the process at it. Raises OSError, Killed."""
+        """Executes one operation. Kills the process before, during or after it if a death is due. Raises OSError, Killed."""
         self._history.mix(self.name, what, *parts)
         if not self._deaths_due or (death := self._death_at_this_operation()) is None:
             operation(*given)
@@ -197,7 +200,7 @@ class SimulatedDisk:
         raise Killed
 
     def _death_at_this_operation(self) -> _DeathDue | None:
-        """Counts an operation for each planned death. Removes and returns the first one that is due, or None."""
+        """Counts an operation for each planned death. Removes and returns the first due death, or returns None."""
         for death in self._deaths_due:
             death.operations_left -= 1
         due = next((death for death in self._deaths_due if death.operations_left <= 0), None)
@@ -303,7 +306,7 @@ class ProcessFiles(Disk):
         self._do("sync", (self._name(file),), self._disk.sync, file, synced)
 
     def begin_sync(self, file: int) -> SyncedPages:
-        """Begins a sync, which `sync` ends. Returns the content that it makes durable."""
+        """Begins a sync, and returns the content that `sync` will make durable."""
         self._live()
         return self._memory.begin_sync(file)
 

@@ -45,7 +45,7 @@ class FaultInjector:
         return program
 
     def has_fired(self, fault: PlannedEvent) -> None:
-        """Counts a fault that had an effect."""
+        """Counts this fault as one that had an effect."""
         self.fired[fault.what] += 1
 
     def once(self, fault: PlannedEvent) -> Callable[[], None]:

@@ -73,7 +73,7 @@ class LikeApacheInterceptors:
         self._interceptor: Interceptor | None = None
 
     def network(self, network: Network) -> Network:
-        """Returns the network for a new process, with its frames passed through the interceptor."""
+        """Returns the network for a new process. Its frames pass through the interceptor."""
         return TappedNetwork(network, lambda transport: self._active_interceptor.tap(transport))
 
     def before(self, broker: RequestHandler, process: SimulatedProcess, settings: BrokerSettings) -> RequestHandler:
@@ -103,7 +103,10 @@ class LikeApacheInterceptors:
         )
 
     def _now_s(self) -> float:
-        """Returns the elapsed seconds; while a process starts, those at the last death, because no op batch was written since."""
+        """Returns the elapsed seconds, or those at the last death while a process starts.
+
+        No op batch is written between the death and the start.
+        """
         return self._elapsed_s() if self._died_s is None else self._died_s
 
     def _note_death(self) -> None:

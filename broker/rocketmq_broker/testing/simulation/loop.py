@@ -137,7 +137,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """Schedules the callback at a time of `time`."""
+        """Schedules the callback at `when`, in seconds on the clock of `time`."""
         timer = _LoopTimer(when, callback, args, self, contextvars.copy_context() if context is None else context)
         self._timers_made += 1
         heapq.heappush(self._scheduled, (when, self._timers_made, timer))  # type: ignore[attr-defined]
@@ -163,7 +163,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
 
     def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """Schedules the callback like `call_soon`, because there is only one thread."""
+        """Does the same as `call_soon`, because there is only one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
@@ -175,7 +175,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._ready.extend(handles)  # type: ignore[attr-defined]
 
     def clear(self) -> None:
-        """Ends all tasks and closes the loop, after the world's end. The `finally` blocks of tasks have no effect."""
+        """Ends all tasks and closes the loop. Call it after the world's end. The `finally` blocks of tasks have no effect."""
         asyncio._set_running_loop(self)
         try:
             for task in asyncio.all_tasks(self):
@@ -218,7 +218,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
                 self._report(error, handle)
 
     def _report(self, error: BaseException, handle: Any) -> None:
-        """Reports an error of a callback like asyncio's handles do."""
+        """Reports an error of a callback as asyncio's handles do."""
         callback = format_helpers._format_callback_source(handle._callback, handle._args)
         self.call_exception_handler({"message": f"Exception in callback {callback}", "exception": error, "handle": handle})
 
@@ -246,7 +246,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._cancelled_timers = 0
 
     def _check_closed(self) -> None:
-        """Does nothing, so that remaining code of a world may run after its end without effect."""
+        """Does nothing, so that code that still runs after the world's end does not fail."""
 
     def _process_events(self, event_list: Any) -> None:
         """Does nothing, because there are no sockets."""

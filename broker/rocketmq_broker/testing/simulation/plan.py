@@ -1,6 +1,6 @@
 """Defines the plan of a simulated world. A plan is the complete input of a run, and can be stored, modified and compared.
 
-Its text is JSON with one event per line:
+A plan is written as JSON, with one event per line:
 
     {
       "ends_s": 120.0,
@@ -29,7 +29,7 @@ Setting: TypeAlias = bool | int | float | str | None
 
 
 class UnreadablePlan(ValueError):
-    """The input is not a plan, or an event has missing or invalid parameters. The message has the details."""
+    """Raised if the input is not a plan, or an event has missing or invalid parameters. The message contains the details."""
 
 
 class PlannedEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +111,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     events: tuple[PlannedEvent, ...]
     """The events, ordered by time."""
     ends_s: float
-    """The end of actions and faults, in seconds since the world began. After this time the world must become consistent."""
+    """The time at which actions and faults end, in seconds since the world began. Afterwards the world must become consistent."""
 
     def __post_init__(self) -> None:
         _check_seconds("ends_s", self.ends_s)
@@ -127,7 +127,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, events=tuple(sorted(events, key=lambda event: event.at_s)))
 
     def written(self) -> str:
-        """Returns the plan as JSON, with sorted keys and one event per line. Equal plans give equal strings."""
+        """Returns the plan as JSON, with sorted keys and one event per line. Equal plans produce the same string."""
         events = ",\n".join(f"    {_json(event.as_json())}" for event in self.events)
         shape = ",\n".join(f"    {json.dumps(name)}: {_json(value)}" for name, value in sorted(self.shape.items()))
         return (

@@ -27,9 +27,9 @@ class Killed(BaseException):
 
 
 class WallClock:
-    """The wall clock of one machine. Its steady clock is the world's clock.
+    """The wall clock of one machine. The steady clock of a machine is the world's clock.
 
-    Faults of the clock may overlap, and end separately. Of several wrong rates the latest one applies.
+    Faults of the clock may overlap, and end separately. If several wrong rates are active, the latest one applies.
     """
 
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
@@ -58,7 +58,7 @@ class WallClock:
     def leap(self, seconds: float, fired: Fired | None = None) -> Callable[[], None]:
         """Sets the clock forward, or back if `seconds` is negative. Returns a function that undoes the jump.
 
-        `fired` is called when the clock is first read before that.
+        `fired` is called at the first read of the clock before the jump is undone.
         """
         number = self._new_fault(fired)
         self._leaps[number] = round(seconds * NS_IN_S)
@@ -74,8 +74,8 @@ class WallClock:
     def run_at(self, rate: float, fired: Fired | None = None) -> Callable[[], None]:
         """Makes the clock run at a rate: 1 is correct, 0 stops it. Returns a function that ends the fault.
 
-        When the last such fault ends, the clock is correct again except for jumps. `fired` is called when the clock is read
-        before the end.
+        When the last such fault ends, the clock is correct again except for jumps. `fired` is called at the first read of the
+        clock before the fault ends.
         """
         number = self._new_fault(fired)
         self._rates[number] = rate
@@ -188,7 +188,7 @@ class SimulatedProcess:
         return task.result()
 
     def start_thread(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Runs a function in a thread of the process. It may block in the world's `sleep` and in `threads.wait_for`."""
+        """Runs a function in a thread of the process. The function may block in the world's `sleep` and in `threads.wait_for`."""
         return self.threads.start(function, *args)
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
@@ -198,7 +198,7 @@ class SimulatedProcess:
     # end
 
     def on_death(self, callback: Callable[[], object]) -> None:
-        """Adds a callback for the death of the process, to end its connections, files and sessions."""
+        """Adds a callback that is called when the process dies, to end its connections, files and sessions."""
         self._at_death.append(callback)
 
     def kill(self) -> None:

@@ -98,7 +98,7 @@ class BrokerProgram(Program):
         process.run(self._end_with(server))
 
     async def _end_with(self, server: Broker) -> None:
-        """Ends the process once the broker cannot continue, as in production. The supervisor restarts the process."""
+        """Ends the process once the broker cannot continue. As in production, the supervisor then restarts the process."""
         process = self.process
         await server.cannot_go_on.wait()
         await server.stop()

@@ -22,7 +22,7 @@ _NO_SETTINGS: Final[Mapping[str, Setting]] = {}
 
 
 class PlanDoesNotFail(ValueError):
-    """The plan to shrink does not fail."""
+    """Raised if the plan to shrink does not fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ def shrink(
     simplest: Mapping[str, Setting] = _NO_SETTINGS,
     on_progress: Callable[[ShrinkingProgress], None] | None = None,
 ) -> Plan:
-    """Returns the smallest failing plan found. Equal arguments give equal results. Raises PlanDoesNotFail.
+    """Returns the smallest failing plan found. The same arguments always give the same result.
 
     Calls `fails` at least once and at most `budget` times. If the budget suffices, the returned plan no longer fails if any one
-    of its events is removed. `simplest` has simpler settings to try in the plan's shape.
+    of its events is removed. `simplest` contains simpler settings to try in the plan's shape. Raises PlanDoesNotFail.
     """
     shrinking = _Shrinking(plan, fails, budget, on_progress or (lambda progress: None))
     if not shrinking.fails_as_given():
@@ -59,7 +59,7 @@ def shrink(
 
 
 class _BudgetSpent(Exception):
-    """The maximum number of plans was tried."""
+    """Raised if the maximum number of plans was tried."""
 
 
 class _Shrinking:
@@ -98,7 +98,7 @@ class _Shrinking:
             part = max(1, part // 2)
 
     def _take_out_parts(self, part: int) -> bool:
-        """Tries to remove each part of `part` events, from the last one. Returns whether one was removed."""
+        """Tries to remove each part of `part` events, starting with the last part. Returns whether any part was removed."""
         count = len(self.smallest.events)
         end = count
         while end > 0:
@@ -134,7 +134,7 @@ class _Shrinking:
                     self._try(self._with(number, parameters={**parameters, name: parameters[name][:1]}))
 
     def _lower(self, value: float, plan_with: Callable[[float], Plan]) -> None:
-        """Tries lower values, from the lowest, and repeats this from each value with which the plan fails."""
+        """Tries lower values, lowest first. If the plan fails with one of them, tries values that are lower still."""
         lowered: float | None = value
         while lowered is not None:
             value, lowered = lowered, None
@@ -161,7 +161,7 @@ class _Shrinking:
         self._try(replace(self.smallest, events=tuple(events)))
 
     def _try(self, plan: Plan) -> bool:
-        """Tries a plan that was not tried before. Returns whether it fails, and keeps a failing plan. Raises _BudgetSpent."""
+        """Tries a plan, unless it was already tried. Returns whether it fails, and keeps a failing plan. Raises _BudgetSpent."""
         if plan.written() in self._known:
             return False
         if self._tried >= self._budget:
@@ -179,7 +179,7 @@ class _Shrinking:
 
 
 def _lower_values(value: float) -> Iterator[float]:
-    """Yields lower values: 0, 1, the half as an integer, and rounded values."""
+    """Yields lower values: 0, 1, half of the value rounded down, and other rounded values."""
     rounder = [0.0, 1.0, float(value // 2)] if value > 1 else [0.0]
     if value > 0:
         leading = 10.0 ** math.floor(math.log10(value))

@@ -1,6 +1,7 @@
 """Simulates the threads of a process. A thread starts after a random delay, and blocks in simulated time.
 
-Each thread is a greenlet on the one real thread. Threads switch only where they block, so that equal seeds give equal orders.
+Each thread is a greenlet on the one real thread. Threads switch only where they block, so that the same seed always gives the
+same order.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from rocketmq_broker.world import Chance
 T = TypeVar("T")
 
 _SLICE_S: Final = 0.5
-"""The maximum delay in seconds until a wait notices its event."""
+"""The maximum time in seconds between two checks whether the event of a wait has occurred."""
 
 
 _MAX_WAITS_AT_END: Final = 10
-"""The maximum number of waits in a `finally` of a thread that is ended."""
+"""The maximum number of waits in the `finally` blocks of a thread that is ended."""
 
 
 class CannotWaitHere(RuntimeError):
-    """Raised when code on the event loop tries to block, which is allowed only in threads. A real event loop would stop."""
+    """Raised when code on the event loop tries to block, which is allowed only in threads. A real event loop would be blocked."""
 
 
 class SimulatedThreads:
@@ -86,7 +87,7 @@ class SimulatedThreads:
         self.wait_for(over)
 
     def acquire(self, try_it: Callable[[], bool], timeout_s: float) -> bool:
-        """Blocks a thread until `try_it`, which must not block, returns True. Returns False after `timeout_s`."""
+        """Blocks a thread until `try_it` returns True. Returns True, or False after `timeout_s`. `try_it` must not block."""
         loop = self._loop
         end_s = loop.time() + timeout_s
         while not try_it():
@@ -96,7 +97,7 @@ class SimulatedThreads:
         return True
 
     def _go_on(self, thread: greenlet) -> None:
-        """Switches to a thread. No event loop runs in it, as in a real thread."""
+        """Switches to a thread. As in a real thread, asyncio has no running event loop there."""
         asyncio._set_running_loop(None)
         try:
             thread.switch()
@@ -122,7 +123,7 @@ class SimulatedThreads:
         """Does nothing, because simulated threads do not run in parallel with the event loop."""
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Blocks a thread for `seconds` of the world's time, or until `wait` returns True. Returns whether it returned True."""
+        """Blocks a thread until `wait` returns True, or for `seconds` of the world's time. Returns False after that time."""
         loop = self._loop
         end_s = None if seconds is None else loop.time() + seconds
         while not wait(0):

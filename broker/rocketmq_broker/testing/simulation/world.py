@@ -42,7 +42,7 @@ class SimulatedMachine:
 
 
 class Program:
-    """A program that is restarted after each death, as by a process supervisor."""
+    """A program that is restarted after each death, like a supervised process."""
 
     def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
         """Creates a program that is not started. Tests call `SimulatedWorld.program` instead."""
@@ -69,7 +69,7 @@ class Program:
         await self.is_ready.wait()
 
     def kill(self, down_s: float = 0.0, *, is_power: bool = False) -> None:
-        """Kills the program like kill -9, or by a power failure of its machine. Restarts it after `down_s` seconds."""
+        """Kills the program, by SIGKILL or by a power failure of its machine. Restarts it after at least `down_s` seconds."""
         process = self.process
         if process is None:
             return
@@ -151,7 +151,7 @@ class SimulatedWorld:
         return program
 
     def new_process(self, name: str, machine: SimulatedMachine, start: int) -> SimulatedProcess:
-        """Returns a new process without running code. `start` is the number of the program's start."""
+        """Returns a new process in which no code runs yet. `start` is the number of the program's start."""
         process = SimulatedProcess(
             name, machine.address, loop=self.loop, history=self.history, seed=self.seed, number=len(self._processes) + 1,
             clock=machine.clock, network=self.network.at,

@@ -19,7 +19,7 @@ FILE_NAME = "transactionCheckTimes.json"
 def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered: Mapping[int, int]) -> dict[str, Any]:
     """Returns the content of the file as JSON.
 
-    `unanswered` has the numbers of unanswered checks, keyed by commit log offset (ChecksInFlight).
+    `unanswered` contains the numbers of unanswered checks, keyed by commit log offset (ChecksInFlight).
     """
     counts = {
         transaction.commit_log_offset: transaction.checks - unanswered.get(transaction.commit_log_offset, 0)

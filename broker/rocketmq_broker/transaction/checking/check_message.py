@@ -1,4 +1,4 @@
-"""The message sent with a check-back: the half message with the check's number in TRANSACTION_CHECK_TIMES."""
+"""The message sent with a check-back: the half message, with the number of the check in TRANSACTION_CHECK_TIMES."""
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ Each check counts towards the limit of its message. Therefore no check is sent t
 previous check of the transaction. When a producer disconnects, its unanswered checks are no longer counted. Apache's client
 queues up to 2,000 checks and silently drops the rest.
 
-An unanswered check is repeated after a while, because its answer may be lost. The wait doubles with each repetition. A
-repetition has the same number as the first check and is not counted. If a producer has not answered any check since the
-check was sent, the producer may hang, so only its oldest check is repeated.
+An unanswered check is repeated after a while, because the answer may have been lost. The wait doubles with each repetition. A
+repetition has the same number as the first check and is not counted. If a producer has not answered any check since the check was
+sent, the producer may hang, so only its oldest check is repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Owed:
     """The unanswered checks of one producer."""
 
     in_flight: dict[int, int] = field(default_factory=dict)
-    """The time at which each transaction's check was sent in milliseconds, oldest first, keyed by commit log offset."""
+    """The time in milliseconds at which each transaction's check was sent, oldest first, keyed by commit log offset."""
     overdue: dict[int, int] = field(default_factory=dict)
     """The number of timed-out checks of each transaction, keyed by commit log offset."""
     uncounted: set[int] = field(default_factory=set)
@@ -113,7 +113,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def next_repetition_ms(self) -> int | None:
-        """Returns the time at which the next repetition is due in milliseconds, or None if no check is in flight."""
+        """Returns the time in milliseconds at which the next repetition is due, or None if no check is in flight."""
         while self._repetitions:
             due_ms, _, producer, commit_log_offset, asked_ms, _ = self._repetitions[0]
             owed = self._owed.get(producer)
@@ -170,7 +170,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int) -> int | None:
-        """Returns the time of the transaction's oldest check in flight to these producers in milliseconds, or None."""
+        """Returns the time in milliseconds of the transaction's oldest check in flight to these producers, or None."""
         since = [
             owed.in_flight[commit_log_offset]
             for owed in map(self._owed.get, producers)

@@ -16,7 +16,7 @@ HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
 DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 RESUMED_FROM: Final = "RESUMED_FROM"
-"""The property of a resumed message with the commit log offset of the discarded message. RocketMQ has no such property."""
+"""A resumed message's property that contains the commit log offset of the discarded message. RocketMQ has no such property."""
 
 
 class HalfMessage:

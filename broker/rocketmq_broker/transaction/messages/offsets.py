@@ -38,7 +38,7 @@ class OpWindow:
         return len(self._named) - self._passed
 
     def add(self, op_queue_offset: int, half_queue_offset: int) -> None:
-        """Adds an op message that was appended. `half_queue_offset` is the last half message to which it refers."""
+        """Adds an op message that was appended. `half_queue_offset` is the offset of the last half message to which it refers."""
         missing = op_queue_offset - self._first - len(self._named)
         if missing > 0:
             self._named.extend([_NONE] * missing)

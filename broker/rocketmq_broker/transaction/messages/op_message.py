@@ -20,11 +20,11 @@ REMOVE_TAG: Final = "d"
 OP_TAGS_CODE: Final = tags.tags_code(REMOVE_TAG)
 OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
 REASON: Final = "REASON"
-"""The property with the reason of an operator's decision or of a lost transaction. RocketMQ has no such property."""
+"""The property that contains the reason of an operator's decision or of a lost transaction. RocketMQ has no such property."""
 OUTCOME: Final = "OUTCOME"
-"""The property with the state in which the transaction ended. It is set together with the reason."""
+"""The property that contains the state in which the transaction ended. It is set together with the reason."""
 GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
-"""A key of all op messages with a reason, by which the index finds them. Their other key is the half queue offset."""
+"""The key by which the index finds all op messages with a reason. The other key of these messages is the half queue offset."""
 
 
 def op_message(half_queue_offset: int, now_ms: int, store_host: bytes, state: State | None, reason: str | None) -> InnerMessage:

@@ -1,6 +1,6 @@
 """The differences between the tables of orders and credits.
 
-The module computes those in the benchmark's data, and those in our reconciliation's findings.
+The module computes the differences in the benchmark's data, and those in our reconciliation's findings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """python -m lab.benchmarks.reconciliation.two_tables.with_datacompy FOLDER MEMORY: prints the differences as JSON.
 
-datacompy uses our Spark session and our source. Its tables are cached, because it reads them several times.
+datacompy uses our Spark session and our source. The tables are cached, because datacompy reads them several times.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ _INTERNAL: Final = frozenset(
 """The reserved topics of the broker. Their readers are not consumers."""
 
 IsHandled = Callable[[str, str, str], bool]
-"""A function of consumer group, topic and order id.
+"""A function that takes a consumer group, a topic and an order id.
 
 It returns True if the group has handled the order's message in this topic.
 """
@@ -89,7 +89,7 @@ class GivenBack:
 
 @dataclass(slots=True)
 class WatchedOffsets:
-    """The messages that a group pulled from a queue, and the offset up to which the group's offset was checked."""
+    """The messages that a group pulled from a queue, and the offset before which all messages were checked."""
 
     pulled: dict[int, Record] = field(default_factory=dict)
     known_end: int = 0

@@ -10,7 +10,7 @@ HEIGHT: Final = 72
 _MARGIN: Final = 4
 
 Point = tuple[int, float | None]
-"""A time in milliseconds, and the value; None if the value is unknown."""
+"""A time in milliseconds, and the value at that time, or None if the value is unknown."""
 
 
 class Chart(NamedTuple):

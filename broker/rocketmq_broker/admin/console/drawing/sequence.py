@@ -17,14 +17,14 @@ _ROW_HEIGHT: Final = 40
 _WAIT_HEIGHT: Final = 24
 _FOOT_HEIGHT: Final = 14
 _LONG_WAIT_MS: Final = 1_000
-"""The maximum gap in milliseconds between two arrows without a mark. Marks are needed because rows are not to scale."""
+"""The minimum gap in milliseconds for a wait mark between two arrows. Marks are needed because rows are not to scale."""
 _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
-"""The maximum width of a letter in pixels, to widen the diagram for a label beside a loop of the last life line."""
+"""The maximum width of a letter in pixels. Used to widen the diagram for a label beside a loop of the last life line."""
 _MAX_LABEL_LENGTH: Final = 25
 """The number of characters that fit above an arrow between neighbouring life lines."""
 _MAX_LOOP_LABEL_LENGTH: Final = 32
-"""The number of characters that fit beside a loop. No other label is in the row of a loop."""
+"""The number of characters that fit beside a loop. The row of a loop contains no other label."""
 _MAX_NAME_LENGTH: Final = 20
 
 

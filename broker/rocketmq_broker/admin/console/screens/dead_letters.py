@@ -59,7 +59,7 @@ async def find_letters(visit: Visit) -> GroupLetters:
 
 
 def letter_screen(witnesses: Sequence[Witness]) -> Screen:
-    """Returns the screen of a dead letter. `witnesses` return events that explain why its consumers failed."""
+    """Returns the screen of a dead letter. `witnesses` return events that explain why the consumers failed."""
 
     async def find_letter(visit: Visit) -> list[LetterFacts]:
         """Returns the dead letters with this id or key. Raises CannotAsk, or Refused if there is none."""

@@ -22,7 +22,7 @@ _SCREEN_OF_COMMAND: Final = {
     "rocketmq-admin discarded": Section("Discarded", "/discarded"),
     "rocketmq-admin dead-letters": Section("Dead letters", "/dead-letters"),
 }
-"""Maps commands, which a finding's advice may contain, to the screens with the same function."""
+"""Maps the commands that a finding's advice may contain to the screens with the same function."""
 
 
 class OverviewFacts(NamedTuple):

@@ -32,7 +32,7 @@ class PendingRow(NamedTuple):
 
 
 class HalfRow(NamedTuple):
-    """A half message of an Apache broker, which cannot list pending transactions."""
+    """A half message of an Apache broker. Apache's brokers cannot list pending transactions."""
 
     broker: str
     half: UndecidedHalf

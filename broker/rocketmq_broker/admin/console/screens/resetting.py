@@ -51,7 +51,7 @@ class ResetFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> ResetFacts:
-    """Returns the form, and the plans once a topic and a target are chosen. Raises Refused or CannotAsk."""
+    """Returns the facts for the form, including the plans once a topic and a target are chosen. Raises Refused or CannotAsk."""
     group, topic, to, session = visit.word("group"), visit.word("topic"), visit.word("to"), await visit.session()
     found = await session.ask_each(lambda broker: groups_of(broker, every_one=True))
     names = sorted({name for _, figures in found for one in figures if one.group == group for name in one.topics})

@@ -1,1 +1,1 @@
-"""Translates the console. It has a catalogue for each language except English, and a switch between languages."""
+"""Translates the console. The package contains a catalogue for each language except English, and a language switch."""

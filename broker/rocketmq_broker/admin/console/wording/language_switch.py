@@ -23,7 +23,7 @@ def language_of(request: Request) -> str:
 
 
 def in_other_languages(request: Request, page: URL) -> list[tuple[str, str, str]]:
-    """Returns each other language with its name and the address of the page in that language."""
+    """Returns all other languages, each with its code, its name and the address of the page in that language."""
     query = page.remove_query_params(PARAMETER).query
     path = "" if page.path == request.url.path else page.path  # the path of a request may begin with another host
     return [

@@ -1,8 +1,8 @@
 """Finds the strings in a template's source and replaces them with their translations.
 
-A string (called a run) extends from one block element or template statement to the next. In a catalogue `{0}` stands for an
-expression within the run and `<1>` for an inline tag, numbered together. The values of some attributes are runs, too. The
-content of `<pre>` is not translated.
+A string (called a run) extends from one block element or template statement to the next. In a catalogue, `{0}` stands for an
+expression within the run and `<1>` for an inline tag. Expressions and tags share one numbering. The values of some attributes are
+runs, too. The content of `<pre>` is not translated.
 """
 
 from __future__ import annotations

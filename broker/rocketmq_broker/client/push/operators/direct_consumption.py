@@ -30,14 +30,14 @@ class DirectConsumption:
         self._now_s = world.steady_s
 
     def consume(self, message: MessageExt, on_done: Callable[[ConsumeMessageDirectlyResult], None]) -> None:
-        """Calls the listener with only this message, and passes its result to `on_done` on the event loop."""
+        """Calls the listener with only this message, and passes the result to `on_done` on the event loop."""
         queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
         context = ConsumeContext(queue, withdrawn=self._withdrawn)
         listener, messages = self._listener, [with_real_topic(message)]
         self._runner.submit(lambda: listener(messages, context), partial(self._answered, on_done, context, self._now_s()))
 
     def withdraw(self) -> None:
-        """Signals a listener that holds its message to stop. Called at the consumer's shutdown."""
+        """Signals a listener that waits in `ConsumeContext.hold` to stop. Called at the consumer's shutdown."""
         self._withdrawn.set()
 
     def _answered(

@@ -1,4 +1,4 @@
-"""The migration that creates both tables."""
+"""The migration that creates the tables of transactions and consumed messages."""
 
 import django.db.models.functions.datetime
 from django.db import migrations, models

@@ -1,7 +1,7 @@
 """Simulates a connection between two processes, with its two ends and the data in transit in each direction.
 
-Each direction has a queue of the data in transit, and one timer for the first item. So data arrives in order, whatever the
-latencies, and a held link stops the whole queue.
+Each direction has a queue of the data in transit, and one timer for the first item. Data therefore arrives in order, regardless
+of the latencies, and a held link stops the whole queue.
 """
 
 from __future__ import annotations
@@ -97,7 +97,10 @@ class Direction:
         self._cancel_timer()
 
     def power_failed_there(self, unanswered: Callable[[], None]) -> None:
-        """Stops deliveries, because the receiver's machine has no power. Calls `unanswered` for waiting and later data."""
+        """Stops deliveries, because the receiver's machine has no power.
+
+        Calls `unanswered` if data is waiting, and for each later write.
+        """
         self.unanswered = unanswered
         self._cancel_timer()
         if self._under_way:
@@ -157,7 +160,7 @@ class Direction:
             self._receiver.failed(parcel)
 
     def _joined(self, data: bytes, now_s: float) -> bytes:
-        """Returns the data joined with later data that has arrived too, because the receiver or the link was held."""
+        """Returns the data joined with later data that is also due, after the receiver or the link was held."""
         under_way, pieces = self._under_way, [data]
         while under_way and under_way[0][0] <= now_s and isinstance(piece := under_way[0][1], bytes):
             pieces.append(piece)
@@ -186,7 +189,7 @@ class SimulatedTransport(MemoryTransport):
         names: tuple[SocketName, SocketName],
         lost: Callable[[SimulatedTransport], object],
     ) -> None:
-        """`names` has this end's address and the other's. `lost` is called when this end is lost."""
+        """`names` contains the addresses of this end and of the other end. `lost` is called when this end is lost."""
         super().__init__(loop, owner.context, {"sockname": names[0], "peername": names[1]})
         self.owner = owner
         self.process = owner.name
@@ -200,7 +203,7 @@ class SimulatedTransport(MemoryTransport):
         return self._loop
 
     def address_text(self, which: str) -> str:
-        """Returns this end's address ("sockname") or the other's ("peername"), as "10.0.0.3:50001"."""
+        """Returns the address of this end ("sockname") or of the other end ("peername"), as "10.0.0.3:50001"."""
         host, port = self.get_extra_info(which)
         return f"{host}:{port}"
 
@@ -237,7 +240,7 @@ class SimulatedTransport(MemoryTransport):
         self._lose(error)
 
     def break_off(self) -> None:
-        """Breaks the connection: both ends see a reset after the data in transit."""
+        """Breaks the connection: both ends receive a reset after the data in transit."""
         self.incoming.send_last(connection_reset())
         self.outgoing.send_last(connection_reset())
 
@@ -248,7 +251,7 @@ class SimulatedTransport(MemoryTransport):
             self.incoming.break_now(error)
 
     def reset_by_kernel(self) -> None:
-        """Closes this end without notifying the dead process. The other end sees a reset after all written data."""
+        """Closes this end without notifying the dead process. The other end receives a reset after all written data."""
         self.outgoing.send_last(connection_reset())
         self.incoming.stop()
         self.vanish()

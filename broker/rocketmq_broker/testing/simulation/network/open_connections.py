@@ -62,13 +62,13 @@ class OpenConnections:
         return len(client_ends)
 
     def unblocked(self, link: Link) -> None:
-        """Delivers the held data of a link, after its latency."""
+        """Delivers the held data of a link after the link's latency."""
         for end in self._ends:
             if end.incoming.link is link:
                 end.incoming.go_on(link.latency_s())
 
     def thawed(self, name: str) -> None:
-        """Delivers the waiting data of a process immediately."""
+        """Delivers the data that was held for a process immediately."""
         for end in self._ends:
             if end.process == name:
                 end.incoming.go_on(0.0)

@@ -28,9 +28,9 @@ class Retransmission:
     """
 
     def __init__(self, end: SimulatedTransport, context: contextvars.Context, is_answered: Callable[[], bool]) -> None:
-        """`end` is the end that retransmits, `context` its kernel's context.
+        """`end` is the side of the connection that retransmits. `context` is the `contextvars` context of its kernel.
 
-        `is_answered` returns whether the peer would answer.
+        `is_answered` returns True if the peer can answer now.
         """
         self._end = end
         self._context = context

@@ -4,8 +4,8 @@ TCP's guarantees hold: in one direction of a connection bytes stay in order, and
 `lose_frames` is the exception. It simulates a faulty proxy, or a peer that does not answer. Randomness and faults decide when
 data arrives, in what pieces, and whether the connection stays open.
 
-Not modelled are acknowledgements (a link blocked in one direction stops data in that direction only), the listen backlog, TLS,
-and half-closed connections.
+Acknowledgements are not modelled: a link blocked in one direction stops data in that direction only. The listen backlog, TLS and
+half-closed connections are not modelled either.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class SimulatedNetwork:
         self._connections = OpenConnections(self._links, self._machines)
 
     def at(self, endpoint: NetworkEndpoint) -> Network:
-        """Returns the network for a process to bind and connect. Marks its machine as powered on."""
+        """Returns the network that a process uses to bind ports and to connect. Marks the process's machine as powered on."""
         self._machines.started(endpoint)
         return _NetworkOfProcess(endpoint, self._machines, self._connections)
 
@@ -81,7 +81,7 @@ class SimulatedNetwork:
         self._connections.unblocked(freed)
 
     def lose_frames(self, a: str, b: str, count: int, *, fired: Fired = nothing) -> None:
-        """Loses the next `count` complete RocketMQ frames. Their connections stay open."""
+        """Loses the next `count` complete RocketMQ frames. The connections stay open."""
         self._links.link(a, b).write_faults.lose(count, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"the next {count} frames will be lost")
 
@@ -119,11 +119,11 @@ class SimulatedNetwork:
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> None:
         """Removes the ports and connections of a dead process.
 
-        After a kill its kernel still sends written data, then resets each connection.
+        After a kill, the kernel still sends written data and then resets each connection.
 
-        After a power failure its machine does not answer. The other end retransmits unacknowledged data like Linux: after 0.2 s,
-        then with doubled delays of up to 120 s. Once the machine runs again, it answers with a reset. After 15 retries, 924.6 s,
-        the connection fails with ETIMEDOUT.
+        After a power failure, the process's machine does not answer. The other end retransmits unacknowledged data like Linux:
+        after 0.2 s, then with doubled delays of up to 120 s. Once the machine runs again, it answers with a reset. After 15
+        retries, 924.6 s, the connection fails with ETIMEDOUT.
         """
         self._machines.died(endpoint, is_power=is_power)
         count = self._connections.died(endpoint, is_power=is_power)
@@ -140,7 +140,7 @@ class SimulatedNetwork:
         self._history.note(name, NetworkNote.FROZEN, "data sent to it is held")
 
     def thaw(self, name: str) -> None:
-        """Stops holding data of a continued process. Held data arrives in order."""
+        """Stops holding data sent to a process that was stopped. The held data arrives in order."""
         self._links.freeze(name, False)
         self._connections.thawed(name)
         self._history.note(name, NetworkNote.THAWED, "held data is delivered")

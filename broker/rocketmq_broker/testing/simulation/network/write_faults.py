@@ -1,7 +1,7 @@
 """Applies faults to the writes on a link. Frames can be lost, cut or watched, and data can arrive in pieces.
 
-Frames are RocketMQ's: a length of 4 bytes, followed by as many bytes. They are parsed only while a fault needs them. Each write
-must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
+Frames are those of RocketMQ: a length of 4 bytes, followed by that many bytes. They are parsed only while a fault needs them.
+Each write must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ class FrameWatch:
     """A watch for one of the next frames that a process sends to any receiver."""
 
     left: int
-    """The number of frames up to the awaited one; 1 for the next frame."""
+    """The number of frames until the watched frame; 1 for the next frame."""
     act: Callable[[], object]
     is_after: bool
-    """Whether `act` is called after the frame is sent; False calls it before."""
+    """True if `act` is called after the frame is sent, False if before."""
 
 
 class WriteFaults:

@@ -17,11 +17,11 @@ class Pair:
     here: ReportedEvent | None
     beside: ReportedEvent | None
     is_same: bool
-    """Whether the pair has the same event twice, possibly at different times."""
+    """Whether both events of the pair are the same, apart from times and ids."""
 
 
 def pairs_of(here: Sequence[ReportedEvent], beside: Sequence[ReportedEvent]) -> list[Pair]:
-    """Aligns both histories, with equal events in one pair. Times and keys are not compared."""
+    """Aligns both histories, so that equal events form a pair. Times and keys are not compared."""
     return list(_pairs(here, beside))
 
 

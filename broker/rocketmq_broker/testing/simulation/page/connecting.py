@@ -13,7 +13,9 @@ MAX_NEIGHBOURS: Final = 8
 
 
 def connected_keys(happenings: Sequence[ReportedEvent], keys: Iterable[str]) -> frozenset[str]:
-    """Returns the given keys and all keys connected with them, directly or through other keys. An event connects its keys.
+    """Returns the given keys and all keys connected with them, directly or through other keys.
+
+    The keys of one event are connected with each other.
 
     Keys with more than MAX_NEIGHBOURS neighbours are not followed, except the given keys.
     """

@@ -18,7 +18,7 @@ _MAX_KINDS: Final = 4
 
 
 class Folds:
-    """Renders the folds of one page. Lists events up to the size limit, and counts the others."""
+    """Renders the folds of one page. Lists events up to the size limit, and only counts the remaining ones."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         """`max_bytes` is the maximum total size of the lines in bytes."""

@@ -27,7 +27,7 @@ BROKEN: Final = "broken"
 def page_of(world: WorldReport, beside: WorldReport | None = None) -> str:
     """Returns the HTML page of a world. `beside` is the same run without its last fault.
 
-    Equal arguments give equal pages. The size of the page is bounded, whatever the number of events.
+    The same arguments always produce the same page. The size of the page is limited, regardless of the number of events.
     """
     scene = scene_of(world, world.first_broken)
     anchors = _anchors(scene.happenings)

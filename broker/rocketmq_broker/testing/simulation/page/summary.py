@@ -50,7 +50,10 @@ def beside_sentence(here: WorldReport, beside: WorldReport) -> str:
 
 
 def last_fault(here: WorldReport, beside: WorldReport) -> ReportedEvent | None:
-    """Returns the last fault that `beside` lacks, or the last fault before the broken promise if `beside` lacks none."""
+    """Returns the last fault that is missing in `beside`.
+
+    If none is missing, returns the last fault before the broken promise. Returns None if there is no fault.
+    """
     known = {(fault.process, fault.to, fault.text) for fault in _faults_before(beside.happenings, None)}
     faults = _faults_before(here.happenings, here.first_broken)
     lacking = [fault for fault in faults if (fault.process, fault.to, fault.text) not in known]

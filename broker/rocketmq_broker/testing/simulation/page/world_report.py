@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ReportedKind(StrEnum):
-    """The kinds of events with their own colour. Events of other kinds have a neutral colour."""
+    """The kinds of events that are coloured. Events of other kinds have a neutral colour."""
 
     FAULT = "fault"
     ACTION = "action"
@@ -30,7 +30,10 @@ class ReportedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReportedEvent:
-    """An event in a process. With `to` it is an arrow to another process; a fault with `to` is drawn as a lost arrow."""
+    """An event in a process.
+
+    An event with `to` is drawn as an arrow to another process. A fault with `to` is drawn as a lost arrow.
+    """
 
     at_ns: int
     """The nanoseconds since the world began."""
