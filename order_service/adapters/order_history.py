@@ -174,7 +174,7 @@ class OrderHistory:
             # The database was replaced with another one, or with an older copy.
             self._committed, self._missing = "", known
             logger.error(
-                "the order database has been replaced: it does not contain the row that this process wrote at %s",
+                "the order database was replaced, perhaps by an older copy: it lacks the row that this process wrote at %s",
                 known.renewed_at_ms,
             )
         self._renewed_when_ms = now_ms

@@ -64,7 +64,7 @@ class IncrementState:
         except BlockingIOError:
             raise StateUnusable(f"state {self.folder}: another run is using it; wait until it has finished") from None
         except OSError as error:
-            raise StateUnusable(f"state {self.folder}: {error.strerror or error}") from None
+            raise StateUnusable(f"cannot use the folder {self.folder} for the state: {error.strerror or error}") from None
 
     def check(self) -> None:
         """Raises StateUnusable if another run is using the folder."""

@@ -143,7 +143,7 @@ class Sessions:
             return
         if not is_taken(self._turn, timeout_s, self._acquire):
             raise DatabaseUnavailable(
-                f"no write lock on the database within {timeout_s:g} s: other writers of this process hold it"
+                f"other threads of this process held the database's write lock for more than {timeout_s:g} s"
             )
         try:
             yield

@@ -34,7 +34,7 @@ DOWNLOADED: Final = "3.14"
 VERSIONS: Final = [version for version in ("3.11", "3.12", DOWNLOADED) if version != "{}.{}".format(*sys.version_info)]
 TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
 EXTRAS: Final = "console,grpc,simulation,sqlalchemy"
-UNIT: Final = ("message", "protocol", "store", "transaction", "nameserver", "client", "testing")
+UNIT: Final = ("message", "protocol", "transaction", "client", "testing")
 COMPONENT: Final = ("testing/apache", "testing/test_as_apache.py")
 """A part that is quick, and passes through all layers: check-backs between a client and a broker whose time the test owns."""
 

@@ -1,4 +1,4 @@
-"""Unit tests, those of the databases and the console, and the pages' examples pass under the Python for Windows."""
+"""Unit tests, those of the databases, and the pages' examples pass under the Python for Windows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from demo.processes import PROJECT_ROOT
 from tests.foreign.windows.conftest import PROGRAMS, Windows
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
-UNIT: Final = ("message", "protocol", "store", "transaction", "filter", "acl", "nameserver", "client", "testing", "admin")
+UNIT: Final = ("message", "protocol", "store", "transaction", "client", "testing")
 COMPONENT: Final = {
     "databases": ("-p", "tests.foreign.windows.programs.sqlite_alone"),
-    "admin/console": (),
     "app/test_client_page.py": (),
 }
 """Component tests that need nothing but loopback, each with further options."""

@@ -118,7 +118,7 @@ class ConsoleRoutes:
             except AdminError as error:
                 status = _REFUSED_FORM if (status := _status_of(error)) == _REFUSED else status
                 return await self._refused(request, action, visit, status, _sentence(error))
-            logger.info("requested by %s: %s", request.client.host if request.client else "?", printable(result))
+            logger.info("console action by %s: %s", request.client.host if request.client else "?", printable(result))
             if action.shows_result:
                 request.session["result"] = result
             return RedirectResponse(action.back_to(visit), 303)

@@ -278,7 +278,7 @@ class PushConsumer(RunsWithin):
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
                 await parts.assignment.persist(confirmed=True)
         except TimeoutError:
-            logger.warning("no broker confirmed the offsets of consumer %s in time: messages may be delivered again", self.group)
+            logger.warning("not all offsets of consumer %s were confirmed in time: messages may be delivered again", self.group)
         parts.assignment.drop_all()
         # Locks are released last, because another member may start consuming as soon as they are free.
         if parts.locks is not None:

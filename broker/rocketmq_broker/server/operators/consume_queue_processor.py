@@ -35,6 +35,7 @@ class ConsumeQueueProcessor:
         """Responds with units of a consume queue, starting at an index."""
         header = command.decode_header(QueryConsumeQueueRequestHeader)
         name, topic = header.topic or "", (header.topic or "").encode()
+        # The remarks are RocketMQ's, word for word.
         if header.queue_id not in self._store.queues().get(topic, ()):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{header.queue_id}@{name} is not exist!")
         units = self._store.consume_queue_units(topic, header.queue_id, header.index, min(header.count, MAX_UNITS))

@@ -128,6 +128,7 @@ class ConsumerCallProcessor:
         for queue_id in range(config.write_queue_nums):
             consumed = self._offsets.get(header.group, header.topic, queue_id)
             if consumed is None:
+                # RocketMQ's remark, word for word.
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"THe consumer group <{header.group}> not exist")
             if header.timestamp == TO_THE_END:
                 wanted = self._store.max_offset(topic, queue_id)

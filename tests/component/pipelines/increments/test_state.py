@@ -123,7 +123,7 @@ def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(StateUnusable, match=f"^state {tmp_path}/file/state: Not a directory$"),
+        pytest.raises(StateUnusable, match=f"^cannot use the folder {tmp_path}/file/state for the state: Not a directory$"),
         IncrementState(tmp_path / "file" / "state").taken(),
     ):
         pass

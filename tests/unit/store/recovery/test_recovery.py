@@ -492,9 +492,15 @@ class RefusingDisk(OsFileSystem):
     def __init__(self) -> None:
         self.refused: Path | None = None
         self._synced: dict[Path, bytes] = {}
+        self._paths: dict[int, Path] = {}
+
+    def open(self, path: Path, *, create: bool = False) -> int:
+        file = super().open(path, create=create)
+        self._paths[file] = path
+        return file
 
     def sync(self, file: int) -> None:
-        path = Path(os.readlink(f"/proc/self/fd/{file}"))
+        path = self._paths[file]
         if self.refused is not None and path.is_relative_to(self.refused):
             self.refused = None
             path.write_bytes(self._synced.get(path, bytes(path.stat().st_size)))
