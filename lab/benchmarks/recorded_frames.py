@@ -28,7 +28,7 @@ class RecordedTransaction:
 
     @classmethod
     def load(cls, serialize_type: SerializeType, topic: str) -> RecordedTransaction:
-        """Loads the first recorded transaction with this serializer."""
+        """Loads the first recorded transaction that uses this serializer. `topic` replaces its topic."""
         half = _first_request(RequestCode.SEND_MESSAGE_V2, serialize_type).decode_header(SendMessageRequestHeaderV2)
         end = _first_request(RequestCode.END_TRANSACTION, serialize_type).decode_header(EndTransactionRequestHeader)
         return cls(replace(half, topic=topic), end, serialize_type)

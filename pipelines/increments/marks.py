@@ -93,5 +93,5 @@ def _last_offset(store: Path, before: int) -> int:
     if last_offset < before:
         raise StateUnusable(f"store {store}: the commit log ends before offset {before}, which was read before; use --full")
     if before != NOTHING and first_offset > before:
-        raise StateUnusable(f"store {store}: records after offset {before} have expired before they were read; use --full")
+        raise StateUnusable(f"store {store}: records after offset {before} expired before they were read; use --full")
     return last_offset

@@ -53,7 +53,7 @@ class ServiceHealth:
     backlog: InboxBacklog
     outbox: Need
     results: Positions[Any]
-    """The source of warnings that the database was reset to an older state."""
+    """The positions stored with the results. They show whether the database was reset to an older state."""
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
     """The time in seconds for which a result of the readiness check is cached."""

@@ -23,7 +23,7 @@ def place(folder: Path, order_id: str, *, is_killed: bool = False) -> None:
 
 
 def go_on(folder: Path, order_id: str) -> None:
-    """Does all steps that are left. Each step may be repeated."""
+    """Runs the remaining steps of the saga. It is safe to run a step more than once."""
     call(folder, "orders", (PLACE, [order_id]))
     try:
         call(folder, "credits", (CREDIT, [order_id]))

@@ -1,4 +1,4 @@
-"""Controls the statements between a process and a database. Records each statement, and adds faults and delays."""
+"""Intercepts the statements that a process sends to a database. Records each statement, and injects faults and delays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that each refused order is closed in the ledger, and that no other order is refused or parked."""
+"""Checks that each refused order is closed in the ledger, and that only orders hit by a fault are refused or parked."""
 
 from __future__ import annotations
 

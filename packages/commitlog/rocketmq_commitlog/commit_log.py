@@ -88,7 +88,7 @@ class Damage:
     is_gap: bool = False
     """True if the bytes do not exist, because a file is missing or too short."""
     whole_again_ms: int | None = field(default=None, compare=False)
-    """The store timestamp of the first record after the damage in milliseconds, or None."""
+    """The store timestamp, in milliseconds, of the first record after the damage, or None if there is none."""
 
 
 def segments(store: Path) -> list[Path]:

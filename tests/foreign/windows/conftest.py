@@ -24,6 +24,7 @@ BROKER: Final = ("msgspec", "librt", "isal", "typer", "rich", "prometheus-client
 CONSOLE: Final = ("starlette", "uvicorn", "jinja2", "python-multipart", "itsdangerous")
 TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "greenlet", "httpx")
 DATABASES: Final = ("sqlalchemy", "alembic", "aiosqlite", "django")
+FULL_DISK: Final = "diskSpaceWarningLevelRatio=95"  # Wine counts the space that only root may use as used
 SOURCES: Final = ("", "broker", "packages/commitlog", "packages/faststream-rocketmq")
 
 
@@ -92,8 +93,20 @@ class WindowsBroker:
         return self._process.returncode
 
 
+@contextmanager
+def wine_services(port: int) -> Iterator[None]:
+    """Keeps a program running, which ends with its connection to this port.
+
+    The first program of a Wine starts its services, which keep its output open and run as long as any program does.
+    """
+    waiting = f"import socket; socket.create_connection(('127.0.0.1', {port})).recv(1)"
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen([FOLDER / "python", "-c", waiting], stdin=quiet, stdout=quiet, stderr=quiet):
+        yield
+
+
 @pytest.fixture(scope="session")
-def windows() -> Windows:
+def windows() -> Iterator[Windows]:
     """Skips the test where Wine or CPython for Windows cannot be had."""
     versions = dict(re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", (PROJECT_ROOT / "requirements.lock").read_text(), re.M))
     wanted = [f"{name}{versions[name]}" for name in (*BROKER, *CONSOLE, *DATABASES, *TOOLS)]
@@ -102,7 +115,11 @@ def windows() -> Windows:
     if done.returncode == UNAVAILABLE:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr[-4000:]
-    return Windows(FOLDER / "python")
+    with socket.create_server(("127.0.0.1", 0)) as listening, wine_services(listening.getsockname()[1]):
+        listening.settimeout(120)
+        held, _ = listening.accept()
+        with held:
+            yield Windows(FOLDER / "python")
 
 
 @contextmanager
@@ -131,5 +148,5 @@ def conf_of(store: Path, name: str, *, ports: Sequence[int] = (0, 0)) -> Path:
     """Writes the settings of a broker on this store."""
     conf = store.parent / f"{name}.conf"
     root = windows_path(store).replace("\\", "\\\\")
-    conf.write_text(f"listenPort={ports[0]}\nnamesrvListenPort={ports[1]}\nstorePathRootDir={root}\n")
+    conf.write_text(f"listenPort={ports[0]}\nnamesrvListenPort={ports[1]}\nstorePathRootDir={root}\n{FULL_DISK}\n")
     return conf

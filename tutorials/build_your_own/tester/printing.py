@@ -24,7 +24,7 @@ _TEXT_WIDTH: Final = 96
 _LABEL_WIDTH: Final = 11
 _LAST_LINES: Final = 14
 _OFTEN: Final = 3
-"""The number of repetitions from which an exchange is shown only once."""
+"""An exchange that occurs at least this many times in a row is shown only once."""
 _MAX_LINE_LENGTH: Final = 160
 _MAX_FIELD_LENGTH: Final = 24
 """The maximum number of bytes of a field to show."""

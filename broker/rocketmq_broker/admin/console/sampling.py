@@ -56,7 +56,7 @@ class Sampler:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def charts(self) -> list[Chart]:
-        """Returns charts of the samples of the last minutes."""
+        """Returns charts of the samples taken in the last few minutes."""
         return charts_of(list(self._samples))
 
     async def _run(self) -> None:

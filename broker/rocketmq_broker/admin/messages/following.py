@@ -59,7 +59,10 @@ class _Follower:
         self._is_unreachable = False
 
     async def begin(self, last: int) -> list[Line]:
-        """Returns up to `last` messages of each queue. Messages stored later count as new. Raises CannotAsk or Refused."""
+        """Returns the newest messages of each queue, at most `last`.
+
+        `new_lines` returns those that are stored later. Raises CannotAsk or Refused.
+        """
         lines: list[Line] = []
         for queue_id, extent in (await self._extents()).items():
             self._positions[queue_id] = max(extent.min_offset, extent.max_offset - last, 0)

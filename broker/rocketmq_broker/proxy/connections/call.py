@@ -15,7 +15,7 @@ _PREFIX_BYTES: Final = 5
 _TIMEOUT: Final = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_S: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _MAX_TIMEOUT_S: Final = 30 * 24 * 3600.0
-"""The maximum time until a deadline, in seconds. Timers of the event loop are limited to some weeks."""
+"""The maximum timeout of a call, in seconds. Event loop timers are limited to a few weeks."""
 _UNQUOTED: Final = " !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 

@@ -43,7 +43,7 @@ class Checkpoints:
                 self._has_reported_distrust = True
                 logger.error(
                     "cannot sync the consume queues or the index to the disk: no checkpoint is saved until the broker restarts. "
-                    "No message is lost: the restart rebuilds them from the commit log"
+                    "No message is lost: the restart rebuilds queues and index from the commit log"
                 )
             await asyncio.sleep(self._interval_s)
 

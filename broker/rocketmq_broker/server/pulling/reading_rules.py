@@ -24,7 +24,7 @@ class ReadingRules:
     def refuse_forbidden(self, group: str, topic: str, queue_id: int, *, verb: str = "pulling") -> int:
         """Returns the number of the topic's queues. Raises RequestRefused unless broker, group and topic allow reading the queue.
 
-        `verb` is the word for the operation in the error text.
+        `verb` is the word for the operation in the error text. The texts are RocketMQ's.
         """
         if not permissions.is_readable(self._broker_permission):
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"the broker {verb} message is forbidden")

@@ -49,7 +49,7 @@ class NameServerLink:
         await done
 
     async def run(self) -> None:
-        """Keeps the broker registered with the name server until it is cancelled."""
+        """Keeps the broker registered with the name server. Runs until cancelled."""
         while True:
             self._is_change_wanted = False
             self._wake.clear()
