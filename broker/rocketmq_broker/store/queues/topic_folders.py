@@ -13,16 +13,20 @@ class TopicFolders:
     """The folders of topics in one directory. Two topics in one folder would overwrite each other's consume queues."""
 
     def __init__(self, directory: Path, existing_file: Path, files: FileSystem) -> None:
-        """`existing_file` is a file on the same file system, whose name has a letter. It must exist when `check` is called."""
+        """`existing_file` is a file on the same file system, whose name has a letter. It must exist at the first `check`."""
         self._directory = directory
         self._existing_file = existing_file
         self._files = files
+        self._ignores_case: bool | None = None
+        """Whether the file system ignores case, or None before the first check, which is the only one that asks it."""
 
     def check(self, topic: str, others: Iterable[str]) -> None:
         """Raises IllegalMessage if the topic cannot have a folder of its own beside those of the other topics."""
         if self._files.is_reserved(self._directory / topic):
             raise IllegalMessage(f"topic {topic} cannot be stored: this system does not accept a folder of this name")
-        if self._files.ignores_case(self._existing_file):
+        if self._ignores_case is None:
+            self._ignores_case = self._files.ignores_case(self._existing_file)
+        if self._ignores_case:
             folded = topic.lower()
             for other in others:
                 if other.lower() == folded and other != topic:
