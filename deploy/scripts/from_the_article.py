@@ -9,6 +9,7 @@ import ast
 import re
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -52,16 +53,22 @@ def rows() -> dict[str, list[Row]]:
 def line_of(place: str) -> int:
     """Returns the line of PATH::SYMBOL, or 1 for a path. Raises ArticlePageError."""
     path, _, symbol = place.partition("::")
-    file = ROOT / path
-    if not file.is_file():
-        raise ArticlePageError(f"no file {path}")
-    line, body = 1, ast.parse(file.read_text()).body
+    line, body = 1, _statements(path)
     for name in filter(None, symbol.split(".")):
         found = next((node for node in body if name in _names(node)), None)
         if found is None:
             raise ArticlePageError(f"{path} does not define {symbol}")
         line, body = found.lineno, getattr(found, "body", [])
     return line
+
+
+@cache
+def _statements(path: str) -> list[ast.stmt]:
+    """Returns the statements of a module, which many rows may name. Raises ArticlePageError."""
+    file = ROOT / path
+    if not file.is_file():
+        raise ArticlePageError(f"no file {path}")
+    return ast.parse(file.read_text()).body
 
 
 def _names(node: ast.stmt) -> list[str]:
