@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
+from tests.testing_page import BLOCKS
+
 CHECKOUT = Path(__file__).parents[3]
-PAGE = CHECKOUT / "docs" / "testing.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 pytest_plugins = ["pytester"]
 

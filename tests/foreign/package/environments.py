@@ -1,11 +1,16 @@
-"""Empty environments to install the wheel into, and the interpreters of this machine."""
+"""Empty environments to install the wheel into, the interpreters of this machine, and those that a script sets up."""
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from demo.processes import PROJECT_ROOT
 from deploy.scripts.build_wheels import pythons, run
+from tests.one_at_a_time import one_at_a_time
 
 
 def installed(wheel: Path, python: Path, folder: Path, *, extra: str = "") -> Path:
@@ -25,6 +30,20 @@ def other_pythons() -> dict[str, Path]:
 
 def unhashed(lock: Path, folder: Path) -> Path:
     """The lock's versions alone: pip wants a hash of our own wheel otherwise, and takes no extras in constraints."""
-    versions = re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", lock.read_text(), re.MULTILINE)
-    (folder / "constraints.txt").write_text("\n".join(map("".join, versions)))
+    (folder / "constraints.txt").write_text("\n".join(map("".join, locked_versions(lock).items())))
     return folder / "constraints.txt"
+
+
+def locked_versions(lock: Path) -> dict[str, str]:
+    """The version of each library in the lock, as `==VERSION`."""
+    return dict(re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", lock.read_text(), re.MULTILINE))
+
+
+def set_up(script: Path, *arguments: str | Path) -> str:
+    """Runs a script that sets up a Python. Returns what it printed. Skips the test if it exits with EX_UNAVAILABLE."""
+    with one_at_a_time(script.name):
+        done = subprocess.run([script, *arguments], capture_output=True, text=True, timeout=1200, check=False)
+    if done.returncode == os.EX_UNAVAILABLE:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout

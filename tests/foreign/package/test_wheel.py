@@ -15,6 +15,7 @@ from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
 from deploy.scripts.build_wheels import run
 from tests.foreign.package.environments import installed, other_pythons, unhashed
+from tests.testing_page import BLOCKS, write_testing_page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 BROKER = PROJECT_ROOT / "broker"
@@ -185,9 +186,6 @@ def test_pytest_finds_the_fixture_that_the_wheel_brings(wheel: Path, tmp_path: P
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     constraints = unhashed(PROJECT_ROOT / "requirements.lock", tmp_path)
     run(*pip, "--constraint", constraints, f"{wheel}[simulation]", "pytest", "pytest-asyncio", cwd=tmp_path)
-    page = (PROJECT_ROOT / "docs" / "testing.md").read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    for number, block in enumerate(blocks, start=1):
-        (tmp_path / f"test_block_{number}.py").write_text(block)
+    write_testing_page(tmp_path)
     printed = run(folder / "bin" / "pytest", "-o", "asyncio_mode=auto", cwd=tmp_path)
-    assert f"{len(blocks)} passed" in printed
+    assert f"{len(BLOCKS)} passed" in printed

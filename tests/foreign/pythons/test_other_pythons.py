@@ -7,7 +7,6 @@ broker asks for and the tools of the tests, nothing else; so they also show that
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -22,14 +21,13 @@ import pytest
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
 from deploy.scripts.build_wheels import run
-from tests.foreign.package.environments import other_pythons, unhashed
-from tests.one_at_a_time import one_at_a_time
+from tests.foreign.package.environments import other_pythons, set_up, unhashed
+from tests.testing_page import write_testing_page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 SETUP: Final = Path(__file__).with_name("maven-python")
 CLIENT: Final = PROJECT_ROOT / "tests" / "foreign" / "windows" / "programs" / "client_program.py"
 FOLDER: Final = PROJECT_ROOT / "build" / "pythons"
-UNAVAILABLE: Final = 69
 DOWNLOADED: Final = "3.14"
 VERSIONS: Final = [version for version in ("3.11", "3.12", DOWNLOADED) if version != "{}.{}".format(*sys.version_info)]
 TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
@@ -62,12 +60,7 @@ def interpreter(version: str) -> Path:
         if version not in other_pythons():
             pytest.skip(f"no Python {version}: neither on the PATH nor in ~/.pyenv (pyenv install {version})")
         return other_pythons()[version]
-    with one_at_a_time("python of maven"):
-        done = subprocess.run([SETUP, FOLDER, version], capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    return Path(set_up(SETUP, FOLDER, version).strip())
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
@@ -99,9 +92,7 @@ def test_a_broker_serves_and_stops(python: Path, tmp_path: Path) -> None:
 
 
 def test_the_tests_of_the_page_pass(python: Path, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", (PROJECT_ROOT / "docs" / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
-    for number, block in enumerate(block for block in blocks if re.search(r"^(async )?def test_", block, re.MULTILINE)):
-        (tmp_path / f"test_block_{number}.py").write_text(block)
+    write_testing_page(tmp_path)
     (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
     told = passes(python, "-v", cwd=tmp_path)
     assert "test_a_lost_commit_is_settled_by_a_check_back PASSED" in told

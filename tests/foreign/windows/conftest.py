@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import pytest
 
 from demo.processes import PROJECT_ROOT
-from tests.one_at_a_time import one_at_a_time
+from tests.foreign.package.environments import locked_versions, set_up
 
 SETUP: Final = Path(__file__).with_name("windows-python")
 PROGRAMS: Final = Path(__file__).with_name("programs")
 FOLDER: Final = PROJECT_ROOT / "build" / "windows"
-UNAVAILABLE: Final = 69
 BROKER: Final = ("msgspec", "librt", "isal", "typer", "rich", "prometheus-client", "pyyaml")
-CONSOLE: Final = ("starlette", "uvicorn", "jinja2", "python-multipart", "itsdangerous")
 TOOLS: Final = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "greenlet", "httpx")
 DATABASES: Final = ("sqlalchemy", "alembic", "aiosqlite", "django")
 FULL_DISK: Final = "diskSpaceWarningLevelRatio=95"  # Wine counts the space that only root may use as used
@@ -93,47 +90,51 @@ class WindowsBroker:
         return self._process.returncode
 
 
+Program = TypeVar("Program", bound="subprocess.Popen[Any]")
+
+
+def connected(start: Callable[[int], Program]) -> tuple[Program, socket.socket]:
+    """Starts a program that connects to the port that `start` is called with. Returns the program and the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(120)
+        process = start(listening.getsockname()[1])
+        try:
+            connection, _ = listening.accept()
+        except TimeoutError:
+            process.kill()
+            raise
+    return process, connection
+
+
 @contextmanager
-def wine_services(port: int) -> Iterator[None]:
-    """Keeps a program running, which ends with its connection to this port.
+def wine_services() -> Iterator[None]:
+    """Keeps a program running, which ends with its connection.
 
     The first program of a Wine starts its services, which keep its output open and run as long as any program does.
     """
-    waiting = f"import socket; socket.create_connection(('127.0.0.1', {port})).recv(1)"
+    waiting = "import socket; socket.create_connection(('127.0.0.1', {})).recv(1)"
     quiet = subprocess.DEVNULL
-    with subprocess.Popen([FOLDER / "python", "-c", waiting], stdin=quiet, stdout=quiet, stderr=quiet):
+    process, connection = connected(
+        lambda port: subprocess.Popen([FOLDER / "python", "-c", waiting.format(port)], stdin=quiet, stdout=quiet, stderr=quiet)
+    )
+    with process, connection:
         yield
 
 
 @pytest.fixture(scope="session")
 def windows() -> Iterator[Windows]:
     """Skips the test where Wine or CPython for Windows cannot be had."""
-    versions = dict(re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", (PROJECT_ROOT / "requirements.lock").read_text(), re.M))
-    wanted = [f"{name}{versions[name]}" for name in (*BROKER, *CONSOLE, *DATABASES, *TOOLS)]
-    with one_at_a_time("python for windows"):
-        done = subprocess.run([SETUP, FOLDER, *wanted], capture_output=True, text=True, timeout=1200, check=False)
-    if done.returncode == UNAVAILABLE:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr[-4000:]
-    with socket.create_server(("127.0.0.1", 0)) as listening, wine_services(listening.getsockname()[1]):
-        listening.settimeout(120)
-        held, _ = listening.accept()
-        with held:
-            yield Windows(FOLDER / "python")
+    versions = locked_versions(PROJECT_ROOT / "requirements.lock")
+    set_up(SETUP, FOLDER, *(f"{name}{versions[name]}" for name in (*BROKER, *DATABASES, *TOOLS)))
+    with wine_services():
+        yield Windows(FOLDER / "python")
 
 
 @contextmanager
 def windows_broker(windows: Windows, conf: Path) -> Iterator[WindowsBroker]:
     """A broker with these settings, which serves."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(120)
-        port = str(listening.getsockname()[1])
-        process = windows.start("-u", PROGRAMS / "controlled_broker.py", port, conf, cwd=conf.parent)
-        try:
-            control, _ = listening.accept()
-        except TimeoutError:
-            process.kill()
-            raise
+    program = PROGRAMS / "controlled_broker.py"
+    process, control = connected(lambda port: windows.start("-u", program, str(port), conf, cwd=conf.parent))
     broker = WindowsBroker(process, control)
     try:
         broker.until_ready()

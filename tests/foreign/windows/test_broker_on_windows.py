@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +13,7 @@ import pytest
 
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
+from tests.conftest import BrokerProcess
 from tests.foreign.apache.cluster import apache_rocketmq
 from tests.foreign.windows.conftest import PROGRAMS, Windows, conf_of, windows_broker, windows_path
 
@@ -48,26 +47,6 @@ def new_ports() -> tuple[tuple[int, int], str]:
     """The broker's port and its name server's, and the latter's address. Below the broker's own port is its VIP channel."""
     port, name_server = free_ports(2)
     return (port, name_server), f"127.0.0.1:{name_server}"
-
-
-@contextmanager
-def linux_broker(store: Path, ports: tuple[int, int]) -> Iterator[subprocess.Popen[str]]:
-    conf = store.parent / "linux.conf"
-    conf.write_text(f"listenPort={ports[0]}\nnamesrvListenPort={ports[1]}\nstorePathRootDir={store}\n")
-    command = [sys.executable, "-m", "rocketmq_broker", "-c", conf]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
-        try:
-            assert process.stdout is not None
-            told = []
-            for line in process.stdout:
-                told.append(line)
-                if "boot success" in line:
-                    break
-            assert "boot success" in "".join(told), told
-            yield process
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
 
 
 def test_it_serves_linux_stops_by_ctrl_c_and_continues(windows: Windows, on_windows: Client, tmp_path: Path) -> None:
@@ -108,16 +87,20 @@ def test_a_second_broker_on_the_store_is_refused_in_one_line(windows: Windows, t
     assert second.returncode == 1
 
 
-def test_a_store_of_windows_is_one_of_linux_and_the_other_way_round(windows: Windows, on_windows: Client, tmp_path: Path) -> None:
+def test_a_store_of_windows_is_one_of_linux_and_the_other_way_round(
+    windows: Windows, on_windows: Client, start_broker: Callable[..., BrokerProcess], tmp_path: Path
+) -> None:
     store = tmp_path / "store"
     ports, name_server = new_ports()
     conf = conf_of(store, "broker", ports=ports)
     with windows_broker(windows, conf) as broker:
         on_linux(name_server, "shops", "send", *texts(0, 5))
         broker.kill()
-    with linux_broker(store, ports):
-        on_windows(name_server, "shops", "send", *texts(5, 10))
-        assert on_windows(name_server, "credits", "consume", "10") == sorted(texts(0, 10))
+    of_the_store = {"mapedFileSizeCommitLog": str(1 << 30), "storePathRootDir": str(store)}
+    on_this_system = start_broker({"listenPort": str(ports[0]), "namesrvListenPort": str(ports[1]), **of_the_store})
+    on_windows(name_server, "shops", "send", *texts(5, 10))
+    assert on_windows(name_server, "credits", "consume", "10") == sorted(texts(0, 10))
+    on_this_system.process.stop()
     with windows_broker(windows, conf) as broker:
         assert on_linux(name_server, "others", "consume", "10") == sorted(texts(0, 10))
         assert broker.interrupt() == 0

@@ -10,6 +10,7 @@ import pytest
 
 from demo.processes import PROJECT_ROOT
 from tests.foreign.windows.conftest import PROGRAMS, Windows
+from tests.testing_page import write_testing_page
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1800)]
 UNIT: Final = ("message", "protocol", "store", "transaction", "client", "testing")
@@ -51,10 +52,7 @@ def test_what_the_system_offers(windows: Windows) -> None:
 
 
 def test_the_tests_of_the_page_pass_on_both_event_loops(windows: Windows, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```$", (PROJECT_ROOT / "docs" / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
-    tests = [block for block in blocks if re.search(r"^(async )?def test_", block, re.MULTILINE)]
-    for number, block in enumerate(tests):
-        (tmp_path / f"test_block_{number}.py").write_text(block)
+    write_testing_page(tmp_path)
     (tmp_path / "conftest.py").write_text(LOOPS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function\n")
     told = windows.run(

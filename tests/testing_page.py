@@ -1,0 +1,17 @@
+"""The tests that docs/testing.md shows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+PAGE: Final = Path(__file__).parents[1] / "docs" / "testing.md"
+BLOCKS: Final[list[str]] = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+"""The page's blocks. Each is a test file."""
+
+
+def write_testing_page(folder: Path) -> None:
+    """Writes each block into the folder as a test file."""
+    for number, block in enumerate(BLOCKS):
+        (folder / f"test_block_{number}.py").write_text(block, encoding="utf-8")
