@@ -154,7 +154,7 @@ class Sender:
                 await self.send(1)
             except BrokerError as error:
                 return error
-        raise AssertionError("everything was taken")
+        raise AssertionError("the broker accepted every message although the disk must be full")
 
     async def send_until_taken(self, timeout_s: float) -> None:
         """Tries until it works."""

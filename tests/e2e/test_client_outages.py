@@ -48,7 +48,7 @@ async def test_all_that_was_sent_arrives_however_often_the_broker_is_killed(brok
                 except SendFailed:
                     await asyncio.sleep(0.1)
                 except ClientError as error:
-                    raise AssertionError("an outage should show as SendFailed once the route is known") from error
+                    raise AssertionError("an outage must raise SendFailed once the route is known") from error
                 await asyncio.sleep(0.002)
 
         await producer.send(Message.of("orders", b"begin"))

@@ -39,7 +39,7 @@ def show(folder: Path, order_id: str, *services: str) -> None:
 def die() -> NoReturn:
     """Kills this process, like kill -9."""
     os.kill(os.getpid(), signal.SIGKILL)
-    raise AssertionError("a killed process runs no further")
+    raise AssertionError("a killed process must not continue")
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ def test_a_torn_record_of_a_broker_ends_in_a_sentence(monkeypatch: pytest.Monkey
     result = run(
         monkeypatch, ["-b", "127.0.0.1:1", "resume", "7F00000100002A9F00000000000007B9"], [(*answered[:2], {"offset": "0"}, None)]
     )
-    assert (result.exit_code, "sent an invalid answer" in result.stderr) == (2, True)
+    assert (result.exit_code, "sent an invalid response" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

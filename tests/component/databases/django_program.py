@@ -88,7 +88,7 @@ def messages_wait_in_the_inbox_and_one_that_fails_delays_nobody() -> None:
         for message in messages:
             Group.objects.create(name=message.text)
             if message.text == "bad" and is_bad:
-                raise ValueError("it is refused")
+                raise ValueError("the order is refused")
 
     now = [1_800_000_000]
     inbox, is_bad = Inbox("credits", world=World(wall_ns=lambda: now[0] * 10**9)), True
@@ -98,7 +98,7 @@ def messages_wait_in_the_inbox_and_one_that_fails_delays_nobody() -> None:
     assert (inbox.state().new, inbox.state().oldest_received_at_ms) == (3, now[0] * 1000)
     result = inbox.drain(place, once=True)
     assert (result.handled, result.failed) == (2, 1)
-    assert (inbox.state().failed, inbox.state().last_error) == (1, "ValueError: it is refused")
+    assert (inbox.state().failed, inbox.state().last_error) == (1, "ValueError: the order is refused")
     assert sorted(Group.objects.values_list("name", flat=True)) == ["one", "two"]
     now[0], is_bad = now[0] + 1, False
     assert inbox.is_due()
@@ -110,7 +110,7 @@ def messages_wait_in_the_inbox_and_one_that_fails_delays_nobody() -> None:
 
 def the_inbox_parks_and_retries_and_takes_messages_of_a_transaction() -> None:
     def park(_using: str, _messages: Sequence[InboxMessage]) -> None:
-        raise ParkMessage("its amount is another")
+        raise ParkMessage("the amount differs")
 
     inbox = Inbox("credits")
     with transaction.atomic():
@@ -161,7 +161,7 @@ def a_message_that_kills_its_process_is_recorded_before_it_is_tried_alone() -> N
 
 
 def refuse(_using: str, _messages: Sequence[InboxMessage]) -> None:
-    raise ValueError("it is refused")
+    raise ValueError("the order is refused")
 
 
 def a_barrier_inside_another_transaction_is_refused() -> None:

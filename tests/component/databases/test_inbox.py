@@ -88,7 +88,7 @@ def refusing(*orders: str) -> Callable[[Session, Sequence[InboxMessage]], None]:
 
 
 def refuse_all(_session: Session, _messages: Sequence[InboxMessage]) -> None:
-    raise RuntimeError("a rule refuses all")
+    raise RuntimeError("a database rule refuses every row")
 
 
 def credited(engine: Engine) -> list[str]:
@@ -271,7 +271,7 @@ def test_a_message_that_failed_too_often_is_given_up(
     def give_up(session: Session, message: InboxMessage, reason: str) -> None:
         session.execute(insert(CREDITS).values(id=f"refused {message.text}", order_id=reason))
         if not is_possible:
-            raise RuntimeError("it cannot be cancelled")
+            raise RuntimeError("the order cannot be cancelled")
 
     inbox.put(deliver("bad"))
     assert inbox.drain(refusing("bad"), max_tries=0, give_up=give_up).parked == 1

@@ -131,7 +131,7 @@ def test_messages_are_counted_by_the_state_of_the_shipment_after_the_commit(sqli
 
     def ship_and_fail(session: Session, messages: Sequence[InboxMessage]) -> None:
         Shipping(room).ship(session, messages)
-        raise RuntimeError("nothing is written")
+        raise RuntimeError("the transaction is rolled back")
 
     assert room.inbox.drain(ship_and_fail).failed == 1
     counts = [

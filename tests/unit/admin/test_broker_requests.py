@@ -115,7 +115,7 @@ async def test_apaches_broker_is_told_from_one_that_refuses(ask: Ask) -> None:
 @pytest.mark.parametrize("name", [name for name in QUESTIONS if name not in UNDERSTANDS_NOTHING_OF_THE_ANSWER])
 async def test_an_answer_that_makes_no_sense_is_no_answer(name: str) -> None:
     broker, _ = broker_that(lambda request: success(body=b"<html>"))
-    with pytest.raises(CannotAsk, match="broker a:1 sent an invalid answer"):
+    with pytest.raises(CannotAsk, match="broker a:1 sent an invalid response"):
         await QUESTIONS[name](broker)
 
 

@@ -260,9 +260,9 @@ async def test_of_a_refusal_only_the_first_line_is_said() -> None:
 async def test_an_answer_that_cannot_be_understood_is_no_traceback() -> None:
     broker = requests(lambda request: encode_response(request, ResponseCode.SUCCESS, body=b"<html>"))
 
-    with pytest.raises(CannotAsk, match="sent an invalid answer"):
+    with pytest.raises(CannotAsk, match="sent an invalid response"):
         await broker.list_pending(ListPendingTransactionsRequestHeader())
-    with pytest.raises(CannotAsk, match="sent an invalid answer"):
+    with pytest.raises(CannotAsk, match="sent an invalid response"):
         await broker.pull(DISCARD_TOPIC, 0, 0, 1)
 
 

@@ -43,7 +43,7 @@ def test_a_time_out_says_how_long_was_waited() -> None:
 
 def test_a_time_out_of_the_coroutine_keeps_its_own_words() -> None:
     async def fail() -> None:
-        raise TimeoutError("its own")
+        raise TimeoutError("the coroutine timed out")
 
-    with EventLoopThread() as loop, pytest.raises(TimeoutError, match="its own"):
+    with EventLoopThread() as loop, pytest.raises(TimeoutError, match="the coroutine timed out"):
         loop.run(fail(), timeout_s=60)

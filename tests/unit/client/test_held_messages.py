@@ -138,7 +138,7 @@ async def test_a_listener_that_says_withdrawn_of_messages_that_are_not_has_faile
     threads: ListenerThreads, returned: Return
 ) -> None:
     def listener(_: list[MessageExt], __: ConsumeContext) -> ConsumeStatus:
-        raise MessagesWithdrawn("they are not")
+        raise MessagesWithdrawn("the messages were withdrawn")
 
     queue = pulled()
     consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1, statistics=STATISTICS)  # type: ignore[arg-type]

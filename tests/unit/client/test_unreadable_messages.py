@@ -147,7 +147,7 @@ async def test_an_answer_without_sense_is_an_error_of_the_client() -> None:
         raise error
 
     for error in (BodyError("no JSON"), CorruptRecord("torn")):
-        with pytest.raises(UnreadableAnswer, match="the answer cannot be decoded"):
+        with pytest.raises(UnreadableAnswer, match="the response cannot be decoded"):
             await ask(error)
     with pytest.raises(ClientError, match="itself"):
         await ask(ClientError("itself"))

@@ -25,12 +25,12 @@ class CreditDatabase:
 
     def last_written(self) -> int:
         if self.is_away:
-            raise DatabaseUnavailable("it is away")
+            raise DatabaseUnavailable("the database does not answer")
         return 7
 
     def state(self) -> InboxState:
         if self.is_away:
-            raise DatabaseUnavailable("it is away")
+            raise DatabaseUnavailable("the database does not answer")
         return InboxState(3, 2, 1, 4, oldest_new_at_ms=9_000, oldest_received_at_ms=8_000, last_error="no")
 
 

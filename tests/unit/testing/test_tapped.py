@@ -50,7 +50,7 @@ def test_what_is_left_of_a_write_leaves() -> None:
 def test_where_nothing_is_left_nothing_is_written() -> None:
     class Silent(Written):
         def write(self, data: bytes | bytearray | memoryview) -> None:
-            raise AssertionError("nothing was to be written")
+            raise AssertionError("unexpected write")
 
     Tapped(Silent(), lambda transport, peer, data: b"").write(b"all of it")
 

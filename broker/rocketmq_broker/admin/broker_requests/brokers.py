@@ -33,7 +33,7 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
     except ClientError as error:
         raise CannotAsk(str(error)) from None
     except ProtocolError as error:
-        raise CannotAsk(f"a name server sent an invalid answer: {error}") from None
+        raise CannotAsk(f"a name server sent an invalid response: {error}") from None
     masters = masters_of(cluster)
     if not masters:
         raise CannotAsk(f"no broker is registered at {';'.join(name_servers.addresses)}")

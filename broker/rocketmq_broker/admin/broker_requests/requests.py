@@ -214,7 +214,7 @@ def decoding_answer_of(address: str) -> Iterator[None]:
     try:
         yield
     except (ProtocolError, CorruptRecord, ValueError) as error:
-        raise CannotAsk(f"broker {address} sent an invalid answer: {error}") from None
+        raise CannotAsk(f"broker {address} sent an invalid response: {error}") from None
 
 
 def _first_line(remark: str | None) -> str:

@@ -48,7 +48,7 @@ async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | Non
             usual = f"Start a name server at {address}, or remove it from NAMESRV_ADDR."
             findings.append(wrong(subject, str(error), about_connection(error) or usual))
         except ProtocolError as error:
-            what = f"It sent an invalid answer: {error}."
+            what = f"It sent an invalid response: {error}."
             findings.append(wrong(subject, what, f"Find out which program listens at {address}."))
         else:
             findings += [_registrations(subject, address, known, answer.version), *too_old(subject, answer.version)]

@@ -55,7 +55,7 @@ class ParkedRequests:
                 return await self._stored(address, topic)
             return of_group(ParkedCounts.decode(_successful(answer, address).body))
         except ProtocolError as error:
-            raise BrokerError(ResponseCode.SYSTEM_ERROR, f"the answer cannot be decoded: {error}", address) from error
+            raise BrokerError(ResponseCode.SYSTEM_ERROR, f"the response cannot be decoded: {error}", address) from error
 
     async def _stored(self, address: str, topic: str) -> int:
         first = await self._ask(address, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=0))

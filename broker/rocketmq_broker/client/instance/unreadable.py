@@ -65,7 +65,7 @@ def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMess
 
 
 def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Decorates a request method so that it raises UnreadableAnswer, a ClientError, if the answer cannot be decoded."""
+    """Decorates a request method so that it raises UnreadableAnswer, a ClientError, if the response cannot be decoded."""
 
     @functools.wraps(ask)
     async def asked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -74,6 +74,6 @@ def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutin
         except ClientError:
             raise
         except (ProtocolError, MessageError) as error:
-            raise UnreadableAnswer(f"the answer cannot be decoded: {error}") from error
+            raise UnreadableAnswer(f"the response cannot be decoded: {error}") from error
 
     return asked

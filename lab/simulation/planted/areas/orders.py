@@ -104,7 +104,7 @@ def _cancel_before_the_broker_stored(patches: Patches) -> None:
         if order.state is OrderState.CANCELLED:
             return Cancelled(order)
         if next_state(order.state, OrderEvent.CANCEL) is None:
-            raise ImpossibleNow(f"the order is {order.state} and cannot be cancelled any more")
+            raise ImpossibleNow(f"the order is {order.state} and can no longer be cancelled")
         with self.store._sessions.writing() as session:
             row = order_store._locked(session, order_id)
             if row is not None:

@@ -113,7 +113,7 @@ def refuse_one_sync(rocketmq: RocketMQ, monkeypatch: pytest.MonkeyPatch) -> None
 
     def sync(file: int) -> None:
         monkeypatch.setattr(disk, "sync", disk.files.sync)
-        raise OSError(errno.EIO, "the disk refuses")
+        raise OSError(errno.EIO, "input/output error")
 
     monkeypatch.setattr(disk, "sync", sync)
 

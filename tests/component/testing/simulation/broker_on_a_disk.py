@@ -165,7 +165,7 @@ class BrokerOnADisk:
         await asyncio.sleep(SETTLED_WITHIN_S)
         await clients.run(self._check(reader))
         if missing := self.halves - set(self._shown.values()):
-            raise BrokenPromise(f"{min(missing)[:20]} was committed and is not shown")
+            raise BrokenPromise(f"{min(missing)[:20]} was committed but is not visible")
 
     def _clients(self) -> tuple[TransactionProducer, PullConsumer]:
         producer = TransactionProducer(
@@ -288,7 +288,7 @@ class BrokerOnADisk:
             if result.send_status == 0:
                 place = (topic, result.queue.queue_id, result.queue_offset)
                 if self.acknowledged.setdefault(place, body) != body:
-                    raise BrokenPromise(f"{place} was given to two messages")
+                    raise BrokenPromise(f"two messages were stored at {place}")
             await asyncio.sleep(self._bodies.uniform(0, 0.05))
 
     async def _order(self, producer: TransactionProducer, customer: int) -> None:
@@ -318,7 +318,7 @@ class BrokerOnADisk:
                 found.update(await self._read(reader, queue))
         for place, body in (acknowledged | self._shown).items():
             if found.get(place) != body:
-                raise BrokenPromise(f"at {place}: {found.get(place, 'nothing')[:20]} in place of {body[:20]}")
+                raise BrokenPromise(f"at {place}: expected {body[:20]}, found {found.get(place, 'nothing')[:20]}")
         for place, body in found.items():
             if body not in self.sent:
                 raise BrokenPromise(f"at {place}: {body[:20]} was never sent")

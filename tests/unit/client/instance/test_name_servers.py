@@ -80,7 +80,7 @@ async def test_a_broker_in_a_name_servers_place_is_told_from_silence() -> None:
 
 async def test_an_answer_that_makes_no_sense_is_named_so() -> None:
     servers, _ = asking(a=lambda request: success(body=b"<html>"))
-    with pytest.raises(UnreadableAnswer, match="the answer cannot be decoded"):
+    with pytest.raises(UnreadableAnswer, match="the response cannot be decoded"):
         await servers.find_route("orders")
 
 

@@ -288,7 +288,7 @@ def test_with_a_time_limit_the_local_transaction_runs_in_a_thread_of_the_produce
 
 def test_an_error_of_a_local_transaction_in_the_sending_thread_leaves_it_to_the_check_back() -> None:
     def fail() -> object:
-        raise NotRunning("a client of the listener's own")
+        raise NotRunning("the client of the listener is not running")
 
     assert sent_by_a_thread(Observer(fail)).local_transaction_state is UNKNOWN
 

@@ -124,12 +124,12 @@ def test_a_thread_gets_the_error_of_a_coroutine_and_its_caller_that_of_the_threa
     process = world.process()
 
     async def fail() -> None:
-        raise LookupError("not here")
+        raise LookupError("no such file")
 
     async def play() -> None:
         await process.start_thread(lambda: process.threads.wait_for(fail()))
 
-    with pytest.raises(LookupError, match="not here"):
+    with pytest.raises(LookupError, match="no such file"):
         world.run(play())
 
 

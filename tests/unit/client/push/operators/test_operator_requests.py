@@ -79,7 +79,7 @@ class Broker:
 
 
 def never(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-    raise AssertionError("the listener was not to be called")
+    raise AssertionError("the listener must not be called")
 
 
 def stored(topic: str = "orders", **named: str) -> bytes:
