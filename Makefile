@@ -7,10 +7,12 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests/e2e tests/component tests/unit packages
 FOREIGN ?= $(notdir $(wildcard tests/foreign/[a-z]*))
+# The folders with the longest files: they come first, so that no process ends long before the others.
+LONG_FOREIGN := windows docker pythons package spark
 # What a test outside of tests/foreign may need all the same is a marker.
 NEEDS := docker or java or ports or postgresql
 OWN = -m "not ($(NEEDS) or worlds)"
-NOT_OWN = -m "$(NEEDS)"
+NOT_OWN = -m "foreign or $(NEEDS)"
 # A chapter's test that plays long simulated worlds is marked so, and make test-lab runs it.
 WORLDS := tutorials/take-the-barrier-out/test_barrier_out.py
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
@@ -66,9 +68,10 @@ test: setup ## Run the tests that need no foreign program: no Java broker, no Do
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(OWN) --durations=25 --durations-min=5 $(TESTS)
 
 test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, Chromium, PostgreSQL, Spark by command, wheels (FOREIGN="docker package" for some)
-	@failed=0; $(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(FOREIGN:%=tests/foreign/%) || failed=$$?; \
-	  $(if $(filter-out undefined file,$(origin FOREIGN)),,$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 $(TESTS) || failed=$$?;) \
-	  exit $$failed
+	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 \
+	  $(patsubst %,tests/foreign/%,$(filter $(FOREIGN),$(LONG_FOREIGN))) \
+	  $(if $(filter-out undefined file,$(origin FOREIGN)),,$(TESTS)) \
+	  $(patsubst %,tests/foreign/%,$(filter-out $(LONG_FOREIGN),$(FOREIGN)))
 
 test-lab: setup ## Run the tests of simulated worlds and planted bugs, and fuzz
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 tests/lab $(WORLDS)

@@ -11,7 +11,7 @@ from compiled_modules import compiled_paths, is_compiled_build
 
 
 def extensions() -> list[object]:
-    """Returns an extension for each compiled module. Returns none unless the build is compiled."""
+    """Returns an extension for each compiled module, or an empty list if the build compiles no modules."""
     if not is_compiled_build():
         return []
     from mypyc.build import mypycify

@@ -1,4 +1,4 @@
-"""`python -m credit_service`: consumes orders, and serves credits over HTTP; with `migrate` it only migrates the database."""
+"""Consumes orders and serves credits over HTTP (`python -m credit_service`). With `migrate`, only migrates the database."""
 
 import sys
 

@@ -124,7 +124,7 @@ class CreditSettings(LedgerSettings, ServiceSettings):
     """The credit service: stores orders in its inbox, asks workers to credit them, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
-    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and similar variables (docs/access.md) have no flags.
     `python -m credit_service migrate` migrates the database and exits; `python -m credit_service inbox` lists, retries and
     dismisses parked messages; see their --help.
     """
@@ -152,5 +152,5 @@ class CreditSettings(LedgerSettings, ServiceSettings):
 
     @property
     def repair_key(self) -> SecretStr:
-        """The content of the key file; empty if there is none."""
+        """The content of the key file; empty if no key file is set."""
         return self._repair_key

@@ -74,7 +74,7 @@ def _new_home(keep: Path | None) -> Path:
 
 
 def _leave_home(home: Path, exit_code: int, console: Console, *, is_kept: bool) -> None:
-    """Deletes the folder, unless it is to be kept or is needed to examine a failure."""
+    """Deletes the folder. Keeps the folder if `is_kept` is True or if the demo failed."""
     if not is_kept and exit_code in (CONSISTENT, INTERRUPTED):
         shutil.rmtree(home, ignore_errors=True)
     elif any(home.iterdir()):

@@ -11,5 +11,5 @@ import httpx
 
 
 def ask(method: str, url: str, body: Mapping[str, object] | None = None, *, timeout_s: float) -> httpx.Response:
-    """Sends a request with a JSON body, and returns the response. Raises httpx.TransportError and httpx.InvalidURL."""
+    """Sends a request with a JSON body, and returns the response. Raises httpx.TransportError or httpx.InvalidURL."""
     return httpx.request(method, url, json=body, timeout=timeout_s, trust_env=False)

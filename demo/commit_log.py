@@ -58,7 +58,7 @@ class Trace:
 def read_records(commit_log: Path) -> Iterator[Record]:
     """Yields all records of the segments in the folder, in the order in which they were written.
 
-    A missing folder has no records, because the broker creates the folder with its first message.
+    Yields nothing if the folder is missing, because the broker creates the folder with its first message.
     """
     for segment in sorted(commit_log.iterdir()) if commit_log.exists() else ():
         if segment.stat().st_size:

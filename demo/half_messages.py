@@ -41,7 +41,7 @@ class Kills:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The limit of an order's total, and the number of refused orders."""
+    """The limit on an order's total, and the number of refused orders."""
 
     limit_cents: int
     answered: int
@@ -51,7 +51,7 @@ class Refusals:
 class CountedHalfMessages:
     """The number of half messages by outcome.
 
-    Messages that were committed after a check-back are also counted by the reason for it.
+    Messages that were committed after a check-back are also counted by the reason for the lost COMMIT.
     """
 
     by_ending: Counter[Ending]

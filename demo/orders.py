@@ -23,7 +23,7 @@ _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), (
 
 
 class PlacingOutcome(Enum):
-    """The outcome of a request, according to the final answer of the order service."""
+    """The outcome of a request, according to the final response of the order service."""
 
     PLACED = auto()
     REFUSED = auto()
@@ -47,7 +47,7 @@ class MadeOrder:
 
 @dataclass(frozen=True, slots=True)
 class OrderAnswer:
-    """The final answer of the order service, and the number of attempts."""
+    """The final response of the order service, and the number of attempts."""
 
     request: MadeOrder
     outcome: PlacingOutcome
@@ -58,15 +58,15 @@ class OrderAnswer:
 
 
 class UnexpectedAnswer(DemoError):
-    """Raised for an unexpected answer of the order service, if repeating the request would not help."""
+    """Raised for an unexpected response from the order service, if repeating the request would not help."""
 
 
 class NoAnswer(DemoError):
-    """Raised if the order service gave no final answer in time."""
+    """Raised if the order service did not return a final response in time."""
 
 
 class _NoAnswerYet(Exception):
-    """Raised if the service is down, busy or without its broker. The request must be repeated."""
+    """Raised if the service is down, is busy, or cannot reach its broker. The request must be repeated."""
 
 
 class OrderClient:
@@ -83,7 +83,7 @@ class OrderClient:
     ) -> None:
         """Creates a client. `api_key` is the order service's API key, if it has one.
 
-        `patience_s` is the time-out for an order including all repetitions. The first repetition is sent after `first_wait_s`.
+        `patience_s` is the timeout for an order including all repetitions. The first repetition is sent after `first_wait_s`.
         `transport` replaces the network.
         """
         headers = {b"Authorization": f"Bearer {api_key}".encode()} if api_key else {}
@@ -102,7 +102,7 @@ class OrderClient:
     def place(self, request: MadeOrder) -> OrderAnswer:
         """Places the order, and repeats the request if necessary.
 
-        Raises UnexpectedAnswer, and NoAnswer after the time-out.
+        Raises UnexpectedAnswer, or NoAnswer after the timeout.
         """
         try:
             return self._ask_until_answered(request)
@@ -166,7 +166,7 @@ def place_all(
 ) -> tuple[list[OrderAnswer], float]:
     """Places the orders, `concurrency` at a time.
 
-    Returns the answers in the order in which they arrived, and the duration in seconds.
+    Returns the responses in the order in which they arrived, and the duration in seconds.
     """
     started = time.monotonic()
     answers = []

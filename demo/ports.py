@@ -33,8 +33,8 @@ _giving: Final = threading.Lock()
 def free_ports(count: int) -> list[int]:
     """Returns `count` ports of the loopback address that are free now. Their neighbours are also free.
 
-    A port is returned again only after all other ports, because its server may not listen yet. Raises OSError if there are too
-    few.
+    A port is returned again only after all other ports, because its server may not listen yet. Raises OSError if too few
+    ports are free.
     """
     with _giving:
         ports = _given.setdefault(os.getpid(), _own_ports())
@@ -46,10 +46,10 @@ def free_ports(count: int) -> list[int]:
 
 
 def free_ports_of_brokers(brokers: int, apart: int) -> int:
-    """Returns a listenPort for the first of `brokers` brokers. The ports of the brokers are `apart` from each other.
+    """Returns a listenPort for the first of `brokers` brokers. The brokers' listenPorts are `apart` ports apart.
 
-    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError if there
-    are too few.
+    All of these ports and their neighbours are free. They are returned again only after all other ports. Raises OSError if too
+    few ports are free.
     """
     reach = (brokers - 1) * apart
     with _giving:

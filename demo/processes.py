@@ -120,7 +120,7 @@ class Process:
         self._input().close()
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
-        """Waits until the process is ready. Raises ProcessFailed if the process ends, or after the time-out."""
+        """Waits until the process is ready. Raises ProcessFailed if the process ends, or after the timeout."""
         deadline = time.monotonic() + timeout_s
         while not self._is_ready(self):
             if not self.is_running:
@@ -135,7 +135,7 @@ class Process:
         self.wait_until_ready(timeout_s)
 
     def wait(self, timeout_s: float) -> int:
-        """Waits until the process ends, and returns its exit code. Raises ProcessFailed after the time-out."""
+        """Waits until the process ends, and returns its exit code. Raises ProcessFailed after the timeout."""
         assert self._popen is not None, f"{self.name} was never started"
         try:
             return self._popen.wait(timeout_s)
@@ -264,7 +264,7 @@ def prints(text: str) -> Callable[[Process], bool]:
 
 
 def answers(url: str) -> Callable[[Process], bool]:
-    """Returns a readiness check that passes once a GET of the URL is answered with 200."""
+    """Returns a readiness check that passes once a GET request to the URL returns 200."""
 
     def is_ready(process: Process) -> bool:
         try:
@@ -301,5 +301,5 @@ def _tail(text: str, lines: int = 60) -> str:
 
 
 def _private(path: str, flags: int) -> int:
-    """Opens a log file. Only this user can read it, because it may contain data of customers."""
+    """Opens a log file. Only this user can read it, because it may contain customer data."""
     return os.open(path, flags, 0o600)

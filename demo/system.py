@@ -52,7 +52,7 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls, brokers: int = 1) -> Self:
-        """Returns six free ports. The ports after the first broker's are also free, for further brokers."""
+        """Returns six free ports. The ports of the other brokers, which follow the first broker's port, are also free."""
         first = free_ports_of_brokers(brokers, BROKER_PORTS_APART)
         namesrv, *others = free_ports(5)
         return cls(namesrv, first, *others)
@@ -133,9 +133,9 @@ class System:
         write_broker_conf(self.home / "broker", {**self._broker_settings, **settings})
 
     def kill_a_broker(self) -> str:
-        """Kills the broker with SIGKILL and restarts it. In a cluster, kills one broker, which the supervisor restarts.
+        """Kills the broker with SIGKILL and restarts it. In a cluster, kills the first broker, which the supervisor restarts.
 
-        Returns the name and process id of the killed process. Raises DemoError if the broker of the cluster does not run.
+        Returns the name and process id of the killed process. Raises DemoError if the cluster's first broker is not running.
         """
         if len(self.broker_names) == 1:
             killed = f"{self.broker.name} ({self.broker.pid})"

@@ -3,7 +3,7 @@
     topic                 tag        meaning                                       producer            consumers
     orders                created    an order was placed, or an order to be        order_service       credit_service,
                                      paid later was paid                                               inventory_service
-    order_cancellations   cancelled  such an order was cancelled                   order_service       credit_service,
+    order_cancellations   cancelled  a published order was cancelled               order_service       credit_service,
                                                                                                        inventory_service
     order_shortages       short      the stock is too low for an order             inventory_service   order_service
     credit_refusals       refused    an order can never be credited                credit_service      order_service

@@ -9,7 +9,7 @@ from service_runtime.text import NO_CONTROL_CHARACTERS
 
 
 class UnreadableBody(Exception):
-    """The body does not match its topic's schema, so redelivery cannot help. The text names the invalid field."""
+    """Raised if a body does not match its topic's schema. Redelivery cannot help. The error message names the invalid field."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]

@@ -7,5 +7,5 @@
 "Local commit" means the commit of the database. COMMIT in capitals is the decision sent to the broker.
 
 Start with `domain.order` (the rules), `service_layer.transaction_listener` (the two callbacks of RocketMQ),
-`adapters.order_store` (how the two exclude each other) and `entrypoints.http` (the HTTP interface).
+`adapters.order_store` (how the callbacks exclude each other) and `entrypoints.http` (the HTTP interface).
 """

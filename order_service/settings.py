@@ -47,7 +47,7 @@ class OrderSettings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
-    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and similar variables (docs/access.md) have no flags.
     `python -m order_service migrate` migrates the database and exits; see its --help. `python -m order_service adopt-history`
     accepts a copy of the database that replaces a lost one; see its --help.
     """

@@ -101,7 +101,7 @@ def _linked(source: str, target: str) -> str:
 
 
 def _close_to_others(folder: Path) -> None:
-    """Makes all files of the folder readable by the owner only. Spark and Arrow use the umask."""
+    """Makes all files of the folder readable by the owner only. Spark and Arrow create files with the umask's permissions."""
     for path in folder.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
 

@@ -1,4 +1,4 @@
-"""Certificates for tests, made by the program openssl: an authority, and what it signs."""
+"""Creates certificate authorities and certificates for tests with the program openssl."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Certificate:
 
 
 class Authority:
-    """Signs certificates, which a client accepts if it trusts `cert_path`."""
+    """A certificate authority. A client accepts its certificates if the client trusts `cert_path`."""
 
     def __init__(self, directory: Path, name: str = "authority") -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ class Authority:
         _openssl("req", "-x509", "-nodes", *_EC, "-days", "2", "-subj", f"/CN={name}", *_out(self.cert_path, self._key_path))
 
     def sign(self, name: str, *, alt_names: str = "IP:127.0.0.1,DNS:localhost", password: str | None = None) -> Certificate:
-        """A certificate of this name, good for 127.0.0.1 unless `alt_names` say otherwise."""
+        """Creates and returns a certificate with this name. It is valid for the addresses in `alt_names`."""
         made = Certificate(self._directory / f"{name}.pem", self._directory / f"{name}.key")
         request = self._directory / f"{name}.csr"
         extensions = self._directory / f"{name}.ext"

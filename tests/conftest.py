@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -56,6 +56,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 _NO_PARAMETERS = SimpleNamespace(params={})
 
+FOREIGN: Final = Path(__file__).with_name("foreign")
 PROCESSES = pytest.StashKey[Processes]()
 """The processes of a test: their logs are shown when it fails."""
 
@@ -142,8 +143,10 @@ def docker() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what runs on PostgreSQL before -m chooses. What is marked java is skipped without Java and Maven."""
+    """Adds the markers foreign and postgresql before -m chooses. Skips tests marked java without Java and Maven."""
     for item in items:
+        if item.path.is_relative_to(FOREIGN):
+            item.add_marker("foreign")
         if "postgresql" in getattr(item, "callspec", _NO_PARAMETERS).params.values():
             item.add_marker("postgresql")
         if item.get_closest_marker("java") and isinstance(item, pytest.Function):

@@ -1,4 +1,4 @@
-"""What a machine has once: other runs of the tests on it wait for theirs."""
+"""A lock for resources that exist once on a machine: other test runs wait until it is free."""
 
 import fcntl
 import tempfile
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @contextmanager
 def one_at_a_time(what: str) -> Iterator[None]:
-    """Waits until no other test process on this machine has it."""
+    """Waits until no other test process on this machine holds the resource, and locks it while the block runs."""
     with (Path(tempfile.gettempdir()) / f"transactional-messages-{what.replace(' ', '-')}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

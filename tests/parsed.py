@@ -1,4 +1,4 @@
-"""Modules of this checkout, parsed: tests that read the whole tree share what they parse."""
+"""Parsed modules of this checkout, shared by the tests that read the whole tree."""
 
 import ast
 from functools import cache
@@ -7,5 +7,5 @@ from pathlib import Path
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    """Returns what the module at `path` says. Many tests get the same tree: change nothing in it. Raises SyntaxError."""
+    """Returns the syntax tree of the module at `path`. Many tests share the tree, so do not change it. Raises SyntaxError."""
     return ast.parse(path.read_text())

@@ -1,4 +1,4 @@
-"""A clock that a test sets, as the wall clock of a `World`."""
+"""A clock that a test sets, for the wall clock of a `World`."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from rocketmq_broker.world import World
 
 @dataclass(slots=True)
 class Clock:
-    """The time passes only when the test says so."""
+    """A clock that advances only when the test calls `pass_s`."""
 
     now_ms: int = 1_800_000_000_000
 

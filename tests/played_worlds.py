@@ -1,4 +1,4 @@
-"""How many simulated worlds a run of the tests has played: pytest prints it at its end."""
+"""Prints the number of simulated worlds that a test run has played, at the end of the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ WORLDS_PLAYED: Final = "simulated worlds"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints the count, if there is any."""
+    """Prints the number if it is not 0."""
     reports = [report for group in ("passed", "failed") for report in terminalreporter.stats.get(group, [])]
     played = sum(
         int(value) for report in reports for name, value in getattr(report, "user_properties", []) if name == WORLDS_PLAYED

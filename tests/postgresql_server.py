@@ -1,4 +1,4 @@
-"""A PostgreSQL server for tests: one for each test process, on a free port, gone with it."""
+"""A PostgreSQL server for tests: one for each test process, on a free port, removed when the process ends."""
 
 import atexit
 import functools
@@ -23,7 +23,7 @@ _count = itertools.count(1)
 
 
 def new_database(encoding: str = "UTF8") -> str | None:
-    """The URL (postgresql+psycopg://) of an empty database; None where PostgreSQL is not installed."""
+    """Creates an empty database. Returns its URL (postgresql+psycopg://), or None if PostgreSQL is not installed."""
     port = _server_port()
     if port is None:
         return None
@@ -85,14 +85,14 @@ def _wait_until_it_answers(port: int) -> None:
 
 
 def pgbouncer() -> Path | None:
-    """The program; None where it is not installed."""
+    """Returns the path of PgBouncer, or None if it is not installed."""
     found = shutil.which("pgbouncer", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
     return Path(found) if found else None
 
 
 @contextmanager
 def behind_pgbouncer(program: Path, url: str, folder: Path, settings: str = "") -> Iterator[str]:
-    """Yields the URL of the same database behind a PgBouncer that pools transactions: two sessions for all clients."""
+    """Puts a PgBouncer with transaction pooling before the database: two sessions for all clients. Yields the URL."""
     place = make_url(url)
     (port,) = free_ports(1)
     configuration = folder / "pgbouncer.ini"

@@ -1,6 +1,6 @@
-"""Which tests one process of pytest-xdist runs one after the other: those of a file, and all that shares one place.
+"""Distributes tests to processes of pytest-xdist. Tests of one file or with one shared resource run in the same process.
 
-And which process begins with which: every second one with what computes, the others with what waits.
+Every second process begins with tests that compute, and the others begin with tests that wait.
 """
 
 import functools
@@ -17,16 +17,16 @@ WHOLE_TREE: Final = "what the whole tree says"
 _CHECKOUT: Final = Path(__file__).parents[1]
 _WHOLE_TREE: Final = "tests/unit/test_"
 _ON_SPARK: Final = "tests/foreign/spark/session/"
-_COMPUTES: Final = re.compile(r"tests/(component|unit|lab|foreign/(cluster|package|postgresql|spark))/")
+_COMPUTES: Final = re.compile(r"tests/(component|unit|lab|foreign/(cluster|package|postgresql|pythons|spark|windows))/")
 _BLOCKS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
 
 
 def scope_of(nodeid: str) -> str:
-    """The name of what a test belongs to.
+    """Returns the name of the group to which a test belongs.
 
-    Who shares the place runs one at a time: with two processes on it one would always wait. What reads the whole tree parses it
-    once, in one process. Tests on Spark share its session, which each process would have to start for itself.
+    Tests that share fixed ports or a folder run one at a time: two processes would wait for each other. Tests that read the whole
+    tree parse it once, in one process. Tests on Spark share its session, which each process would otherwise have to start.
     """
     path = nodeid.partition("::")[0]
     if needs_the_place(_CHECKOUT / path):
@@ -37,29 +37,29 @@ def scope_of(nodeid: str) -> str:
 
 
 def computes(scope: str) -> bool:
-    """Whether the scope's tests keep a processor busy. Those of real processes and of Apache's brokers mostly wait."""
+    """Returns whether the scope's tests keep a processor busy. Tests of real processes and of Apache's brokers mostly wait."""
     return scope in (WHOLE_TREE, ONE_SPARK) or _COMPUTES.match(scope) is not None
 
 
 def next_scope(scopes: Sequence[str], *, computing: bool) -> str:
-    """The first scope of the kind that is asked for; of the other kind, once none is left.
+    """Returns the first scope of the wanted kind, or the first scope of the other kind if none is left.
 
-    Side by side, tests that compute starve Apache's brokers, and tests that wait leave processors idle. Four processes on two
-    processors were too many: Apache's brokers and clients give up after 3 s.
+    Running many computing tests at the same time starves Apache's brokers; running many waiting tests leaves processors idle.
+    Four processes on two processors were too many: Apache's brokers and clients give up after 3 s.
     """
     return next((scope for scope in scopes if computes(scope) is computing), scopes[0])
 
 
 @functools.cache
 def needs_the_place(path: Path) -> bool:
-    """Whether it is a chapter of the tutorials with a block that names a fixed port or the folder that chapters share."""
+    """Returns whether the file is a tutorial chapter with a block that names a fixed port or the chapters' shared folder."""
     is_chapter = path.name == "README.md" and path.parts[-3] == "tutorials"
     return is_chapter and any(_NAMES_THE_PLACE.search(block) for block in _BLOCKS.findall(path.read_text()))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Distributes by file as `--dist loadfile` does, but for what shares one place; every second process computes first."""
+    """Distributes by file like `--dist loadfile`, except that tests with a shared resource stay together. See the module."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

@@ -1,4 +1,4 @@
-"""The tests that docs/testing.md shows."""
+"""Reads the tests of docs/testing.md."""
 
 from __future__ import annotations
 

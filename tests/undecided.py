@@ -1,10 +1,10 @@
-"""The listener whose transactions stay pending, for tests of what operators see."""
+"""A listener whose transactions stay pending, for tests of the operators' tools."""
 
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 
 
 class Undecided:
-    """Never knows."""
+    """A listener that always returns UNKNOWN."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN

@@ -1,4 +1,4 @@
-"""Waiting for what happens sooner or later and nobody tells, in real time."""
+"""Functions that poll for a condition in real time, for events without a notification."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _PATIENCE_S = 120
 
 
 async def until(condition: Callable[[], object], within_s: float = _PATIENCE_S) -> None:
-    """Waits on the event loop. Raises TimeoutError if it does not become true."""
+    """Polls on the event loop until the condition is true. Raises TimeoutError after `within_s`."""
     async with asyncio.timeout(within_s):
         while not condition():  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.001)
 
 
 def wait_until(condition: Callable[[], object], within_s: float = _PATIENCE_S) -> None:
-    """Waits in this thread. Fails the test if it does not become true."""
+    """Polls in this thread until the condition is true. Fails the test after `within_s`."""
     deadline = time.monotonic() + within_s
     while not condition():
         if time.monotonic() > deadline:

@@ -123,7 +123,7 @@ def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controll
 def collector_paused() -> Iterator[None]:
     """Disables the garbage collector inside the block, and exempts objects created there from later collections.
 
-    These objects live as long as the broker. Without this, scanning them takes a quarter of the time needed to open a store with
+    These objects live as long as the broker. Otherwise, scanning them takes a quarter of the time needed to open a store with
     100,000 pending transactions.
     """
     gc.disable()

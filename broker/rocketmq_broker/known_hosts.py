@@ -2,8 +2,8 @@
 
 Any page can make a browser send requests to a loopback address. There are two attacks:
 
-- A page posts a form, which the browser allows unless the body is JSON. The headers Origin and Sec-Fetch-Site reveal this.
-- The page's host name resolves to 127.0.0.1 (DNS rebinding), so the request is not cross-origin. The Host header reveals this.
+- A page posts a form, which the browser allows unless the body is JSON. The headers Origin and Sec-Fetch-Site reveal this attack.
+- The page's host name resolves to 127.0.0.1 (DNS rebinding), so the request is same-origin. The Host header reveals this attack.
 """
 
 import ipaddress

@@ -1,6 +1,6 @@
-"""The sources of everything that differs between two runs: time, random numbers, process id and addresses.
+"""The sources of all values that differ between two runs: time, random numbers, process id and addresses.
 
-Broker, name server, clients and services read the clock, random numbers and the process id only from here. Broker and
+Broker, name server, clients and services read the clock, random numbers and the process id only from this module. Broker and
 clients also use the event loop's time (`loop.time()`, `call_later`, `asyncio.sleep`). A test can replace these sources, so
 that a run can be repeated byte for byte. Files (`rocketmq_broker.store.files.FileSystem`) and connections
 (`rocketmq_broker.remoting.network.Network`) have their own interfaces.
@@ -44,15 +44,15 @@ class Watch(Protocol):
     """Tracks threads that work for an event loop, and makes waits in these threads follow the event loop's clock."""
 
     def work_begins(self) -> None:
-        """Called on the event loop when a thread starts work for it."""
+        """Records that a thread begins to work for the event loop. Called on the event loop."""
 
     def work_ends(self) -> None:
-        """Called on the event loop when it has the result of the work."""
+        """Records that the event loop has received a thread's result. Called on the event loop."""
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
         """Waits in a thread for `seconds` of the event loop's time, or until `wait` returns True.
 
-        `wait` is called with a time-out in real seconds.
+        `wait` is called with a timeout in real seconds.
         """
 
 
@@ -105,7 +105,7 @@ _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
 
 
 def current_world() -> World:
-    """Returns the world of the enclosing `in_world`, or the real world if there is none. Tasks and timers inherit it."""
+    """Returns the world of the enclosing `in_world`, or the real world if there is none. Tasks and timers inherit the world."""
     return _current.get()
 
 

@@ -21,7 +21,7 @@ class CreditCollector(Collector):
     consumer: ConsumerThread
 
     def collect(self) -> Iterable[Metric]:
-        """Yields a metric for each number."""
+        """Yields the metrics with their current values."""
         with suppress(DatabaseFailure):
             yield CounterMetricFamily("credit_entries", "Entries of the ledger.", value=self.ledger.last_written())
         dead = self.consumer.count_dead_letters()

@@ -63,7 +63,7 @@ class CreditFailpoints:
         return listen
 
     def sending(self, tasks: TaskSender) -> Callable[[], None]:
-        """Returns `tasks.send_if_due`, which loses the first task after the listener got a message with an armed failpoint."""
+        """Returns a function like `tasks.send_if_due` that loses the first task after a delivery with an armed failpoint."""
 
         def send_if_due() -> None:
             if self._task_is_lost.is_set() and tasks.inbox.is_due():

@@ -60,7 +60,7 @@ class Ledger:
     """The credit database. Safe to use from several threads and processes."""
 
     def __init__(self, engine: Engine, world: World, metrics: CollectorRegistry | None = None) -> None:
-        """`engine` comes from `service_runtime.database.opening.open_database`."""
+        """Uses an engine that `service_runtime.database.opening.open_database` returned."""
         self._world = world
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire, reads_one_moment=True)
         adding = self._sessions.insert(_BALANCES)
@@ -77,7 +77,7 @@ class Ledger:
         """The messages to the order service that wait to be sent."""
 
     def inbox_through(self, around: Callable[[OpensSession], AbstractContextManager[Session]]) -> Inbox[Session]:
-        """Returns the inbox. For each writing session of the inbox, `around` is called with the function that opens it."""
+        """Returns the inbox. To open a session for writing, the inbox calls `around` with the function that opens the session."""
         writing, reading = self._sessions.writing, self._sessions.reading
         return Inbox(lambda: around(writing), CONSUMER, self._world, reading=reading)
 
@@ -89,8 +89,8 @@ class Ledger:
     def write(self, session: Session, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes the missing entries, and adds their points to the balances, in the caller's database transaction.
 
-        Returns the outcome of each of the `credits`, in the same order. Raises CreditNotStored, and the database's error if it
-        refuses a row.
+        Returns the outcome of each of the `credits`, in the same order. Raises CreditNotStored, or the database's error if
+        the database refuses a row.
         """
         by_key = _first_of_each_key(credits)
         # The reversal of a refused order exists. A rule that refused the order may refuse this one before the key conflicts.

@@ -43,14 +43,14 @@ class Repairs:
     """Repairs a ledger. Safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` comes from `service_runtime.database.opening.open_database`."""
+        """Uses an engine that `service_runtime.database.opening.open_database` returned."""
         self._ledger = Ledger(engine, world)
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
 
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
-        """Writes the reversal of an order's credit durably. The credit must have this amount.
+        """Writes the reversal of an order's credit durably. The amount of the credit must equal `amount_cents`.
 
-        Raises NothingToRepair and RepairRefused.
+        Raises NothingToRepair or RepairRefused.
         """
         with self._sessions.writing() as session:
             customer = _creditor(session, order_id, amount_cents)
@@ -94,7 +94,7 @@ class Repairs:
 
 
 def _creditor(session: Session, order_id: str, amount_cents: int) -> str:
-    """Returns the customer of the order's credit. Raises NothingToRepair and RepairRefused."""
+    """Returns the customer who received the order's credit. Raises NothingToRepair or RepairRefused."""
     of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
     row = session.exec(of_order).first()
     if row is None:

@@ -41,7 +41,7 @@ class CreditRow(CreditDatabase, table=True):
 
     @property
     def created_at(self) -> str:
-        """The time of the entry, as in RFC 3339."""
+        """The time of the entry, in RFC 3339 format."""
         return rfc3339(self.created_at_ms)
 
 

@@ -46,7 +46,7 @@ def connection_name(name: str, pid: int, processes: int) -> str:
 
 
 def redis_client(redis_url: str, timeout_s: float) -> Redis:
-    """Returns a client that does not connect yet, and does not retry. `timeout_s` is the time-out of each step.
+    """Returns a client that does not connect yet, and does not retry. `timeout_s` is the timeout of each step.
 
     Raises ValueError for an invalid URL.
     """

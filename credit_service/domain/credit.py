@@ -55,7 +55,7 @@ class Credit:
     def is_redelivery_of(self, other: "Credit") -> bool:
         """Returns True if both are the same kind of entry for the same order, customer and amount.
 
-        A reversal of a refused order counts as a redelivery of any amount, because there are no points to subtract.
+        Any reversal of a refused order counts as a redelivery, whatever its amount, because there are no points to subtract.
         """
         if other.is_annulled:
             return (self.key, self.customer) == (other.key, other.customer) and self.kind is EntryKind.REVERSAL

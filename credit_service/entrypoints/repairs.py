@@ -19,7 +19,7 @@ _Text = Annotated[str, StringConstraints(min_length=1, max_length=100), NO_CONTR
 
 
 class ReverseRequest(BaseModel):
-    """The request to reverse the credit of an order, if the credit has this amount."""
+    """The request to reverse the credit of an order. The amount must match the credit's amount."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 

@@ -25,7 +25,7 @@ class CustomerCreditQuery(LimitQuery):
 
 
 class EntryResponse(BaseModel):
-    """An entry of the ledger: a credit, or the reversal of one with negative points."""
+    """An entry of the ledger: a credit, or a reversal with negative points."""
 
     order_id: str
     kind: EntryKind
@@ -47,7 +47,7 @@ class OrderCreditResponse(BaseModel):
 
     @classmethod
     def of(cls, entries: Sequence[CreditRow]) -> Self:
-        """Returns the response for an order's entries; there must be at least one."""
+        """Returns the response for an order's entries. `entries` must not be empty."""
         first = entries[0]
         return cls(
             order_id=first.order_id,

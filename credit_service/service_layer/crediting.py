@@ -47,7 +47,7 @@ class EntryWriter(Protocol[S]):
         """Closes an order without a credit. Raises HasEntries if the order has entries."""
 
     def report(self, session: S, message: Message) -> None:
-        """Stores a message to the order service, which is sent after the database commit."""
+        """Stores a message for the order service. The message is sent after the database commit."""
 
 
 class HasEntries(Exception):
@@ -63,7 +63,7 @@ class Crediting(Generic[S]):
     def credit(self, session: S, messages: Sequence[InboxMessage]) -> bool:
         """Writes the entries of the messages (the handler of `Inbox.drain`). Returns False if all entries already existed.
 
-        Raises ParkMessage if an entry contradicts the ledger, and the error of the database if it refuses a row.
+        Raises ParkMessage if an entry contradicts the ledger, or the database's error if the database refuses a row.
         """
         credits = [entry_of(message) for message in messages]
         with span_about(messages, "credit orders"):
@@ -76,7 +76,7 @@ class Crediting(Generic[S]):
         return CreditOutcome.CREDITED in outcomes
 
     def refuse(self, session: S, message: InboxMessage, reason: str) -> None:
-        """Closes an order that cannot be credited, so that the order service cancels it: the saga's compensation.
+        """Closes an order that cannot be credited, so that the order service cancels the order (the saga's compensation).
 
         Both entries and the message to the order service are written together. Raises ParkMessage for a reversal, and HasEntries
         for an order that contradicts the ledger. A person must resolve these cases.

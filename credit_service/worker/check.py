@@ -1,6 +1,6 @@
 """`python -m credit_service.worker --check`: checks whether the worker of this name asks Redis for tasks.
 
-It is a health check for a container, and ends within a second. Its variables and flags are those of the worker.
+It is a health check for a container, and ends within a second. It accepts the worker's variables and flags.
 """
 
 import sys

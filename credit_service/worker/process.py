@@ -63,7 +63,7 @@ def work(settings: WorkerSettings) -> None:
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
-        """Keeps this project's log handlers. Celery sets up its own if this signal has no listener."""
+        """Keeps this project's log handlers. Without a listener for this signal, Celery sets up its own handlers."""
 
     if settings.traces_enabled:
         # This runs in each forked process, because threads, such as the exporter of spans, do not survive a fork.
@@ -102,5 +102,5 @@ def _trace(**_: object) -> None:
 
 
 def was_told_to_stop() -> bool:
-    """Returns True if a signal has arrived. Celery stores the exit status, which is usually 0, so this compares with None."""
+    """Returns True if a signal has arrived. Compares with None, because Celery stores the exit status, which is usually 0."""
     return state.should_stop is not None or state.should_terminate is not None

@@ -172,7 +172,7 @@ def _now_ms() -> int:
 
 
 def settle(books: ShopBooks, stores: Sequence[Path], console: Console) -> bool:
-    """Waits until all orders are credited. After the time-out, prints what is missing and returns False."""
+    """Waits until all orders are credited. After the timeout, prints the number of credited orders and returns False."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
         while (credited := books.credited()) < (placed := books.placed()) or _pending(stores):

@@ -42,7 +42,7 @@ class Cast:
 
 
 def read_cast(file: Path) -> Cast:
-    """Reads a recording that `Cast.write` wrote. Raises NoCast and OSError."""
+    """Reads a recording that `Cast.write` wrote. Raises NoCast or OSError."""
     try:
         header, *events = map(json.loads, file.read_text().splitlines())
         if header["version"] != _VERSION:

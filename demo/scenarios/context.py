@@ -50,7 +50,7 @@ class Interrupted(DemoError):
 
 
 class Played(Protocol):
-    """The interface of a scenario's run for ScenarioContext."""
+    """The interface of a scenario's run that ScenarioContext uses."""
 
     customer: str
     transaction_id: str | None
@@ -61,7 +61,7 @@ class Played(Protocol):
 
 
 class ScenarioContext:
-    """The actions that a scenario can take in one run. Methods raise DemoError after a time-out, or when `make up` is stopped."""
+    """The actions that a scenario can take in one run. Methods raise DemoError after a timeout, or when `make up` is stopped."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class ScenarioContext:
         self._failpoints.disarm_all(self.run.customer)
 
     def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
-        """Sends one request for an order. Returns the HTTP status, or None if there was no answer."""
+        """Sends one request for an order. Returns the HTTP status, or None if there was no response."""
         items = [{"name": article, "quantity": 1, "price_cents": price_cents}]
         body = {"customer": self.run.customer, "items": items, "payment": payment}
         if payment == "later":
@@ -144,7 +144,7 @@ class ScenarioContext:
     def check_backs_limited(self, max_checks: int) -> Iterator[None]:
         """Limits the number of check-backs during the block. Restarts the broker before and after the block.
 
-        First waits until no other transaction is pending, because the broker would discard it too. Raises DemoError.
+        First waits until no other transaction is pending, because the limit applies to all transactions. Raises DemoError.
         """
         self.wait_until(
             lambda: asyncio.run(pending_transactions(self.system.namesrv_addr)) == 0,
@@ -214,7 +214,7 @@ class ScenarioContext:
 
     @contextmanager
     def credit_database_away(self) -> Iterator[None]:
-        """Holds the lock of the credit database during the block, so that it cannot be written."""
+        """Holds the lock of the credit database during the block, so that no other process can write to the database."""
         path = self.system.credit_database_url.removeprefix("sqlite:///")
         with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -236,7 +236,7 @@ class ScenarioContext:
     def wait_until(
         self, is_so: Callable[[], bool], what: str, arrow: Arrow | None = None, *, timeout_s: float = PATIENCE_S
     ) -> None:
-        """Waits until `is_so` returns True, and records `what`. Raises DemoError after the time-out."""
+        """Waits until `is_so` returns True, and records `what` as a step. Raises DemoError after the timeout."""
         deadline = time.monotonic() + timeout_s
         while not is_so():
             if time.monotonic() > deadline:

@@ -119,7 +119,7 @@ class Ledgers:
         return [*(event for row in of_order for event in _order_events(row)), *in_inbox, *map(_credit_event, of_credit)]
 
     def inbox_events(self, transaction_id: str) -> list[Event]:
-        """Returns the events of a transaction's message in the credit service's inbox; empty if it is not there."""
+        """Returns the events of a transaction's message in the credit service's inbox; empty if there is no message."""
         rows = rows_of(self._credits, _IN_INBOX, key=f"{_like(transaction_id)}:%")
         return [event for row in rows for event in _inbox_events(row)]
 

@@ -51,7 +51,7 @@ class Runs:
         return next((run for run in self._runs if run.number == number), None)
 
     def start(self, name: str) -> ScenarioRun:
-        """Starts a scenario. Raises DemoError if it does not exist, or if another one is running."""
+        """Starts a scenario. Raises DemoError if the scenario does not exist, or if another scenario is running."""
         scenario = next((one for one in SCENARIOS if one.name == name), None)
         if scenario is None:
             raise DemoError(f"unknown scenario {name}")

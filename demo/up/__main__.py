@@ -1,6 +1,6 @@
 """python -m demo.up: runs all processes of the demo and the console until Ctrl-C.
 
-The exit code is 0. It is 2 if `make up` cannot start; the reason is then printed.
+The exit code is 0, or 2 if `make up` cannot start. In this case, `make up` prints the reason.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def first_chapters() -> list[Chapter]:
 
 
 async def find_chapter(visit: Visit) -> ChapterFacts:
-    """Returns the chapter that the query parameter `name` selects. Raises Refused if it does not exist."""
+    """Returns the chapter that the query parameter `name` selects. Raises Refused if the chapter does not exist."""
     name = visit.word("name")
     if _NAME.fullmatch(name) is None or not (TUTORIALS / name / _PAGE).exists():
         raise Refused(f"unknown chapter {name}")

@@ -49,7 +49,7 @@ class Wanted:
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
-    """Runs everything until SIGINT or SIGTERM. Raises DemoError or UnusableSettings if it cannot start."""
+    """Runs the system and the console until SIGINT or SIGTERM. Raises DemoError or UnusableSettings if they cannot start."""
     begun_s = time.monotonic()
     with ExitStack() as opened:
         state_file = opened.enter_context(StateFile(wanted.data))

@@ -116,11 +116,11 @@ class SecondOpinion:
 
     @property
     def is_running(self) -> bool:
-        """True while Spark compares."""
+        """True while a comparison is running."""
         return self._begun_s is not None and self._taken_s is None and not self._has_ended()
 
     def ask(self) -> None:
-        """Starts a comparison. Raises DemoError if one is running, or if Spark is not installed."""
+        """Starts a comparison. Raises DemoError if a comparison is already running, or if Spark is not installed."""
         if not self.spark.is_complete:
             raise DemoError("Spark is still being installed; wait until it is complete")
         if self.is_running:
@@ -131,7 +131,7 @@ class SecondOpinion:
         self._begun_s, self._taken_s = time.monotonic(), None
 
     def latest(self) -> Opinion | None:
-        """Returns the latest comparison. Returns None before the first one."""
+        """Returns the latest comparison. Returns None before the first comparison."""
         if self._begun_s is None:
             return None
         is_running = self.is_running
@@ -141,7 +141,7 @@ class SecondOpinion:
         return Opinion(seconds, is_running, tuple(self._printed().splitlines()[-_LAST_LINES:]))
 
     def _is_asked_again(self) -> bool:
-        """Starts a comparison in the running process. Returns False if it is not running."""
+        """Starts a comparison in the running process. Returns False if the process is not running."""
         if not self._process.is_running:
             return False
         self._printed_before = len(self._process.output())

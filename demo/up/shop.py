@@ -133,7 +133,7 @@ class Shop:
         addresses: Mapping[str, str],
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`addresses` are the addresses of `make up`, keyed by name. `transport` replaces the network."""
+        """Creates the screen. `addresses` are the addresses of `make up`, keyed by name. `transport` replaces the network."""
         self._order_url = system.order_url
         self._transport = transport
         self._keeper = keeper
@@ -193,7 +193,7 @@ class Shop:
         return f"order {order['order_id']} of {body['customer']} is {order['state']}"
 
     async def pay(self, visit: Visit) -> str:
-        """Pays the order whose id the form contains.
+        """Pays for the order whose id the form contains.
 
         Raises Refused with the order service's reason, or CannotAsk if the service does not answer.
         """
@@ -219,7 +219,7 @@ class Shop:
         return url("/", customer=visit.word("customer") or None)
 
     async def search(self, word: str) -> list[SearchHit]:
-        """Returns the newest transactions whose customer contains the word, or whose order id begins with it."""
+        """Returns the newest transactions whose customer contains the word, or whose order id begins with the word."""
         try:
             found = await asyncio.to_thread(self._like, self._runs.ledgers, word)
         except DemoError:
@@ -260,7 +260,7 @@ def steps_of(
 
 
 async def _decided(visit: Visit, transaction_ids: Sequence[str]) -> Mapping[str, str] | None:
-    """Returns the broker's known states of these transactions, or None if it does not answer."""
+    """Returns the broker's known states of these transactions, or None if the broker does not answer."""
     found: dict[str, str] = {}
     try:
         async with asyncio.timeout(_BROKER_S):
@@ -290,7 +290,7 @@ def _number(visit: Visit, name: str) -> int:
 
 
 def _cents(price: str) -> int:
-    """Parses a price such as `12.99` exactly. Raises Refused if it is not a price."""
+    """Parses a price such as `12.99` exactly. Raises Refused if the text is not a price."""
     whole, _, part = price.replace(",", ".").partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= 12 and len(part) <= 2 and (part + "0").isdigit()):
         raise Refused("the price must be a number with at most two decimals, such as 12.99")

@@ -26,8 +26,8 @@ def has_engine() -> bool:
 def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[str]:
     """Builds and checks the image `rocketmq-broker:VERSION`, and yields a line that reports the result.
 
-    Skips the build if no Docker engine is running. Raises CannotRelease if the image is too large or has another version of the
-    broker, and CannotBuildWheel if Docker fails.
+    Skips the build if no Docker engine is running. Raises CannotRelease if the image is too large or contains another version of
+    the broker, and CannotBuildWheel if Docker fails.
     """
     if not has_engine():
         yield "no image: no Docker engine answers"
@@ -40,7 +40,7 @@ def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[
 
 
 def build_image(tag: str, *, is_compiled: bool = True, **labels: str) -> None:
-    """Builds the target `broker` of the Dockerfile. The image gets this tag and the OCI labels `labels`."""
+    """Builds the target `broker` of the Dockerfile. Adds the tag and the OCI labels `labels` to the image."""
     options = [word for name, value in labels.items() for word in ("--label", f"org.opencontainers.image.{name}={value}")]
     build = ("--build-arg", f"COMPILED={int(is_compiled)}", "--network", "host", "--target", "broker")
     run(_DOCKER, "build", "--quiet", "--file", "deploy/Dockerfile", *build, *options, "--tag", tag, ".", cwd=CHECKOUT)

@@ -39,7 +39,7 @@ _VERSION: Final = "from rocketmq_broker.build_info import version_text; print(ve
 
 
 class CannotBuildWheel(Exception):
-    """A wheel could not be built. The exception's text is the reason, or the output of the command that failed."""
+    """Raised if a wheel cannot be built. The error message is the reason, or the output of the command that failed."""
 
 
 def main(
@@ -188,7 +188,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def _copied(distribution: Path, work: Path) -> Path:
-    """Copies a distribution's source and returns the copy's path. A build by setuptools leaves files in its folder."""
+    """Copies a distribution's source, because setuptools leaves files in the build folder. Returns the copy's path."""
     copy = Path(tempfile.mkdtemp(dir=work)) / distribution.name
     shutil.copytree(distribution, copy, ignore=_IGNORED)
     return copy

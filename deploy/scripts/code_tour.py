@@ -1,4 +1,4 @@
-"""Writes `.tours/reading-tour.tour`, which the extension CodeTour plays in an editor, from docs/tour.md."""
+"""Writes `.tours/reading-tour.tour` from docs/tour.md. The editor extension CodeTour plays this file."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _COMMAND: Final = re.compile(r"^    (?=\.venv/)", re.MULTILINE)
 
 
 def tour() -> dict[str, Any]:
-    """Returns the tour: a step for each section of the page. The steps of files open at the lines to change."""
+    """Returns the tour, with a step for each section of the page. A step about a file opens at the lines to change."""
     heading, *sections = re.split(r"^(?=## )", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     title, _, introduction = heading.partition("\n")
     first = {"title": title.removeprefix("# "), "description": _description(introduction)}
@@ -47,13 +47,13 @@ def _step(section: str) -> dict[str, str]:
 
 
 def _pattern(change: str) -> str:
-    """Returns a JavaScript expression for the lines that the change finds in the file. A line number would go stale."""
+    """Returns a JavaScript regular expression that matches the lines to change. Line numbers would become outdated."""
     before = [line[1:] for line in change.splitlines() if not line.startswith("+")]
     return r"\r?\n".join(re.sub(r"[\\^$.*+?()\[\]{}|]", r"\\\g<0>", line) for line in before)
 
 
 def _description(text: str) -> str:
-    """Returns the text with links from the root of the checkout, and commands that a click runs."""
+    """Returns the text with links from the root of the checkout, and clickable commands."""
     linked = _LINK.sub(lambda link: f"](./{'' if link[1] else 'docs/'}{link[2]})", text)
     return _COMMAND.sub(">> ", linked).strip()
 

@@ -1,8 +1,8 @@
 """Updates the tables of docs/from-the-article.md and its translation: `python -m deploy.scripts.from_the_article`.
 
-docs/from-the-article.toml has a row for each name of Apache's source. Lines are found from symbols, so that they stay right. A
-table stands below `<!-- rows: STEP -->`, and the line of counts below `<!-- counts -->`. A test fails if a page differs from the
-rows.
+docs/from-the-article.toml has a row for each name of Apache's source. Line numbers are looked up by symbol, so that they stay
+correct. Tables are below `<!-- rows: STEP -->`, and the line of counts is below `<!-- counts -->`. A test fails if a page differs
+from the rows.
 """
 
 import ast
@@ -24,11 +24,11 @@ _COUNTS: Final = re.compile(r"(?<=<!-- counts -->\n\n).*\n")
 
 
 class ArticlePageError(Exception):
-    """A row names a symbol or a chapter that does not exist, or a page names a step that has no rows."""
+    """Raised if a row names a missing symbol or chapter, or if a page names a step without rows."""
 
 
 class Row(NamedTuple):
-    """One name of Apache's source, and what it is here."""
+    """A name in Apache's source, and the corresponding symbol of this project."""
 
     apache: str
     ours: str
@@ -45,13 +45,13 @@ class Row(NamedTuple):
 
 
 def rows() -> dict[str, list[Row]]:
-    """Returns the rows of each step."""
+    """Returns the rows, grouped by step."""
     steps = tomllib.loads(ROWS.read_text())
     return {step: [Row(declared_in=row.pop("class", ""), **row) for row in found] for step, found in steps.items()}
 
 
 def line_of(place: str) -> int:
-    """Returns the line of PATH::SYMBOL, or 1 for a path. Raises ArticlePageError."""
+    """Returns the line number of PATH::SYMBOL, or 1 for a path without a symbol. Raises ArticlePageError."""
     path, _, symbol = place.partition("::")
     line, body = 1, _statements(path)
     for name in filter(None, symbol.split(".")):
@@ -64,7 +64,7 @@ def line_of(place: str) -> int:
 
 @cache
 def _statements(path: str) -> list[ast.stmt]:
-    """Returns the statements of a module, which many rows may name. Raises ArticlePageError."""
+    """Returns the statements of a module. Cached, because many rows may name the same module. Raises ArticlePageError."""
     file = ROOT / path
     if not file.is_file():
         raise ArticlePageError(f"no file {path}")

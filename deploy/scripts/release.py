@@ -78,7 +78,7 @@ def _address_of_origin() -> str:
 
 
 def refuse_changes(status: str) -> None:
-    """Raises CannotRelease if `status`, the output of `git status`, lists changes. Such a release could not be reproduced."""
+    """Raises CannotRelease if `status`, the output of `git status`, lists changes. The release would not be reproducible."""
     if status.strip():
         raise CannotRelease(f"the checkout has uncommitted changes; commit or discard them:\n{status.rstrip()}")
 

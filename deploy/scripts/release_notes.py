@@ -14,7 +14,7 @@ _REMOTE: Final = re.compile(r"(?:https?://|(?:ssh://)?git@)(?:[^@/]+@)?(?P<host>
 
 
 class CannotRelease(Exception):
-    """The checkout cannot be released. The exception's text names the reason and the remedy."""
+    """Raised if the checkout cannot be released. The error message contains the reason and the remedy."""
 
 
 def notes_of(changelog: str, version: str) -> str:

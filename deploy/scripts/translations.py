@@ -28,7 +28,7 @@ _MARK: Final = re.compile(r"\n*^<!-- sections of (?P<page>\S+), as translated: (
 
 
 class TranslationError(Exception):
-    """A Chinese page does not end with a line of digests, or its code blocks do not correspond to those of the English page."""
+    """Raised if a Chinese page does not end with a line of digests, or its code blocks differ from the English page."""
 
 
 def translations() -> list[Path]:

@@ -40,7 +40,7 @@ _APPLIED: Final = "applied"
 
 
 class ShipmentNotStored(Exception):
-    """The database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
+    """Raised if the database accepted a row but did not store it, because of a trigger or a rule. Nothing was written."""
 
 
 class SqlStockRoom:
@@ -56,7 +56,7 @@ class SqlStockRoom:
         applied: Applied = lambda instruction, shipment: None,
         metrics: CollectorRegistry | None = None,
     ) -> None:
-        """`engine` comes from `service_runtime.database.opening.open_database`.
+        """Uses an engine that `service_runtime.database.opening.open_database` returned.
 
         `applied` is called with each instruction and its shipment after the database commit.
         """
@@ -79,7 +79,7 @@ class SqlStockRoom:
         self.positions.acknowledging([(key, one.order_id, one.lines is None) for key, one in instructions])
 
     def apply(self, session: Session, instructions: Sequence[Instruction]) -> list[Shipment]:
-        """Ships orders and calls orders off in the caller's database transaction. Returns their shipments in the same sequence.
+        """Ships or calls off orders in the caller's database transaction. Returns their shipments in the same sequence.
 
         An order is shipped if there is enough stock, otherwise it becomes SHORT. If an order is called off, its articles return
         to stock; if it was not shipped yet, it will never be shipped. Repeating a call has no effect. Raises ShipmentNotStored,
@@ -111,7 +111,7 @@ class SqlStockRoom:
             session.execute(insert.on_conflict_do_update(index_elements=["article"], set_={"available": available}))
 
     def find_stock(self, article: str) -> int | None:
-        """Returns the stock of an article, or None if it is not tracked."""
+        """Returns the stock of an article, or None if the article is not tracked."""
         with self._sessions.reading() as session:
             row = session.get(StockRow, article)
             return None if row is None else row.available

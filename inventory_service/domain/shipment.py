@@ -67,5 +67,5 @@ def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
 
 
 def first_missing(wanted: Mapping[str, int], stock: Mapping[str, int]) -> str | None:
-    """Returns the first article with too little in stock, or None if all can be shipped."""
+    """Returns the first article with too little stock, or None if all articles can be shipped."""
     return next((article for article, quantity in wanted.items() if stock.get(article, quantity) < quantity), None)

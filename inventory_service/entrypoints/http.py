@@ -76,7 +76,7 @@ def put_stock(article: str) -> Response:
 
 @inventory_api.get("/stock/<path:article>")
 def get_stock(article: str) -> Response:
-    """Returns the stock of an article. 404 if it is not tracked."""
+    """Returns the stock of an article. Responds with 404 if the article is not tracked."""
     name = Article.model_validate({"name": article}).name
     available = _stock_room().find_stock(name)
     if available is None:
@@ -86,7 +86,7 @@ def get_stock(article: str) -> Response:
 
 @inventory_api.get("/orders/<order_id>/shipment")
 def get_shipment(order_id: str) -> Response:
-    """Returns the shipment of an order. 404 until its message has been consumed."""
+    """Returns the shipment of an order. Responds with 404 until a message of the order has been consumed."""
     can_be_an_id = len(order_id) <= 36 and order_id.isascii() and order_id.isprintable()
     shipment = _stock_room().find_shipment(order_id) if can_be_an_id else None
     if shipment is None:

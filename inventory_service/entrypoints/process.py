@@ -63,7 +63,7 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
 
 
 def message_counter(registry: CollectorRegistry | None) -> Applied:
-    """Returns the function that counts a message, and registers its counter in `registry` if there is one."""
+    """Returns the function that counts a message. Registers its counter in `registry`, if a registry is given."""
     messages = Counter(
         "inventory_messages", "Messages, by the state of the shipment after them.", ["message", "state"], registry=registry
     )

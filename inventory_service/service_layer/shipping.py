@@ -34,10 +34,10 @@ class StockRoom(Protocol[S]):
     """Stock and shipments. All methods write in the caller's database transaction."""
 
     def apply(self, session: S, instructions: Sequence[Instruction]) -> list[Shipment]:
-        """Ships orders and calls orders off. Returns their shipments in the same sequence. Repeating a call has no effect."""
+        """Ships or calls off orders. Returns their shipments in the same sequence. Repeating a call has no effect."""
 
     def report(self, session: S, message: Message) -> None:
-        """Stores a message to the order service. The message is sent after the database commit."""
+        """Stores a message for the order service. The message is sent after the database commit."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ class CallPath:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """A context manager that records the calls of the current thread.
+        """Records the calls of the current thread during the block.
 
         The calls of another thread are recorded if `threading.setprofile` was called before the thread started.
         """
@@ -194,7 +194,7 @@ async def call_path_of_a_message() -> CallPath:
 
 
 def call_path_of_an_order(home: Path) -> CallPath:
-    """Returns the call path of an order, from its POST to the answer.
+    """Returns the call path of an order, from its POST to the response.
 
     It includes the request, the local transaction and the stored row.
     """
@@ -291,7 +291,7 @@ def placed(status: int) -> None:
 
 
 def summary(name: str, path: CallPath) -> str:
-    """Returns the figures and the list of files that choose."""
+    """Returns the figures of the call path, and the list of its choosing files (see `CallPath.choosing`)."""
     figures = f"{len(path.files)} files run, {len(path.handing_on)} hand on, {len(path.choosing)} choose"
     return "\n".join([f"{name}: {figures}", *(f"  {file}" for file in sorted(path.choosing))])
 

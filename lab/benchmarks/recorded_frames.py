@@ -28,7 +28,7 @@ class RecordedTransaction:
 
     @classmethod
     def load(cls, serialize_type: SerializeType, topic: str) -> RecordedTransaction:
-        """Loads the first recorded transaction that uses this serializer. `topic` replaces its topic."""
+        """Loads the first recorded transaction that uses this serializer. `topic` replaces the recorded topic."""
         half = _first_request(RequestCode.SEND_MESSAGE_V2, serialize_type).decode_header(SendMessageRequestHeaderV2)
         end = _first_request(RequestCode.END_TRANSACTION, serialize_type).decode_header(EndTransactionRequestHeader)
         return cls(replace(half, topic=topic), end, serialize_type)
@@ -40,7 +40,7 @@ class RecordedTransaction:
         return encode_request(RequestCode.SEND_MESSAGE_V2, header, body, opaque=number, serialize_type=self.serialize_type)
 
     def commit_frame(self, number: int, answer: SendMessageResponseHeader) -> bytes:
-        """Returns the frame of the COMMIT for the half message `number`. `answer` is the broker's answer to the half message."""
+        """Returns the frame of the COMMIT for the half message `number`. `answer` is the response to the half message."""
         header = replace(
             self.end,
             producer_group=self.half.producer_group,

@@ -1,5 +1,4 @@
 """Simulates broker, services, customers and faults in one process, and checks the result.
 
-Each simulated run is called a simulation here, and a world in names and on screens. Its seed determines everything that happens
-in it.
+Each run is called a simulation here, and a world in names and on screens. The seed of a run determines all its events.
 """

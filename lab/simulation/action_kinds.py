@@ -10,7 +10,7 @@ class ActionKind(StrEnum):
 
     The parameter `order` is the number of the order in the plan.
 
-    If the customer got no answer to an order, a later action first finds this order by its idempotency key.
+    If the customer received no response to an order, a later action first finds this order by its idempotency key.
     """
 
     PLACE = "order.place"

@@ -129,7 +129,7 @@ class _ShopWorld:
 
     @property
     def _must_sync(self) -> bool:
-        """True if the brokers flush messages before they acknowledge them."""
+        """True if the brokers flush messages before acknowledging them."""
         return self._shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
 
     def _broker_settings(self) -> dict[str, str]:

@@ -6,7 +6,7 @@ A demo arms a failpoint in a running service with a file in the folder ORDER_FAI
 failpoints, in the order of the protocol's steps:
 
     lose-half-message            the half message is not sent; the client sends it again, in a new transaction
-    lose-half-message-answer     the broker stores the half message, but its answer is lost; the client sends it again
+    lose-half-message-answer     the broker stores the half message, but its response is lost; the client sends it again
     hold-local-transaction       the local transaction starts 6 s late, so that a check-back comes first
     exit-before-local-commit     the process exits, as with kill -9, before the local transaction
     exit-after-local-commit      the process exits, as with kill -9, before it sends COMMIT to the broker
@@ -56,7 +56,7 @@ class EveryNth:
     _passed: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Counts the message if `name` is this failpoint. Returns True for every `n`th one."""
+        """Counts the message if `name` is this failpoint. Returns True for every `n`th message."""
         is_hit = name == self.failpoint and next(self._passed) % self.n == 0
         if is_hit:
             logger.warning("failpoint %s was hit", name)
@@ -64,7 +64,7 @@ class EveryNth:
 
 
 def parse_failpoints(text: str) -> tuple[EveryNth, ...]:
-    """Parses the setting FAILPOINTS; returns an empty tuple if it is empty. Raises ValueError if it is invalid."""
+    """Parses the setting FAILPOINTS. Returns an empty tuple for an empty text. Raises ValueError for an invalid text."""
     if not text.strip():
         return ()
     name, _, argument = text.strip().partition(":")
@@ -101,7 +101,7 @@ class FailingTransactionListener:
         return decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Returns the listener's answer. The answer does not reach the broker if a failpoint is hit."""
+        """Runs the listener and returns its answer. The answer does not reach the broker if a failpoint is hit."""
         answer = self.listener.check_local_transaction(message)
         assert isinstance(answer, LocalTransactionState)
         self._lose(LOSE_CHECK_BACK_ANSWER, message)
@@ -138,7 +138,7 @@ class FailingNetwork:
                 raise FailedOnPurpose(failpoint)
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Drops the answer to a stored half message."""
+        """Drops the broker's response to a stored half message."""
         if request.code == RequestCode.SEND_MESSAGE_V2:
             encoded = request.ext_fields().get(_PROPERTIES_OF_V2, "").encode()
             self._lose_if_hit(LOSE_HALF_MESSAGE_ANSWER, request.body, properties.find(encoded, properties.UNIQUE_KEY))

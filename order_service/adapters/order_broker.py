@@ -50,10 +50,11 @@ class OrderBroker:
         rpc_hook: RpcHook | None = None,
         history: OrderHistory | None = None,
     ) -> None:
-        """`listeners`, one for each topic, run local transactions and answer check-backs. `rpc_hook` is called for each frame.
+        """Creates the producer. `listeners`, one for each topic, run local transactions and answer check-backs.
 
-        The producer runs on `loop`, which `start` starts. `start` also compares `history` with the newest messages. `witness`
-        returns the state of the order database. Each half message contains this state as evidence for check-backs.
+        `rpc_hook` is called for each frame. The producer runs on `loop`, which `start` starts. `start` also compares `history`
+        with the newest messages. `witness` returns the state of the order database. Each half message contains this state as
+        evidence for check-backs.
         """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook

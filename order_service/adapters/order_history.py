@@ -37,7 +37,7 @@ class OrderHistory:
     """Provides the witness of this process, and checks other witnesses against the database. Thread-safe."""
 
     def __init__(self, sessions: Sessions, world: World) -> None:
-        """`sessions` belong to the order database."""
+        """Creates the history. `sessions` must belong to the order database."""
         self._sessions = sessions
         self._now_ms, self._new_uuid = world.wall_ms, world.new_uuid
         self._turn = threading.Lock()
@@ -204,7 +204,7 @@ class OrderHistory:
 
 
 def _renew(session: Session, known: Witness, number: int) -> bool:
-    """Writes the number if the database's epoch is not older than `known`. Returns True if it was written."""
+    """Writes the number if the database's epoch is not older than `known`. Returns True if the number was written."""
     is_it = col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms
     done = session.execute(update(EpochRow).where(*is_it).values(renewed_at_ms=number))
     return isinstance(done, CursorResult) and done.rowcount > 0

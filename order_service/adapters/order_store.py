@@ -6,8 +6,8 @@ key already exists. After a check-back has answered ROLLBACK, a slow local trans
 works only within one database: a database that may be an old copy of the sender's does not write ROLLED_BACK
 (`adapters.order_history`).
 
-An order to be paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's row, change its
-state according to `domain.life_cycle`, and decide the transaction in the same database transaction.
+An order that is paid later is stored with a PENDING transaction. Payment, cancellation and expiry lock the order's row, change
+its state according to `domain.life_cycle`, and decide the transaction in the same database transaction.
 """
 
 import logging
@@ -41,7 +41,7 @@ class SqlOrderStore:
     """The order database. Thread-safe. All methods raise DatabaseUnavailable."""
 
     def __init__(self, engine: Engine, world: World) -> None:
-        """`engine` comes from `service_runtime.database.opening.open_database`."""
+        """Uses an engine that `service_runtime.database.opening.open_database` returned."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self.history = OrderHistory(self._sessions, world)
@@ -77,7 +77,7 @@ class SqlOrderStore:
         self.history.note_local_commit(transaction_id)
 
     def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
-        """Pays or cancels an order that awaits payment, or expires it if it is overdue. Returns the order, or None.
+        """Marks an unpaid order as paid or cancelled, or as expired if overdue. Returns the order, or None for an unknown id.
 
         Raises HistoryDoubted instead of ending an order if this may be an old copy that lacks the payment.
         """
@@ -116,8 +116,8 @@ class SqlOrderStore:
     ) -> TransactionState:
         """Returns COMMITTED or ROLLED_BACK, which are final, or PENDING. Writes ROLLED_BACK first if there is no row.
 
-        Returns ROLLED_BACK if the row belongs to another order than `order_id`: two messages have the same transaction id, and
-        the row prevents the second order from being stored. Raises DatabaseUnavailable, OutcomeUnknown, or HistoryDoubted if
+        Returns ROLLED_BACK if the row belongs to another order than `order_id`. Two messages then have the same transaction id,
+        and the row prevents the second order from being stored. Raises DatabaseUnavailable, OutcomeUnknown, or HistoryDoubted if
         there is no row and the database may be an old copy; the broker must then check again.
         """
         marker = self._transaction(transaction_id, TransactionState.ROLLED_BACK, None, kind)
@@ -137,7 +137,7 @@ class SqlOrderStore:
         return state
 
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
-        """Returns the state of the transaction, or None while it is undecided."""
+        """Returns the state of the transaction, or None if the transaction has no row."""
         with self._sessions.reading() as session:
             row = session.exec(_row_of(transaction_id)).first()
             return None if row is None else TransactionState(row.state)
@@ -200,7 +200,7 @@ def _locked(session: Session, order_id: str) -> OrderRow | None:
 
 
 def _expire_if_overdue(session: Session, row: OrderRow, now_ms: int) -> bool:
-    """Expires the order if it is overdue. Returns True if it was."""
+    """Expires the order if it is overdue. Returns True if the order was overdue."""
     return order_of(row).is_overdue(now_ms) and _change(
         session, row, OrderEvent.EXPIRE, now_ms, "the deadline for its payment passed"
     )

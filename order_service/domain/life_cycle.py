@@ -11,9 +11,9 @@
                           passes    v
                                  EXPIRED
 
-PLACED and PAID are published (`is_published`): the broker gets COMMIT, and consumers receive the message. If such an order is
-CANCELLED, a second transactional message announces that. An order that is CANCELLED or EXPIRED while it awaits its payment was
-never published: the broker gets ROLLBACK.
+PLACED and PAID are published (`is_published`): the broker gets COMMIT, and consumers receive the message. The
+cancellation of a published order is announced by a second transactional message. An order that is CANCELLED or EXPIRED while it
+awaits its payment was never published: the broker gets ROLLBACK.
 """
 
 from enum import Enum, auto

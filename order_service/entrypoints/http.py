@@ -159,7 +159,7 @@ def place_order() -> Response:
 
 @orders_api.post("/orders/<order_id>/payment")
 def pay_order(order_id: str) -> Response:
-    """Pays an order that is to be paid later. Returns 200, even if the order was already paid."""
+    """Pays for an order that is paid later. Returns 200, even if the order was already paid."""
     PaymentRequest.model_validate_json(request.get_data())
     paying: OrderPaying = current_app.extensions["order_paying"]
     return json_response(OrderResponse.of(paying.pay(_id(order_id))))
@@ -199,10 +199,10 @@ def list_orders() -> Response:
 
 @orders_api.get("/transactions/<transaction_id>")
 def get_transaction(transaction_id: str) -> Response:
-    """Returns the state of a transaction. Returns 404 while it is undecided, and for an unknown id."""
+    """Returns the state of a transaction. Returns 404 for an unknown id, and before the transaction is stored."""
     state = _store().find_transaction(transaction_id) if _can_be_an_id(transaction_id) else None
     if state is None:
-        abort(404, "no transaction with this id has been decided yet")
+        abort(404, "no stored transaction has this id")
     return json_response(TransactionResponse(transaction_id=transaction_id, state=state))
 
 

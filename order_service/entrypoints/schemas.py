@@ -49,7 +49,7 @@ class OrderRequest(BaseModel):
 
 
 class PaymentRequest(BaseModel):
-    """The body of POST /orders/{order_id}/payment: {}."""
+    """The body of POST /orders/{order_id}/payment, an empty JSON object."""
 
     model_config = _STRICT
 
@@ -114,7 +114,7 @@ class TransactionResponse(BaseModel):
 
 
 class PlacedResponse(BaseModel):
-    """The response to POST /orders: 201 if COMMITTED or PENDING; 202 if UNKNOWN, with the paths to poll in `ask_later`."""
+    """The response to POST /orders. The status is 201 for COMMITTED or PENDING, and 202 for UNKNOWN with paths in `ask_later`."""
 
     order: OrderResponse
     transaction: TransactionResponse
@@ -182,7 +182,7 @@ class TimelineResponse(BaseModel):
 
 
 class CancelledResponse(BaseModel):
-    """The response to a cancellation: 200 if CANCELLED; 202 if the outcome is not known yet, with the path to poll."""
+    """The response to a cancellation. The status is 200 for CANCELLED, or 202 with a path to poll if the outcome is unknown."""
 
     order: OrderResponse
     ask_later: list[str] | None = None

@@ -1,7 +1,7 @@
 """One attempt to place or to cancel an order.
 
 The producer passes the attempt to the local transaction as its argument. Two threads use it: one runs the local transaction and
-sets the outcome, the other waits for it and answers the caller. After a time-out both may use it at the same time:
+sets the outcome, the other waits for it and answers the caller. After a timeout both may use it at the same time:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, which is final
 """
@@ -31,7 +31,7 @@ _ROLLED_BACK: Final = TransactionState.ROLLED_BACK
 
 
 class Outcome(Enum):
-    """The outcome of an attempt, as far as it is known.
+    """The outcome of an attempt, which may be unknown.
 
     Each outcome has a description and a transaction state, which determines the decision for the broker. If nothing was changed,
     it also has the problem response for the caller.
@@ -80,10 +80,10 @@ class Outcome(Enum):
 
 
 class TransactionFailed(ErrorWithProblem):
-    """The transaction was rolled back. Nothing was stored, and nothing will be."""
+    """Raised if the transaction was rolled back. Nothing was or will be stored."""
 
     def __init__(self, outcome: Outcome, reason: str = "") -> None:
-        """`reason` replaces the outcome's description in the text. Raises ValueError if the outcome is not a failure."""
+        """Creates the error. `reason` replaces the outcome's description. Raises ValueError if the outcome is not a failure."""
         super().__init__(reason or outcome.meaning)
         if outcome.problem is None:
             raise ValueError(f"outcome {outcome.name} is not a failure")
@@ -137,6 +137,6 @@ class TransactionalSender(Protocol):
         """Sends the half message, runs the local transaction, and sends COMMIT or ROLLBACK to the broker.
 
         `attempt` is the argument of the local transaction. Returns the outcome: NOT_STARTED if the half message was not stored,
-        and UNKNOWN or RUNNING if the local transaction may still be running after the time-out. Raises DatabaseFailure if the
+        and UNKNOWN or RUNNING if the local transaction may still be running after the timeout. Raises DatabaseFailure if the
         database fails or may be an old copy.
         """

@@ -17,7 +17,7 @@ from service_runtime.observing.context import carried_properties
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """An order after a request to cancel it. If `is_known` is False, the outcome is not known yet: read the order again later."""
+    """An order after a request to cancel it. If `is_known` is False, the outcome is not known yet. Read the order again later."""
 
     order: Order
     is_known: bool = True
@@ -34,8 +34,8 @@ class OrderCancelling:
     def cancel(self, order_id: str, reason: str) -> Cancelled:
         """Cancels an order and returns it. Cancelling it again changes nothing.
 
-        Raises UnknownOrder, ImpossibleNow if the order is EXPIRED, or TransactionFailed; nothing was changed then. Raises
-        DatabaseFailure if the database fails.
+        Raises UnknownOrder, ImpossibleNow if the order is EXPIRED, or TransactionFailed. In these cases nothing was changed.
+        Raises DatabaseFailure if the database fails.
         """
         order = self.store.change_unpaid(order_id, OrderEvent.CANCEL, self.now_ms(), reason)
         if order is None:
@@ -55,7 +55,7 @@ class OrderCancelling:
 
 
 def cancellation_message(cancellation: Cancellation) -> Message:
-    """Returns the message about a cancelled order; its key is the order id. Consumers receive it only after COMMIT."""
+    """Returns the message about a cancelled order, with the order id as its key. Consumers receive it only after COMMIT."""
     order = cancellation.order
     body = OrderCancelled(
         version=order_cancelled.VERSION,

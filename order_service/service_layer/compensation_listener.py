@@ -2,8 +2,8 @@
 
 A compensating message is acknowledged once the order is known to be cancelled or expired. Until then the listener keeps the
 message and tries the cancellation again. If the outcome of an attempt is unknown, either the next attempt finds the order
-cancelled, or a check-back rolls the cancellation back. If the database does not have the order, it may be an old copy: the
-message is redelivered, and becomes a dead letter after the last redelivery.
+cancelled, or a check-back rolls the cancellation back. If the database does not have the order, the database may be an old
+copy. The message is then redelivered, and becomes a dead letter after the last redelivery.
 """
 
 import logging

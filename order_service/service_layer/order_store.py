@@ -11,7 +11,7 @@ from service_runtime.database.database_errors import DatabaseFailure
 
 
 class HistoryDoubted(DatabaseFailure):
-    """The database may be an old copy or not the sender's, so a missing row proves nothing. Nothing was written."""
+    """Raised if the database may be an old copy or not the sender's. A missing row then proves nothing. Nothing was written."""
 
 
 class OrderStore(Protocol):
@@ -28,7 +28,7 @@ class OrderStore(Protocol):
         """Stores the order's new state and the transaction row in one local commit. Raises TransactionFailed."""
 
     def change_unpaid(self, order_id: str, event: OrderEvent, now_ms: int, reason: str | None = None) -> Order | None:
-        """Pays or cancels an order that awaits payment, or expires it if it is overdue. Returns the order, or None."""
+        """Marks an unpaid order as paid or cancelled, or as expired if overdue. Returns the order, or None for an unknown id."""
 
     def find_order(self, order_id: str) -> Order | None:
         """Returns the order with this id, or None."""

@@ -1,4 +1,4 @@
-"""Marks an order that is to be paid later as paid. The next check-back is then answered COMMIT."""
+"""Marks an unpaid order as paid. The next check-back is then answered with COMMIT."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from order_service.service_layer.order_store import OrderStore
 
 
 class UnknownOrder(Exception):
-    """There is no order with this id."""
+    """Raised if there is no order with this id."""
 
 
 class ImpossibleNow(Exception):
-    """The request is not allowed in the order's state, which the text names. Nothing was changed."""
+    """Raised if the order's state, which the error message names, does not allow the request. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class OrderPaying:
     now_ms: Callable[[], int]
 
     def pay(self, order_id: str) -> Order:
-        """Pays an order and returns it. Paying it again changes nothing. Raises UnknownOrder and ImpossibleNow."""
+        """Marks an order as paid and returns it. A repeated payment changes nothing. Raises UnknownOrder or ImpossibleNow."""
         order = self.store.change_unpaid(order_id, OrderEvent.PAY, self.now_ms())
         if order is None:
             raise UnknownOrder(f"no order has the id {order_id}")

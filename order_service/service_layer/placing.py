@@ -15,7 +15,7 @@ from service_runtime.observing.context import carried_properties
 
 
 class KeyReused(Exception):
-    """The customer used the idempotency key for a different request."""
+    """Raised if the customer used the idempotency key for a different request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class OrderPlacing:
 
 
 def order_message(order: Order) -> Message:
-    """Returns the message about a placed order; its key is the order id. Consumers receive it only after COMMIT."""
+    """Returns the message about a placed order, with the order id as its key. Consumers receive it only after COMMIT."""
     body = OrderCreated(
         version=order_created.VERSION,
         order_id=order.order_id,

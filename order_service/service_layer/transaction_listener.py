@@ -2,7 +2,7 @@
 
 Local transactions run in the order database between the half message and COMMIT or ROLLBACK.
 
-One producer sends two kinds of transactional messages, orders and cancellations. Each kind has its topic and its listener.
+One producer sends two kinds of transactional messages, orders and cancellations. Each kind has its own topic and listener.
 """
 
 import logging
@@ -30,7 +30,7 @@ class DatabaseTransactionListener:
     """
 
     def __init__(self, kind: TransactionKind, store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]) -> None:
-        """`order_limit_cents` is the maximum total in cents. Orders above it are rolled back."""
+        """Creates the listener. Orders with a total above `order_limit_cents` are rolled back."""
         self._kind = kind
         self._store = store
         self._order_limit_cents = order_limit_cents

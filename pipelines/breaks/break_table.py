@@ -70,7 +70,7 @@ class FoundBreak:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The numbers of breaks that a run changed."""
+    """The counts of breaks that a run opened, found again and closed."""
 
     opened: int
     still_open: int
@@ -81,7 +81,7 @@ class BreakTable:
     """The table of breaks in a file. Each method runs in one transaction, and raises BreaksUnusable if the file is unusable."""
 
     def __init__(self, path: Path) -> None:
-        """The constructor does not open the file. The first run creates it."""
+        """Stores the path. The first run creates the file."""
         self._path = path
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:

@@ -13,7 +13,7 @@ def with_groups(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Expands the dataclass parameters of a command. Each field becomes an option, at the position of the dataclass.
 
-    Fields in `without` do not become options and keep their default. `behind` moves an option after another one in `--help`.
+    Fields in `without` do not become options and keep their default. `behind` maps an option to the one before it in `--help`.
     """
 
     def spread(command: Callable[..., None]) -> Callable[..., None]:

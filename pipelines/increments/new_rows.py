@@ -46,7 +46,7 @@ def read_new_rows(
     carried: DataFrame,
     inbox: DataFrame | None,
 ) -> NewRows:
-    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, also later through Spark.
+    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore. Spark may also raise them later.
 
     `inbox` contains the events of the inbox. Each run reads all of them and keeps none, because the rows of the inbox are removed
     later.

@@ -5,7 +5,7 @@ from typing import Final
 
 
 class Finding(StrEnum):
-    """The class of a finding. Each order, and each customer with a wrong balance, has exactly one."""
+    """The class of a finding. Each order, and each customer with a wrong balance, has exactly one class."""
 
     MATCHED = "matched"
     ROLLED_BACK = "rolled_back"

@@ -167,7 +167,7 @@ def _stands_beside_entry(status: str, old: str) -> str:
 
 
 def _wide(number: str) -> str:
-    """Returns SQL that widens a number, so that no sum or difference overflows. One absurd value must not fail the run."""
+    """Returns SQL that widens a number, so that no sum or difference overflows. One absurd value must not make the run fail."""
     return f"CAST({number} AS DECIMAL(38, 0))"
 
 

@@ -61,7 +61,7 @@ class FindingTotal:
 
     @property
     def is_inconsistent(self) -> bool:
-        """True if these findings mean that orders and credits do not agree, unless the class is allowed."""
+        """True if the class has findings and is unhealthy. Does not consider the classes that a Tolerance allows."""
         return self.count > 0 and self.finding not in CONSISTENT
 
 
@@ -117,7 +117,7 @@ def _latency_step(row: Mapping[str, Any]) -> int | None:
 
 
 def latency_ms(step: int) -> int:
-    """Returns the median latency of this step, in milliseconds."""
+    """Returns the latency in the middle of a step of the logarithmic scale, in milliseconds."""
     return round(2 ** ((step + 0.5) / LATENCY_STEPS)) - 1
 
 

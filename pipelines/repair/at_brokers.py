@@ -75,7 +75,7 @@ class BrokerSteps:
         return done(f"{sent.offset_message_id} sent to {destination} at broker {address}")
 
     async def _original(self, step: RepairStep) -> MessageExt | None:
-        """Returns the delivered message or the half message, or None if no broker has one of them."""
+        """Returns the delivered message or the half message, or None if no broker has either."""
         for topic in (self._plan.topic, topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC):
             found = await self._messages(topic, step.transaction_id or "")
             if found:

@@ -1,4 +1,4 @@
-"""Creates SQLAlchemy engines: with durable commits for SQLite, and with time-outs for PostgreSQL.
+"""Creates SQLAlchemy engines: with durable commits for SQLite, and with timeouts for PostgreSQL.
 
 Creating an engine does not connect to the database.
 """
@@ -41,7 +41,7 @@ _RETURNED_S: Final = "returned_s"
 
 
 class DatabaseUnusable(Exception):
-    """The database cannot be used, for example because of an invalid URL, a time-out, or tables of another version.
+    """The database cannot be used, for example because of an invalid URL, a timeout, or tables of another version.
 
     The text is one line.
     """
@@ -57,9 +57,9 @@ def create_database_engine(url: str) -> Engine:
 
 
 def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
-    """Returns an engine with time-outs and UTF-8 connections.
+    """Returns an engine with timeouts and UTF-8 connections.
 
-    The time-outs are options of each connection. The URL's options override them, because libpq uses the last one if an option is
+    The timeouts are options of each connection. The URL's options override them, because libpq uses the last one if an option is
     repeated. With `pools_transactions` each transaction sets them, because the next one may use another session. For the same
     reason statements are not prepared.
     """
@@ -89,7 +89,7 @@ def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
 
 
 def _bound_waits(connection: Connection) -> None:
-    """Sets the time-outs of a transaction, in one round trip."""
+    """Sets the timeouts of a transaction, in one round trip."""
     connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {wait}" for name, wait in _POSTGRESQL_WAITS_MS.items()))
 
 

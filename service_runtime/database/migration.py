@@ -1,7 +1,7 @@
 """Migrates a database's tables to the program's version, once, even if several processes start at the same time.
 
 A statement of a migration has no time-out, because filling or indexing a large table takes long. Its wait for a lock has a
-time-out, because other statements queue behind a waiting migration and the service stalls. A migration therefore stops if it
+timeout, because other statements queue behind a waiting migration and the service stalls. A migration therefore stops if it
 cannot get the lock within two seconds, and `service_runtime.database.opening` retries it later.
 """
 
@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class LocksHeld(Exception):
-    """Other sessions hold the locks, or another process migrates. Nothing was changed; retry later."""
+    """Other sessions hold the locks, or another process is migrating the database. Nothing was changed; retry later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Opens sessions with a service's database. A write has a known outcome, or raises OutcomeUnknown.
 
-On SQLite the writers of a process take turns, with a time-out for each wait.
+On SQLite the writers of a process take turns, with a timeout for each wait.
 """
 
 import threading
@@ -86,7 +86,7 @@ class Sessions:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Yields a session. The database commit follows the block, so its changes are durable after it.
+        """Yields a session, and commits its database transaction after the block. The changes are then durable.
 
         Raises OutcomeUnknown if the commit fails, DatabaseRefusal if the database refuses the rows, and DatabaseUnavailable if an
         earlier step fails; nothing is written in the last two cases. If the block raises an error, nothing is written.
@@ -133,10 +133,10 @@ class Sessions:
 
     @contextmanager
     def _turn_taken(self, timeout_s: float) -> Iterator[None]:
-        """Excludes the other writers of this process on SQLite. Raises DatabaseUnavailable after the time-out.
+        """Excludes the other writers of this process on SQLite. Raises DatabaseUnavailable after the timeout.
 
         Without turns, SQLite's waiting writers sleep and retry: 16 threads wrote 4 times more slowly, and some waited for
-        seconds. The time-out is needed because a writer on a hanging disk would block all other writers forever.
+        seconds. The timeout is needed because a writer on a hanging disk would block all other writers forever.
         """
         if self._turn is None:
             yield
@@ -155,7 +155,7 @@ class Sessions:
 
         A successful write within the last second is sufficient proof. Otherwise the check takes the locks of a writer (of the
         file on SQLite, of the tables on PostgreSQL), waits at most a second for each, and runs an INSERT of no rows for each
-        table. It then commits something that must reach the disk and a synchronous standby. The commit has no time limit, so
+        table. It then commits a write that must reach the disk and a synchronous standby. The commit has no time limit, so
         callers should not block on this method.
         """
         if self._wrote_just_now():
@@ -223,7 +223,7 @@ def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> Non
 
 
 def _try_on_sqlite(connection: Connection, tables: Collection[Table]) -> None:
-    """Takes the lock, and commits: SQLite detects a full or read-only disk only when it writes the log.
+    """Takes the lock, and commits, because SQLite detects a full or read-only disk only when it writes the log.
 
     Rewrites the file's header page without changes. Raises SQLAlchemyError.
     """

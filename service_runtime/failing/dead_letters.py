@@ -17,7 +17,7 @@ class DeadLetters(Protocol):
 
 
 def attention_for(dead_letters: DeadLetters) -> list[str]:
-    """Returns a line for operators with the command; empty if there are no dead letters, or if the number is unknown."""
+    """Returns a list with one line for operators. It is empty if there are no dead letters, or if their number is unknown."""
     count = dead_letters.count_dead_letters()
     if not count:
         return []

@@ -23,7 +23,7 @@ class SenderThread:
     """A producer that runs on an event loop in another thread. Thread-safe. `start` succeeds without a running broker."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int, loop: ClientLoop) -> None:
-        """`send_timeout_ms` is the time-out for storing a message. The producer runs on `loop`, which is started by `start`."""
+        """`send_timeout_ms` is the timeout for storing a message. The producer runs on `loop`, which is started by `start`."""
         self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
         self._loop = loop
 

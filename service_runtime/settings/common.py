@@ -123,7 +123,7 @@ HttpThreads = Annotated[int, Field(ge=8, le=512, description="maximum number of 
 
 
 class DatabaseSettings(NamedSettings):
-    """The URL of a service's database, and its time-outs."""
+    """The URL of a service's database, and its timeouts."""
 
     database_url: DatabaseUrl = Field(description="sqlite:///path or postgresql://user:password@host/name")
     database_password_file: str = Field(

@@ -1,4 +1,4 @@
-"""A database of each kind, with the tables of whichever service's tests ask: their conftest gives `migrations`."""
+"""Fixtures with a database of each kind. The directory of each service's tests provides `migrations`."""
 
 import shutil
 import tempfile
@@ -15,7 +15,7 @@ from tests.postgresql_server import new_database
 
 @pytest.fixture
 def database_folder() -> Iterator[Path]:
-    """A folder in memory where the machine has one: these tests ask for logic, and each commit would wait for the disk."""
+    """Yields a temporary folder, in memory if possible, because commits to a disk would slow these tests down."""
     with tempfile.TemporaryDirectory(dir=scratch_folder(), ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
@@ -27,7 +27,7 @@ def sqlite_url(database_folder: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
-    """A database of each kind."""
+    """Returns the URL of a new database, once for each kind of database."""
     if request.param == "sqlite":
         return sqlite_url
     url = new_database()
@@ -51,7 +51,7 @@ def sqlite_engine(sqlite_url: str, migrations: str) -> Iterator[Engine]:
 
 
 def _opened(url: str, migrations: str) -> Engine:
-    """Opens a new database. One of SQLite is a copy of the migrated template, which takes a tenth of the time."""
+    """Opens a new database. A SQLite database is a copy of the migrated template, which takes a tenth of the time."""
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not path.exists():
         shutil.copyfile(template(migrations).path, path)

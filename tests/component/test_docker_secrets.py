@@ -1,4 +1,4 @@
-"""The script that makes the passwords of docker-compose.yml, and the broker's accounts."""
+"""Tests of the script that creates the passwords of docker-compose.yml and the broker's accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each change that docs/tour.md proposes makes the test fail that it names."""
+"""Each change that docs/tour.md proposes makes the test that it names fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.component.test_tour import ROOT, Stop, each_stop
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout in which files may be changed; it has the same .venv."""
+    """Copies the checkout, so that files may be changed. The copy shares its .venv."""
     copy = tmp_path_factory.mktemp("tour") / "checkout"
     left_out = shutil.ignore_patterns(".git", ".venv", "build", "data", "dist", "__pycache__", ".*_cache", "node_modules")
     shutil.copytree(ROOT, copy, ignore=left_out, symlinks=True)

@@ -1,4 +1,4 @@
-"""Full disks that others fill or that outlive a kill, and a disk that the kernel made read-only: nothing acknowledged is lost."""
+"""Disks that other programs fill, that stay full after a kill, or that turn read-only lose no acknowledged message."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Disk]:
-    """A small disk that can be filled."""
+    """Mounts a small disk that can be filled."""
     yield from mounted(tmp_path, "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs")
 
 
 @pytest.fixture
 def failing_disk(tmp_path: Path) -> Iterator[Disk]:
-    """An ext4 that turns read-only when it meets an error."""
+    """Mounts an ext4 file system that turns read-only on an error."""
     image = tmp_path / "disk.img"
     with image.open("wb") as file:
         file.truncate(64 << 20)

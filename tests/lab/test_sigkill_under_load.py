@@ -1,4 +1,4 @@
-"""SIGKILL to the broker under load, fifty times in a row: what it acknowledged is there, and each transaction has one outcome."""
+"""Kills the broker under load with SIGKILL, 50 times. No acknowledged message is lost, and each transaction has one outcome."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SETTINGS = {
 
 
 class Books:
-    """The producer's database: the first to say what becomes of a transaction decides it, as a barrier row would."""
+    """The producer's database. The first call that decides a transaction wins, as with a barrier row."""
 
     def __init__(self) -> None:
         self.states: dict[str, LocalTransactionState] = {}
@@ -53,16 +53,16 @@ class Books:
         self._lock = threading.Lock()
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Decides, and says so at once or only when asked."""
+        """Decides the transaction. Returns the decision, or UNKNOWN so that the broker checks back."""
         state = self._decide(message.transaction_id, self._random.choice((COMMIT, ROLLBACK)))
         return self._random.choice((state, state, UNKNOWN))
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """A transaction that never began is rolled back."""
+        """Returns the decision. A transaction without one is rolled back."""
         return self._decide(message.transaction_id, ROLLBACK)
 
     def committed(self) -> set[str]:
-        """The transactions that are to be delivered."""
+        """Returns the transactions that must be delivered."""
         return {transaction_id for transaction_id, state in self.states.items() if state is COMMIT}
 
     def _decide(self, transaction_id: str | None, state: LocalTransactionState) -> LocalTransactionState:
@@ -72,7 +72,7 @@ class Books:
 
 
 class Load:
-    """Sends transactions, whether or not a broker is there."""
+    """A load of transactions, which are sent even while the broker is down."""
 
     def __init__(self, producer: TransactionProducer) -> None:
         self.acknowledged: list[str] = []
@@ -81,11 +81,11 @@ class Load:
         self._is_over = False
 
     async def run(self) -> None:
-        """Until `end`."""
+        """Sends transactions until `end` is called."""
         await asyncio.gather(*(self._send(number) for number in range(SENDERS)))
 
     def end(self) -> None:
-        """Lets what is under way end."""
+        """Stops sending after the current transactions."""
         self._is_over = True
 
     async def _send(self, number: int) -> None:
@@ -128,7 +128,7 @@ async def until_nothing_is_pending(address: str) -> None:
 
 
 def records(store: MessageStore, topic: str) -> Iterator[Record]:
-    """All messages of a topic; each queue without a gap."""
+    """Yields all messages of a topic, and checks that no queue has a gap."""
     for queue_id in store.queues()[topic.encode()]:
         end = store.max_offset(topic.encode(), queue_id)
         for expected, record in enumerate(queue_records(store, topic.encode(), queue_id, end)):

@@ -1,6 +1,7 @@
-"""Unit tests are pure: bytes, values and the time go in, and at most a folder of the test's own is written.
+"""Unit tests are pure: they use bytes, values and given times, and write at most to their own folder.
 
-A test that starts a program, opens a socket or a database, sleeps, or writes elsewhere fails here: it belongs to tests/component.
+A test fails here if it starts a program, opens a socket or a database, sleeps, or writes elsewhere. It belongs in
+tests/component.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ BYTECODE: Final = "__pycache__" if sys.pycache_prefix is None else sys.pycache_p
 
 
 class _Deeds:
-    """What the running test did that is not pure.
+    """The impure actions of the running test.
 
-    Python never removes an audit hook: there is one for the process, and it is told when to listen.
+    Python never removes an audit hook, so the process has one hook, which records only while a test runs.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class _Deeds:
         self._is_listening = True
 
     def end(self) -> list[str]:
-        """Stops listening. Returns each deed with the event that told it."""
+        """Stops recording. Returns each action with its audit event."""
         self._is_listening = False
         return [f"{deed}: {event}" for deed, event in self._seen.items()]
 
@@ -63,7 +64,7 @@ class _Deeds:
             self._seen.setdefault(deed, event)
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """The audit hook."""
+        """Records an impure action. Python calls this audit hook."""
         if not self._is_listening:
             return
         if deed := IMPURE.get(event):
@@ -75,7 +76,7 @@ class _Deeds:
 
 
 def _is_written_elsewhere(path: object, mode: str | None, _flags: int) -> bool:
-    """Whether `path` is opened for writing by name, and lies outside OWN_FOLDERS."""
+    """Returns whether `path` names a file that is opened for writing outside OWN_FOLDERS."""
     if mode is None or not isinstance(path, str | bytes) or not set(mode) & set("wax+"):
         return False
     name = path.decode(errors="replace") if isinstance(path, bytes) else path
@@ -88,7 +89,7 @@ sys.addaudithook(_deeds.hear)
 
 @pytest.fixture(autouse=True, scope="session")
 def _sleep_is_noted() -> Iterator[None]:
-    """Python has no audit event for a sleep."""
+    """Replaces `time.sleep`, because Python has no audit event for a sleep."""
     sleep = time.sleep
 
     def noted(seconds: float) -> None:
@@ -102,7 +103,7 @@ def _sleep_is_noted() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup() -> Iterator[None]:
-    """What a fixture does counts as what its test does."""
+    """Starts recording, so that the actions of fixtures count as actions of the test."""
     _deeds.begin()
     yield
 

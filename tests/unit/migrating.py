@@ -1,4 +1,4 @@
-"""Alembic's commands, up and down, as the services run them."""
+"""Runs Alembic's upgrade and downgrade as the services do."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from service_runtime.database.migration import _alone
 
 @contextmanager
 def first_version(url: str, migrations: str, rows: Sequence[str], *, counter: str) -> Iterator[Engine]:
-    """A database as version 0001 left it, with rows by INSERT; the last one's number is 9. `counter` is PostgreSQL's sequence."""
+    """Creates a database at version 0001 with the inserted rows, the last with number 9. `counter` is PostgreSQL's sequence."""
     engine = create_database_engine(url)
     run_migrations(engine, migrations, command.upgrade, "0001")
     with engine.begin() as connection:
@@ -26,7 +26,7 @@ def first_version(url: str, migrations: str, rows: Sequence[str], *, counter: st
 
 
 def run_migrations(engine: Engine, migrations: str, step: Callable[[Config, str], object], revision: str) -> None:
-    """`step` is `alembic.command.upgrade` or `downgrade`; `migrations` as a service names its own."""
+    """Runs `step`, which is `alembic.command.upgrade` or `downgrade`. `migrations` is a service's own constant."""
     config = Config()
     config.set_main_option("script_location", migrations)
     config.attributes["version_table"] = f"{migrations.partition(':')[0]}_version"

@@ -1,4 +1,4 @@
-"""docs/architecture.md says what is true: its pictures and tables are compared with the code."""
+"""Compares the pictures and tables of docs/architecture.md with the code."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ Edges = Mapping[str, set[str]]
 
 
 def arrows() -> Edges:
-    """The rooms picture: what each package points to."""
+    """Returns the packages to which each package of the rooms picture points."""
     drawn: dict[str, set[str]] = {name: set() for name in re.findall(r"^    (\S+)$", ROOMS_PICTURE, re.MULTILINE)}
     for begin, end in re.findall(r"^  (\S+) --> (\S+)$", ROOMS_PICTURE, re.MULTILINE):
         drawn[begin].add(end)
@@ -32,7 +32,7 @@ def arrows() -> Edges:
 
 @cache
 def imports() -> Edges:
-    """Which module imports which, those included that are imported for their types alone."""
+    """Returns the imports of each module, including imports for types only."""
     graph = grimp.build_graph(*CONTRACTS["root_packages"])
     return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
@@ -42,7 +42,7 @@ def room_of(module: str, rooms: Edges) -> str | None:
 
 
 def imports_between(rooms: Edges) -> Edges:
-    """Which packages of the picture really import which."""
+    """Returns the actual imports between the packages of the picture."""
     found: dict[str, set[str]] = {room: set() for room in rooms}
     for module, names in imports().items():
         importer = room_of(module, rooms)
@@ -125,7 +125,7 @@ def test_no_folder_holds_more_modules_than_one_can_take_in_at_a_glance() -> None
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
-    """A search for a name finds one class: a second one gets another noun, as in TransactionStep and RepairStep."""
+    """A search for a name finds one class. A second class gets another noun, as in TransactionStep and RepairStep."""
     folders = [PARENTS.get(name, ROOT) / name for name in CONTRACTS["root_packages"]]
     files = [path for folder in folders for path in folder.rglob("*.py") if "benchmarks" not in path.parts]
     names = Counter(it.name for path in files for it in parsed(path).body if isinstance(it, ast.ClassDef))

@@ -1,4 +1,4 @@
-"""What a compiled build compiles, what it may not compile, and that tests which mean to run a compiled build do."""
+"""Tests which modules are compiled, which must not be, and that tests of a compiled build really use it."""
 
 import ast
 import importlib
@@ -29,7 +29,7 @@ def classes(tree: ast.Module) -> Iterator[ast.ClassDef]:
 
 
 def last_name(expression: ast.expr) -> str:
-    """`Struct` of `Struct`, `msgspec.Struct` and `Struct[int]`."""
+    """Returns the last part of a name: `Struct` for `Struct`, `msgspec.Struct` and `Struct[int]`."""
     return ast.unparse(expression).partition("[")[0].rpartition(".")[2]
 
 
@@ -44,19 +44,19 @@ def test_the_list_names_modules_that_exist_in_order_and_once() -> None:
 
 @compiled
 def test_no_compiled_module_defines_a_struct(module: str) -> None:
-    """Compiled, it would take from peers what its annotations do not allow."""
+    """A compiled struct would accept values from peers that its annotations do not allow."""
     members = getmembers(importlib.import_module(module), isclass)
     assert not [name for name, member in members if member.__module__ == module and issubclass(member, msgspec.Struct)]
 
 
 @compiled
 def test_no_compiled_module_has_a_coroutine(module: str) -> None:
-    """Asyncio crashes the interpreter when it formats a future of a compiled one."""
+    """Asyncio crashes the interpreter when it formats a future of a compiled coroutine."""
     assert not [node.name for node in ast.walk(tree_of(module)) if isinstance(node, ast.AsyncFunctionDef)]
 
 
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
-    """Compiled classes forbid it when the module is imported."""
+    """Compiled classes raise an error for such a class when its module is imported."""
     ours = {definition.name for path in compiled_paths() for definition in classes(parsed(BROKER / path))}
     interpreted = [parsed(path) for name, path in PATHS.items() if name not in compiled_paths()]
     assert not ours & {last_name(base) for tree in interpreted for definition in classes(tree) for base in definition.bases}

@@ -1,6 +1,6 @@
-"""Markdown pages: links lead somewhere, names exist, figures are right, lines fit, and a few words are gone everywhere.
+"""Checks Markdown pages: links have targets, names exist, figures are right, lines fit, and some words are not used.
 
-No test holds their wording.
+No test checks the wording itself.
 """
 
 import ast
@@ -57,7 +57,7 @@ FENCE = re.compile(r"^( *)(```|~~~).*?^\1\2 *$\n?", re.DOTALL | re.MULTILINE)
 
 
 def files(folder: Path) -> Iterator[Path]:
-    """Yields the files that git has in a folder, or might have: not those of ignored folders, and no links to other files."""
+    """Yields the files of a folder that git has or could have. Excludes ignored folders and symbolic links."""
     for path in sorted(folder.iterdir()):
         if path.is_symlink():
             continue
@@ -85,7 +85,7 @@ def name_of(path: Path) -> str:
 
 @cache
 def pages() -> tuple[Path, ...]:
-    """Returns the pages that people write: those of test data are somebody else's."""
+    """Returns the pages of this project. Excludes those of test data, which others wrote."""
     return tuple(path for path in tree() if path.suffix == ".md" and path.parts[-2] not in {"frames"})
 
 
@@ -100,7 +100,7 @@ def prose_of(page: Path) -> str:
 
 @cache
 def anchors_of(page: Path) -> frozenset[str]:
-    """Returns the anchors of a page: those of its headings as GitHub makes them, and those that stand in it as HTML."""
+    """Returns the anchors of a page: GitHub's anchors of its headings, and its HTML anchors."""
     found = Counter[str]()
     anchors = set(re.findall(r'<a id="([^"]+)">', text_of(page)))
     for heading in re.findall(r"^ {0,3}#+ +(.+?) *$", prose_of(page), re.MULTILINE):
@@ -113,7 +113,7 @@ def anchors_of(page: Path) -> frozenset[str]:
 
 @cache
 def links_of(page: Path) -> tuple[tuple[str, str], ...]:
-    """Returns text and target of each link and picture of a page that leads into the repository."""
+    """Returns text and target of each link and picture of a page that points into the repository."""
     prose = re.sub(r"`[^`\n]+`", lambda span: "" if "](" in span[0] else span[0], prose_of(page))
     found = re.findall(r"\[([^\]]*)\]\(([^)\s]+)(?:\s[^)]*)?\)", prose)
     found += [("", target) for target in re.findall(r'(?:src|href)="([^"]+)"', prose)]
@@ -164,7 +164,7 @@ HISTORY = re.compile(r"docs/decisions/|CHANGELOG\.md")
 
 
 def spans() -> Iterator[tuple[Path, str]]:
-    """Yields what stands between backticks in prose, with its page."""
+    """Yields each text between backticks in prose, with its page."""
     for page in pages():
         if not HISTORY.search(name_of(page)):
             for span in re.findall(r"`([^`\n]+)`", prose_of(page)):
@@ -173,7 +173,7 @@ def spans() -> Iterator[tuple[Path, str]]:
 
 @cache
 def words() -> frozenset[str]:
-    """Returns each word of the tree that does not stand on a page, and the names of its files."""
+    """Returns each word of the repository's files except pages, and the names of the files."""
     found: set[str] = set()
     for path in tree():
         found |= {path.name, path.stem}
@@ -183,7 +183,7 @@ def words() -> frozenset[str]:
 
 
 def is_named_in_the_code(name: str) -> bool:
-    """Whether the code has the name, or the field from which an option, a variable or a name in JSON is made."""
+    """Returns whether the code has the name, or the field that becomes an option, a variable or a JSON name."""
     snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).replace("-", "_").lower()
     without_service = re.sub(r"^(order|credit|inventory)_", "", snake)
     counter = without_service.removesuffix("_total")
@@ -237,7 +237,7 @@ def test_each_make_target_that_a_page_names_exists() -> None:
 
 
 def names_in(path: Path) -> set[str]:
-    """The functions and classes of a module, its methods as CLASS.METHOD, and its constants."""
+    """Returns a module's functions, classes and constants, and its methods as CLASS.METHOD."""
     names = set()
     for node in parsed(path).body:
         if isinstance(node, ast.ClassDef):
@@ -266,7 +266,7 @@ def test_a_name_that_links_to_a_module_stands_in_it() -> None:
 
 
 def commands(readme: str) -> list[str]:
-    """The commands of the indented blocks, without their comments."""
+    """Returns the commands in the indented blocks, without their comments."""
     lines = re.findall(r"^ {4}(make \S+|pip install \S+|rocketmq-broker)", text_of(ROOT / readme), re.MULTILINE)
     return [" ".join(line.split()) for line in lines]
 
@@ -299,7 +299,7 @@ MESSAGES = re.findall(r"^\| `(.+?)` \|", text_of(ROOT / "docs" / "troubleshootin
 
 @cache
 def texts() -> frozenset[str]:
-    """All strings in the code, with … for what is put into them."""
+    """Returns all strings in the code, with … for each inserted value."""
     return frozenset(text for package in EXPLAINED for path in (ROOT / package).rglob("*.py") for text in strings(parsed(path)))
 
 
@@ -328,7 +328,7 @@ def test_each_message_that_is_explained_stands_in_the_code() -> None:
 
 
 def lines_of(folder: str) -> int:
-    """The lines of Python below a folder, without the tests that lie there."""
+    """Returns the number of Python lines in a folder, without the lines of its tests."""
     paths = [path for path in files(ROOT / folder) if path.suffix == ".py"]
     own = [path for path in paths if folder == "tests" or "tests" not in path.parts[len(ROOT.parts) :]]
     return sum(len(path.read_text().splitlines()) for path in own)
@@ -352,7 +352,7 @@ def test_a_reader_has_read_it_in_a_minute(readme: str) -> None:
 
 
 def needed_by(requirements: list[str]) -> set[str]:
-    """The names of all distributions that pip installs for these, on this Python."""
+    """Returns the names of all distributions that pip installs for these requirements on this Python."""
     found: set[str] = set()
     waiting = [Requirement(one) for one in requirements]
     while waiting:
@@ -381,12 +381,12 @@ TEXTS = {*CODE, ".md"}
 
 
 def unreleased(changelog: str) -> str:
-    """Returns what is not released yet: what a release said stays as it was."""
+    """Returns the unreleased section, since the notes of a release are not changed."""
     return changelog.partition("## [Unreleased]")[2].partition("\n## [")[0]
 
 
 def lines_to_read() -> Iterator[tuple[Path, str]]:
-    """Yields the lines of all texts of the tree but those in Chinese."""
+    """Yields the lines of all texts in the repository except the Chinese ones."""
     for path in tree():
         if path.suffix in TEXTS and path.name != "LICENSE" and not path.name.endswith(".zh.md"):
             text = path.read_text(encoding="utf-8", errors="ignore")
@@ -405,12 +405,12 @@ def test_no_text_has_an_archaic_word_and_no_bound_an_odd_name() -> None:
 
 
 def columns(line: str) -> int:
-    """How wide a line is: a Chinese character takes two columns."""
+    """Returns the width of a line. A Chinese character takes two columns."""
     return len(line) + sum(unicodedata.east_asian_width(letter) in "WF" for letter in line)
 
 
 def is_too_long(line: str) -> bool:
-    """Whether a line does not fit and can be broken: tables, headings, HTML, definitions of links and indented code cannot."""
+    """Returns whether a line is too long and can be broken. Tables, headings, HTML, link definitions and indented code cannot."""
     if columns(line) <= MAX_COLUMNS or re.match(r" *(\||#|<|\[[^\]]+\]: )| {4}", line):
         return False
     one_word = re.sub(r"`[^`]*`|\[[^\]]*\]\([^)]*\)", "", line.lstrip(" -*>"))
@@ -418,5 +418,5 @@ def is_too_long(line: str) -> bool:
 
 
 def test_lines_of_prose_fit() -> None:
-    """Only what cannot be broken is longer: a link with its target, or code."""
+    """Only text that cannot be broken may be longer, such as a link with its target, or code."""
     assert [f"{name_of(page)}: {line}" for page in pages() for line in prose_of(page).splitlines() if is_too_long(line)] == []

@@ -1,4 +1,4 @@
-"""Each recipe of tutorials/recipes/ is a folder to copy: a short program on the public package, with its tests and one page."""
+"""Checks that each recipe in tutorials/recipes/ can be copied: a short program on the public package, with tests and a page."""
 
 import ast
 import re
@@ -80,7 +80,7 @@ def test_it_loses_a_commit_and_is_killed(recipe: Path) -> None:
 
 
 def installed_by(wanted: Requirement, seen: set[tuple[str, str]]) -> Iterator[str]:
-    """Yields the distribution that a requirement names, and all that it brings."""
+    """Yields the distribution that a requirement names, and all of its dependencies."""
     yield canonicalize_name(wanted.name)
     for extra in ("", *wanted.extras):
         if (wanted.name, extra) in seen:
@@ -135,7 +135,7 @@ SERVICES = {
 
 
 def names_in(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yields topics and groups of a program, each with its kind."""
+    """Yields the topics and groups of a program, each with its kind."""
     constants = {
         target.id: node.value.value
         for node in ast.walk(tree)
@@ -163,7 +163,7 @@ def names_in(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def blocks_of(page: str) -> list[ast.Module]:
-    """Returns the Python programs of a page; what is no program by itself is left out."""
+    """Returns the Python programs of a page. Blocks that are not complete programs are omitted."""
     trees = []
     for block in re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
         try:
@@ -183,7 +183,7 @@ def names_of_programs() -> Iterator[tuple[str, set[tuple[str, str]]]]:
 
 
 def test_topics_and_groups_belong_to_one_program_each() -> None:
-    """Two that run on one broker, one of which has perhaps run long ago, disturb each other by a name that they share."""
+    """Two programs that use one broker, even at different times, disturb each other by a shared name."""
     owners: dict[tuple[str, str], list[str]] = {}
     for program, names in names_of_programs():
         assert names or program == "official_sample", f"{program} has neither topics nor groups"
@@ -193,7 +193,7 @@ def test_topics_and_groups_belong_to_one_program_each() -> None:
 
 
 def test_each_transaction_listener_of_a_page_has_a_producer_group_of_its_own() -> None:
-    """The broker checks back with any member of the group: another listener answers by another database."""
+    """The broker checks back with any member of the group, and another listener would answer from another database."""
     groups = [
         ast.literal_eval(node.args[0])
         for tree in blocks_of("docs/client.md")

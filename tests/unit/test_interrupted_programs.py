@@ -47,7 +47,7 @@ def programs() -> list[Path]:
 
 
 def _is_of_a_chapter(path: Path) -> bool:
-    """Chapters print their programs, which are as short as can be."""
+    """Returns whether the path is a chapter's program. Chapters print their programs, which are as short as possible."""
     return re.search(r"tutorials/\w+-[\w-]+/", str(path)) is not None
 
 

@@ -1,4 +1,4 @@
-"""Which requests are answered, by their headers alone."""
+"""Tests which requests are answered, judged by their headers alone."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def status(
     ],
 )
 def test_loopback_is_known_by_any_of_its_names_on_any_port(host: str) -> None:
-    """Any port: a container's is mapped to another one."""
+    """The port may differ, because a container's port is mapped to another one."""
     assert status(LOOPBACK, host) == 200
 
 
@@ -45,7 +45,7 @@ def test_loopback_is_known_by_any_of_its_names_on_any_port(host: str) -> None:
     ],
 )
 def test_a_name_that_is_not_ours_is_misdirected(host: str) -> None:
-    """So a page whose name comes to mean 127.0.0.1 gets nothing, not even to read."""
+    """Otherwise a page whose name is rebound to 127.0.0.1 could send requests and read the responses."""
     assert status(LOOPBACK, host) == status(LOOPBACK, host, method="GET") == 421
 
 
@@ -63,7 +63,7 @@ def test_a_request_that_names_no_host_is_from_no_browser() -> None:
 @pytest.mark.parametrize("host", ["192.0.2.7:8080", "[2001:db8::7]", "172.17.0.2", "localhost", "127.0.0.1:8080"])
 @pytest.mark.parametrize("bound", ["0.0.0.0", "::", "192.0.2.7", "shop.example"])
 def test_who_listens_beyond_loopback_is_found_by_address(bound: str, host: str) -> None:
-    """A container does not know the address that its port is mapped to."""
+    """A container cannot find out the address to which its port is mapped."""
     assert status(KnownHosts.of(bound, ""), host) == 200
 
 

@@ -1,4 +1,4 @@
-"""deploy/kubernetes runs what docker-compose.yml runs: the same programs, settings, secrets, limits and networks."""
+"""deploy/kubernetes runs the same programs as docker-compose.yml, with the same settings, secrets, limits and networks."""
 
 from __future__ import annotations
 

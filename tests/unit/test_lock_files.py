@@ -1,4 +1,4 @@
-"""What an image installs is what the tests ran with."""
+"""An image installs the same versions with which the tests ran."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ def pins(lock: Path) -> dict[str, str]:
 
 
 def shared(lock: dict[str, str], other: dict[str, str]) -> dict[str, str]:
-    """What this lock says of the packages that both name."""
+    """Returns this lock's versions of the packages that both locks name."""
     return {name: version for name, version in lock.items() if name in other}
 
 

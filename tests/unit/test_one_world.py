@@ -1,4 +1,4 @@
-"""Time, chance and names come in by `rocketmq_broker.world`, or by the broker's event loop: no other module asks for them."""
+"""Time, randomness and names come from `rocketmq_broker.world` or the broker's event loop, and from no other module."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ MAKERS = {
 
 
 def readings(tree: ast.AST, readers: Mapping[str, set[str] | None] = READERS) -> Iterator[tuple[int, str]]:
-    """Line and name of everything in a module that reads the world, whether it is called or handed on."""
+    """Returns the line and name of each use of the world in a module, called or passed on."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -136,7 +136,7 @@ def test_another_world_is_noticed() -> None:
 
 
 def makers(tree: ast.AST) -> Iterator[int]:
-    """The lines where a module makes a world of its own."""
+    """Yields the lines in which a module creates its own world."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "World":
             yield node.lineno
@@ -144,7 +144,7 @@ def makers(tree: ast.AST) -> Iterator[int]:
 
 @cache
 def modules() -> list[tuple[str, ast.AST]]:
-    """The path of each module of what users get, from the root of the repository, and what it says."""
+    """Returns the path and syntax tree of each shipped module. Paths are relative to the root of the repository."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     return [(str(path.relative_to(ROOT)), parsed(path)) for path in paths]
 
@@ -173,7 +173,7 @@ def test_only_roots_ask_for_the_world_and_nobody_makes_one() -> None:
 
 
 def imported(tree: ast.AST) -> set[tuple[str | None, str]]:
-    """Modules, and the names that come from them."""
+    """Returns the imported names, each with its module."""
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     return {(node.module, name.name) for node in imports for name in node.names}
 

@@ -1,4 +1,4 @@
-"""The tests print at their end how many simulated worlds they have played."""
+"""At the end of a run, the tests print how many simulated worlds they have played."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""docs/promises.md names the clients that tests run, with their versions: no more and no fewer."""
+"""docs/promises.md lists exactly the clients that tests run, with their versions."""
 
 import re
 import xml.etree.ElementTree as Xml
@@ -15,7 +15,7 @@ RECIPES = ROOT / "tutorials" / "recipes"
 
 
 def clients_in(row: str) -> set[str]:
-    """Returns the clients that the row names, as in java-5.3.3."""
+    """Returns the clients that the row names, in the form java-5.3.3."""
     (cell,) = [clients for here, _, clients in ROWS if here == row]
     found: set[str] = set()
     language = ""

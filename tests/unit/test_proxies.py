@@ -1,4 +1,4 @@
-"""No proxy of the shell comes between our programs and what listens on this machine."""
+"""Proxy settings of the shell do not affect connections from our programs to services on this machine."""
 
 import ast
 from pathlib import Path
@@ -24,7 +24,7 @@ LOOPBACK = "localhost,127.0.0.1,::1"
 
 
 def called(node: ast.AST) -> str:
-    """Returns what a node calls, as `httpx.get`; empty for other nodes."""
+    """Returns the name of the function that a node calls, such as `httpx.get`, or an empty text."""
     return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
 
 
@@ -49,7 +49,7 @@ def test_each_request_by_httpx_goes_straight_to_its_service(package: str) -> Non
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_request_is_made_by_a_library_that_always_follows_the_shell(package: str) -> None:
-    """`urllib.request` and `requests` follow HTTP_PROXY, and their callers forget it."""
+    """`urllib.request` and `requests` use HTTP_PROXY, and callers forget to disable it."""
     assert [place for place, _ in requests_of(package) if place.endswith(("urlopen", "build_opener", "requests.get"))] == []
 
 

@@ -60,7 +60,7 @@ def test_a_chapter_shares_what_its_blocks_name(tmp_path: Path, block: str, share
 
 
 def test_the_tests_have_one_spark_session_for_a_process() -> None:
-    """A fixture of another file, or imported under the same name, would start a second session beside it, and fail."""
+    """A fixture in another file, or imported under the same name, would start a second session and fail."""
     files = [path for folder in ("tests", "tutorials") for path in (ROOT / folder).rglob("*.py")]
     starting = {path for path in files if "spark" in path.read_text() and defines_a_session_of_spark(parsed(path))}
     assert starting == {ROOT / "tests" / "conftest.py"}

@@ -17,7 +17,7 @@ PROGRAMS = [
 
 
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
-    """What a module imports where it is read, in order."""
+    """Returns the imports of a module that run at import time, in order."""
     body = parsed(path).body
     inside = [statement for outer in body if isinstance(outer, ast.If) for statement in outer.body]
     return sorted((it for it in body + inside if isinstance(it, ast.Import | ast.ImportFrom)), key=lambda it: it.lineno)

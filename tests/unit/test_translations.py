@@ -1,4 +1,4 @@
-"""The Chinese pages: each says what its English page says now, with the same code and names."""
+"""Each Chinese page matches its current English page, with the same code and names."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The workflows for GitHub Actions, ours and the one that users copy, name what exists."""
+"""The GitHub Actions workflows, ours and the one that users copy, refer only to existing files and commands."""
 
 import re
 from pathlib import Path

@@ -31,7 +31,7 @@ class Mistake:
 
 
 def takes_frames_in_one_piece_alone() -> None:
-    """Assumes that each read of the socket returns only complete frames."""
+    """Makes the broker assume that each read of the socket returns only complete frames."""
 
     def feed(self: FrameReader, data: bytes) -> list[Command]:
         commands = []
@@ -45,7 +45,7 @@ def takes_frames_in_one_piece_alone() -> None:
 
 
 def counts_over_all_queues() -> None:
-    """Counts queueOffset over all queues of the topic in the response to a send."""
+    """Makes the broker count queueOffset over all queues of the topic in the response to a send."""
     counted: dict[str, int] = {}
 
     def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def counts_over_all_queues() -> None:
 
 
 def goes_on_too_far() -> None:
-    """Advances nextBeginOffset by the number of requested messages instead of the number of messages found."""
+    """Makes the broker advance nextBeginOffset by the number of requested messages, not of found messages."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -73,7 +73,7 @@ def goes_on_too_far() -> None:
 
 
 def keeps_the_sign_of_the_checksum() -> None:
-    """Does not clear the highest bit of BODYCRC."""
+    """Makes the broker keep the highest bit of BODYCRC."""
 
     def body_crc(body: bytes) -> int:
         return zlib.crc32(body)
@@ -82,7 +82,7 @@ def keeps_the_sign_of_the_checksum() -> None:
 
 
 def hashes_without_a_sign() -> None:
-    """Writes the hash of a tag as an unsigned number."""
+    """Makes the broker write the hash of a tag as an unsigned number."""
 
     def encode(unit: Unit) -> bytes:
         return right(replace(unit, tags_code=unit.tags_code & 0xFFFFFFFF))
@@ -92,7 +92,7 @@ def hashes_without_a_sign() -> None:
 
 
 def reads_uncommitted() -> None:
-    """Returns pending half messages of the queue to a pull at the queue's end."""
+    """Makes the broker return pending half messages of the queue to a pull at the queue's end."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -112,7 +112,7 @@ def reads_uncommitted() -> None:
 
 
 def forgets_the_queue() -> None:
-    """Delivers each committed message to queue 0 instead of the message's queue."""
+    """Makes the broker deliver each committed message to queue 0 instead of the message's queue."""
 
     def committed(half: Record) -> Message:
         return replace(right(half), queue_id=0)
@@ -122,7 +122,7 @@ def forgets_the_queue() -> None:
 
 
 def rolls_back_in_memory() -> None:
-    """Does not write an op message for a ROLLBACK, so that a restart makes the transaction pending again."""
+    """Makes the broker write no op message for a ROLLBACK, so that a restart makes the transaction pending again."""
 
     def roll_back(self: Transactions, pending: Pending) -> None:
         del self.pending[pending.half.commit_log_offset]
@@ -131,7 +131,7 @@ def rolls_back_in_memory() -> None:
 
 
 def asks_about_the_half_topic() -> None:
-    """Sends the half message with the half topic in a check-back, instead of the original topic."""
+    """Makes the broker send the half topic instead of the original topic in a check-back."""
 
     def as_sent(half: Record, checks: int) -> Record:
         sent = right(half, checks)
@@ -142,7 +142,7 @@ def asks_about_the_half_topic() -> None:
 
 
 def asks_once_more() -> None:
-    """Sends one more check-back than transactionCheckMax allows."""
+    """Makes the broker send one check-back more than transactionCheckMax allows."""
 
     def init(self: check_back.CheckBack, transactions: Transactions, policy: check_back.CheckPolicy) -> None:
         right(self, transactions, replace(policy, check_max=policy.check_max + 1))
@@ -152,7 +152,7 @@ def asks_once_more() -> None:
 
 
 def goes_on_behind_the_torn_record() -> None:
-    """After a restart, treats the last non-zero byte as the end of the log, and therefore keeps an incomplete record."""
+    """Makes the broker treat the last non-zero byte as the log's end after a restart, and so keep an incomplete record."""
 
     def cut_torn_tail(self: CommitLog) -> None:
         self.end = len(self.read(0, self.file_size).rstrip(b"\0"))
@@ -161,7 +161,7 @@ def goes_on_behind_the_torn_record() -> None:
 
 
 def believes_every_commit() -> None:
-    """Delivers a half message at each COMMIT, even if the transaction has already been decided."""
+    """Makes the broker deliver a half message at each COMMIT, even if the transaction has already been decided."""
 
     def end(self: Transactions, decision: int, commit_log_offset: int, queue_offset: int, group: str) -> None:
         # A late UNKNOWN must not make the half message pending again: it would cause more check-backs than stage 10 allows.

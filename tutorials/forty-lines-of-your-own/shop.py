@@ -32,7 +32,7 @@ async def credit(messages: list[MessageExt], context: ConsumeContext) -> Consume
 
 
 async def main() -> None:
-    """Sells a book."""
+    """Sells a book: runs the producer and the consumer."""
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.transaction_producer("shop", Orders())
         await producer.create_topic("orders")

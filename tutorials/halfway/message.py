@@ -1,4 +1,4 @@
-"""A transactional message: the order service stores the order, and answers check-backs from there. The broker keeps the rest."""
+"""A transactional message. The order service stores the order and uses it to answer check-backs; the broker stores the rest."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ CREDIT = "INSERT OR IGNORE INTO credits VALUES (?, 'GIVEN')"
 
 
 class OrderService:
-    """The transaction listener of the order service."""
+    """The order service's transaction listener, which stores orders."""
 
     def __init__(self, folder: Path, *, is_killed: bool = False) -> None:
         self.folder, self.is_killed = folder, is_killed
@@ -28,7 +28,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Looks for the order."""
+        """Returns COMMIT if the order is stored."""
         is_placed = state_of(self.folder, "orders", message.keys[0]) == "PLACED"
         return LocalTransactionState.COMMIT_MESSAGE if is_placed else LocalTransactionState.UNKNOWN
 

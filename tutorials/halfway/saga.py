@@ -1,4 +1,4 @@
-"""A saga: each step is committed at once. The coordinator's log says which sagas are unfinished; a step that fails is undone."""
+"""A saga, whose steps are committed at once. The coordinator's log lists unfinished sagas, and a failed step is undone."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ LOG = "INSERT OR REPLACE INTO log VALUES (?, ?)"
 
 
 def place(folder: Path, order_id: str, *, is_killed: bool = False) -> None:
-    """Starts a saga."""
+    """Places an order as a saga. `is_killed` kills the process halfway."""
     call(folder, "log", (LOG, [order_id, "STARTED"]))
     call(folder, "orders", (PLACE, [order_id]))  # visible to everyone from here on
     if is_killed:
@@ -33,7 +33,7 @@ def go_on(folder: Path, order_id: str) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Goes on with each saga that the log has not ended. Someone must start this after a kill."""
+    """Continues each unfinished saga of the log. Someone must start this after a kill."""
     for (order_id,) in call(folder, "log", ("SELECT order_id FROM log WHERE state <> 'ENDED'", [])):
         go_on(folder, order_id)
 

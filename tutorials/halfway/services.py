@@ -1,4 +1,4 @@
-"""The order service and the credit service: each has its own SQLite database, and a process of its own for each request."""
+"""The order service and the credit service. Each has its own SQLite database and runs each request in a new process."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def call(folder: Path, service: str, *statements: Statement) -> list[list[Any]]:
 
 
 def state_of(folder: Path, service: str, order_id: str) -> str:
-    """Returns the state of the order in the service's table, or a dash without a row."""
+    """Returns the state of the order in the service's table, or a dash if it has no row."""
     rows = call(folder, service, (f"SELECT state FROM {service} WHERE order_id = ?", [order_id]))
     return str(rows[0][0]) if rows else "-"
 

@@ -1,4 +1,4 @@
-"""TCC: both services *try*, which reserves. Then the coordinator decides, and both *confirm* or both *cancel*."""
+"""TCC: both services *try*, which reserves the order and the credit. Then the coordinator decides to *confirm* or to *cancel*."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ LOG = "INSERT OR REPLACE INTO log VALUES (?, ?)"
 
 
 def place(folder: Path, order_id: str, *, is_killed: bool = False) -> None:
-    """Tries, decides, and ends the transaction."""
+    """Places an order with TCC: tries, decides, and ends the transaction."""
     call(folder, "log", (LOG, [order_id, "TRYING"]))
     try:
         for service in ("orders", "credits"):
@@ -31,7 +31,7 @@ def place(folder: Path, order_id: str, *, is_killed: bool = False) -> None:
 
 
 def end(folder: Path, order_id: str) -> None:
-    """Confirms or cancels in both services, as the log says. Without a decision it cancels. May be repeated."""
+    """Confirms or cancels in both services according to the log, and cancels without a decision. It is safe to repeat."""
     [[state]] = call(folder, "log", ("SELECT state FROM log WHERE order_id = ?", [order_id]))
     for service in ("orders", "credits"):
         call(folder, service, ((CONFIRM if state == "CONFIRM" else CANCEL).format(service=service), [order_id]))
@@ -39,7 +39,7 @@ def end(folder: Path, order_id: str) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Ends each transaction that the log has not ended. Someone must start this after a kill."""
+    """Ends each unfinished transaction of the log. Someone must start this after a kill."""
     for (order_id,) in call(folder, "log", ("SELECT order_id FROM log WHERE state <> 'ENDED'", [])):
         end(folder, order_id)
 

@@ -18,7 +18,7 @@ LOG = "INSERT OR REPLACE INTO log VALUES (?, ?)"
 
 
 def place(folder: Path, orders: str, credits: str, order_id: str, *, is_killed: bool = False) -> None:
-    """Prepares both, logs the decision, and commits both."""
+    """Places an order with XA: prepares both databases, logs the decision, and commits both."""
     for url, service, state in ((orders, "orders", "PLACED"), (credits, "credits", "GIVEN")):
         with closing(psycopg.connect(url)) as connection:
             connection.execute(TABLE.format(service=service).encode())
@@ -34,7 +34,7 @@ def place(folder: Path, orders: str, credits: str, order_id: str, *, is_killed: 
 
 
 def end(folder: Path, url: str) -> None:
-    """Ends each prepared transaction of a database: commits it if the log says so, else rolls it back."""
+    """Ends each prepared transaction of a database: commits it if the log has the decision, and otherwise rolls it back."""
     with closing(psycopg.connect(url)) as connection:
         for xid in [xid for xid in connection.tpc_recover() if xid.database == connection.info.dbname]:
             logged = call(folder, "log", ("SELECT state FROM log WHERE order_id = ?", [xid.gtrid]))
@@ -42,7 +42,7 @@ def end(folder: Path, url: str) -> None:
 
 
 def recover(folder: Path, orders: str, credits: str) -> None:
-    """Ends what both databases have prepared. Someone must start this after a kill: the databases keep the locks until then."""
+    """Ends all prepared transactions of both databases, which hold locks until then. Someone must start this after a kill."""
     for url in (orders, credits):
         end(folder, url)
 

@@ -9,7 +9,7 @@ class Halt:
     """Halts the first process that reaches the chosen moment."""
 
     def __init__(self, moment: Moment) -> None:
-        """`moment` is the moment at which to halt a process."""
+        """Creates a halt at `moment`."""
         self.reached = asyncio.Event()
         self._moment = moment
         self._over = asyncio.Event()

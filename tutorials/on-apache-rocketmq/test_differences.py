@@ -65,7 +65,7 @@ async def test_on_apaches_broker_it_is_discarded_and_nobody_was_asked(rocketmq: 
 
 
 async def test_a_consumer_with_a_unique_key_is_right_on_both_brokers(rocketmq: RocketMQ) -> None:
-    """The exercise's solution: the order's id is the key. The message id, which does not change, would also work here."""
+    """Tests the exercise's solution, whose key is the order's id. The message id, which does not change, would also work here."""
     credits: dict[str, str] = {}
 
     async def credit(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -1,4 +1,4 @@
-"""The exercise's solution, and what the page says about a step that fails."""
+"""Tests the exercise's solution, and a saga in which a step fails."""
 
 from pathlib import Path
 from subprocess import CalledProcessError

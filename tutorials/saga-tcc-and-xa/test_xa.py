@@ -1,4 +1,4 @@
-"""XA on two PostgreSQL databases, killed when one has committed: what is left, and that nothing ends by itself."""
+"""Tests XA on two PostgreSQL databases. After a kill between the commits, the second stays prepared until recovery."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def rows(url: str, query: str) -> list[tuple[object, ...]]:
 
 @pytest.fixture
 def databases() -> list[str]:
-    """The URLs of an order database and a credit database."""
+    """Creates an order database and a credit database. Returns their URLs."""
     urls = [new_database(), new_database()]
     return [url.replace("+psycopg", "") for url in urls if url is not None]
 

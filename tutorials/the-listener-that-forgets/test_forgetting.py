@@ -14,7 +14,7 @@ ForgetfulOrders: Any = runpy.run_path(str(Path(__file__).with_name("forgetful.py
 
 
 def mended(orders: type[Any]) -> type[Any]:
-    """Solves the exercise: stores the transaction row with the order, and keeps no state in memory."""
+    """Returns the exercise's solution: a class that stores the transaction row with the order and keeps no state in memory."""
 
     class MendedOrders(orders):  # type: ignore[misc]
         def __init__(self, database: sqlite3.Connection) -> None:

@@ -100,7 +100,7 @@ async def test_who_cannot_ask_the_database_must_not_answer_rollback(
 
 
 class AmbiguousCommit(Listener):
-    """A listener that stores the order, but cannot determine the commit's result, because the driver raises."""
+    """A listener that stores the order, but cannot determine the commit's result, because the driver raises an exception."""
 
     def __init__(self, answer: LocalTransactionState) -> None:
         super().__init__(answer, COMMIT)  # the check-back finds the order in the database
@@ -230,7 +230,7 @@ async def test_the_listener_that_raises_says_unknown_and_is_asked_again(rocketmq
 
 
 async def test_exactly_once_ends_at_the_broker_a_consumer_may_get_the_message_again(rocketmq: RocketMQ) -> None:
-    """The exercise's solution."""
+    """Tests the exercise's solution."""
     seen: list[str] = []
 
     async def fails_once(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

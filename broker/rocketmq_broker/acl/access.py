@@ -29,7 +29,7 @@ class AccessRules:
         return len(self._accounts)
 
     def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> str | None:
-        """Returns the account's access key, or None if the address is trusted.
+        """Checks a request. Returns the account's access key, or None if the address is trusted.
 
         Raises AccessDenied if the request is not permitted, and ProtocolError if the header or body that the check needs cannot
         be decoded. The signature is checked before the body is decoded, so that unauthenticated requests stay cheap.

@@ -19,7 +19,7 @@ _MIN_KEY_LENGTH: Final = 7
 class Account:
     """A validated account, with values as written in the file.
 
-    Raises AccountMistake if one is invalid. Never prints the secret key.
+    Raises AccountMistake if a value is invalid. Never prints the secret key.
     """
 
     access_key: str
@@ -48,7 +48,7 @@ class Account:
 
     @cached_property
     def white_addresses(self) -> RemoteAddresses:
-        """Returns the addresses from which requests in the account's name need neither signature nor permission."""
+        """Returns the addresses from which the account's requests need neither signature nor permission."""
         return parse_remote_addresses(self.white_remote_address)
 
     @cached_property

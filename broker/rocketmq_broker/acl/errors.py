@@ -8,7 +8,7 @@ class AclError(Exception):
 class AccessDenied(AclError):
     """Raised for a request that is not permitted.
 
-    The message is the one of RocketMQ's PlainPermissionManager, but contains no secret.
+    The message is the same as in RocketMQ's PlainPermissionManager, but contains no secret.
     """
 
 

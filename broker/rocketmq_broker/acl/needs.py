@@ -185,7 +185,7 @@ _Finder = Callable[[RemotingCommand, TopicAt], Resources]
 
 
 def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
-    """Returns a finder that needs only the request's header."""
+    """Returns a finder that passes the decoded request header to `resources`."""
 
     def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
         return resources(command.decode_header(header_type), topic_at)

@@ -14,4 +14,4 @@ class NotSupported(Refused):
 
 
 class CannotAsk(AdminError):
-    """Raised for an invalid address, a failed connection, a timeout or an invalid answer of a broker. The exit code is 2."""
+    """Raised for an invalid address, a failed connection, a timeout or an invalid response from a broker. The exit code is 2."""

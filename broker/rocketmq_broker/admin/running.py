@@ -19,7 +19,7 @@ CANNOT_ASK: Final = 2
 
 
 def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
-    """Runs `work` with the target's brokers. Raises typer.Exit with status 1 if a broker refused, or 2 if one was unreachable."""
+    """Runs `work` with the target's brokers. Raises typer.Exit with status 1 after a refusal, 2 if a broker was unreachable."""
 
     async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
         session = await session_with(remoting, target)

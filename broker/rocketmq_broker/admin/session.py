@@ -40,7 +40,7 @@ class Session:
     failures: list[AdminError] = field(default_factory=list)
 
     async def ask_each(self, question: Callable[[BrokerRequests], Awaitable[T]]) -> list[tuple[BrokerRequests, T]]:
-        """Returns the answers of all brokers to `question`.
+        """Calls `question` for each broker. Returns the brokers with their results.
 
         Adds errors to `failures`, or raises the error if there is only one broker.
         """

@@ -142,7 +142,7 @@ class Broker:
         return None if self._proxy is None else f"{_reachable(self._settings.bind_address)}:{self._proxy.port}"
 
     def next_expiry_ms(self) -> int | None:
-        """Returns the time when the next files expire, in milliseconds since the epoch, if no more messages arrive.
+        """Returns the time at which the next files expire if no more messages arrive, in milliseconds since the epoch.
 
         Returns None if no files will expire. Raises OSError.
         """
@@ -262,9 +262,9 @@ class Broker:
         self._name_server = server
 
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
-        """Raises RequestRefused unless the request to change the name server's data comes from an admin account.
+        """Raises RequestRefused if the sender may not change the name server's data.
 
-        Also raises RequestRefused until the accounts have been read, because the name server starts earlier.
+        Refuses all changes until the accounts have been read, because the name server starts earlier.
         """
         if self._access is None:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting; try again in a few seconds")

@@ -34,7 +34,7 @@ _MAX_LOGGED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenedStore:
-    """An open store and its tables. They contain everything that the broker has on disk."""
+    """An open store and its tables. They contain all data that the broker stores on disk."""
 
     messages: MessageStore
     topics: TopicConfigs

@@ -37,7 +37,7 @@ class BrokerPorts:
     ) -> None:
         """Creates both ports without binding them.
 
-        If `listen_port` is 0, chooses a free port such that the port two below it is also free.
+        If `listen_port` is 0, `bind` chooses a free port such that the port two below it is also free.
 
         Both ports share the certificate and the memory budget. `max_connections` is the limit for each port.
         """

@@ -31,7 +31,7 @@ class NoRoute(ClientError):
 
 
 class BrokerUnreachable(ClientError):
-    """The connection to the broker failed or was lost before the answer. The request may or may not have been executed."""
+    """The connection to the broker failed or was lost before the response. The request may or may not have been executed."""
 
 
 class RequestTimedOut(BrokerUnreachable):
@@ -39,7 +39,7 @@ class RequestTimedOut(BrokerUnreachable):
 
 
 class UnreadableAnswer(BrokerUnreachable):
-    """The answer of a broker or name server cannot be decoded. The request may or may not have been executed."""
+    """The response from a broker or name server cannot be decoded. The request may or may not have been executed."""
 
 
 class BrokerError(ClientError):

@@ -86,8 +86,8 @@ class EventLoopThread:
     with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
         result = loop.run(producer.send(message))
 
-    A program without such a block, such as an app factory, calls `start` and `enter`. `stop` is then called automatically when
-    the program exits.
+    If a `with` block is not possible, for example in an app factory, call `start` and `enter`. `stop` is then called
+    automatically when the program exits.
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:

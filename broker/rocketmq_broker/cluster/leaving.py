@@ -59,7 +59,7 @@ class Remainder:
 
 
 async def remainder_of(address: str) -> Remainder:
-    """Returns the numbers of messages that are left on the broker at the address.
+    """Returns the numbers of messages that are left on the broker at `address`.
 
     Raises AdminError if the broker does not answer.
     """

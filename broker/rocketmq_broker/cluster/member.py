@@ -1,6 +1,6 @@
 """Runs a module as a process of the cluster: `python -m rocketmq_broker.cluster.member MODULE ARGUMENT...`.
 
-The process ends with its supervisor, whatever ends that: its standard input is a pipe that only the supervisor keeps open.
+The process ends when its supervisor ends, because its standard input is a pipe that only the supervisor keeps open.
 """
 
 import runpy

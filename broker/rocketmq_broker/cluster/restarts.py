@@ -1,4 +1,4 @@
-"""Decides whether a process that ended is restarted, and when."""
+"""Decides whether and when to restart a process that has ended."""
 
 from __future__ import annotations
 

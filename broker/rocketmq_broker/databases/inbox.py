@@ -7,7 +7,7 @@ a transactional outbox (https://microservices.io/patterns/data/transactional-out
 
     def consume(messages, context):                  # in the consumer
         inbox.put(messages)
-        return ConsumeConcurrentlyStatus.CONSUME_SUCCESS
+        return ConsumeStatus.CONSUME_SUCCESS
 
     def credit(session, messages):                   # in the worker
         for message in messages:
@@ -124,7 +124,7 @@ class InboxMessage(Message):
 
 @dataclass(frozen=True, slots=True)
 class InboxState:
-    """The number of messages in the inbox by status."""
+    """The state of an inbox: message counts by status, times of the oldest messages, and an error."""
 
     new: int
     failed: int
@@ -146,7 +146,7 @@ class InboxState:
 
 @dataclass(slots=True)
 class DrainResult:
-    """The result of a drain: the numbers of messages processed, failed and to be retried, and parked or given up."""
+    """The result of a drain: the numbers of messages that were processed, that failed, and that were parked or given up."""
 
     handled: int = 0
     failed: int = 0
@@ -308,7 +308,7 @@ class BaseInbox(ABC, Generic[S]):
             return self._find(transaction, InboxStatus.FAILED, limit, self._world.wall_ms())
 
     def _attempt(self, handle: Handler[S], once: bool, take: Callable[[S], Sequence[InboxMessage]]) -> _Attempt:
-        """Takes and processes messages in one database transaction. Raises the database's error if none can be taken."""
+        """Takes and processes messages in one database transaction. Raises the database's error if messages cannot be taken."""
         attempt = _Attempt()
         try:
             with self._transaction() as transaction:
@@ -371,7 +371,7 @@ class BaseInbox(ABC, Generic[S]):
         }
 
     def key_of(self, message: Message) -> str:
-        """Returns the key of a message's row, which consists of both its ids.
+        """Returns the key of a message's row, which consists of the message's ids.
 
         A producer may use a message id twice, and a broker that was set up again repeats its message ids.
         """
@@ -396,7 +396,7 @@ class BaseInbox(ABC, Generic[S]):
 
     @abstractmethod
     def _take_one(self, transaction: S, key: str) -> Sequence[InboxMessage]:
-        """Removes and returns the message with this key, unless another transaction takes it or it is parked."""
+        """Removes and returns the message with this key. Skips a message that is parked or that another transaction takes."""
 
     @abstractmethod
     def _find(self, transaction: S, status: InboxStatus, limit: int, due_by_ms: int | None = None) -> Sequence[InboxMessage]:
@@ -425,7 +425,7 @@ class BaseInbox(ABC, Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class _Failing(Generic[S]):
-    """Tries messages alone, and records those that fail."""
+    """Processes messages one at a time, and records the failures."""
 
     inbox: BaseInbox[S]
     handle: Handler[S]
@@ -435,7 +435,7 @@ class _Failing(Generic[S]):
     result: DrainResult
 
     def try_each(self, messages: Sequence[InboxMessage], *, is_recorded_before: bool = False) -> bool:
-        """Tries the messages one by one, in random order. Returns False if MAX_FAILURES_IN_VAIN failed and none succeeded.
+        """Tries the messages one by one, in random order. Returns False after MAX_FAILURES_IN_VAIN failures without a success.
 
         With `is_recorded_before`, records a failure of each message before the attempt, in case the message ends the process.
         """

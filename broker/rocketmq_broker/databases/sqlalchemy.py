@@ -9,7 +9,7 @@
         with Session(engine) as session:
             return settle(session, message)
 
-Needs the extra `sqlalchemy`. A listener need not catch errors. If it raises one, the client answers UNKNOWN, and the broker
+Needs the extra `sqlalchemy`. A listener need not catch errors. If it raises an error, the client answers UNKNOWN, and the broker
 checks back. The database sets the times of the rows.
 """
 
@@ -231,7 +231,7 @@ def add_tables(metadata: MetaData) -> Sequence[Table]:
 
 
 class MigrationSteps(Protocol):
-    """The part of Alembic's `op` that the migrations use."""
+    """The method of Alembic's `op` that the migrations use."""
 
     def execute(self, sqltext: Executable) -> None:
         """Executes a statement, or writes it to the script of an offline migration."""

@@ -102,7 +102,7 @@ def to_double(value: Value) -> float:
 
 
 def compare_doubles(left: float, right: float) -> int:
-    """Compares as Java's Double.compareTo does: -0.0 is less than 0.0, and NaN is greater than every other number."""
+    """Compares two numbers as Java's Double.compareTo does: -0.0 is less than 0.0, and NaN is greater than every other number."""
     if left < right:
         return -1
     if left > right:

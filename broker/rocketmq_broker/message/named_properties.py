@@ -36,7 +36,7 @@ def named_properties(
 ) -> dict[str, str]:
     """Returns a message's properties, with the tag, keys and delay level under RocketMQ's names.
 
-    Raises TypeError or IllegalMessage. The error message says how to correct the argument.
+    Raises TypeError or IllegalMessage. The error message describes how to correct the argument.
     """
     named = {} if user_properties is None else _user_properties(user_properties)
     if tags is not None:

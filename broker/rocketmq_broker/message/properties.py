@@ -8,7 +8,7 @@ and keep the others as they are. `encode` and `decode` handle all properties.
 If a name occurs several times, the last pair with a value counts, as in RocketMQ. All functions here follow this rule, so that
 brokers and consumers read the same value.
 
-A constant has the name after `PROPERTY_` in RocketMQ's MessageConst: PROPERTY_REAL_TOPIC is REAL_TOPIC here.
+Constants have the names in RocketMQ's MessageConst without `PROPERTY_`: PROPERTY_REAL_TOPIC is REAL_TOPIC here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -71,7 +71,7 @@ _PAIR_END = b"\x02"
 
 
 def beginning(name: str) -> bytes:
-    """Returns the bytes with which a property of that name starts in encoded properties."""
+    """Returns the first bytes of the property `name` in encoded form."""
     return name.encode() + _NAME_END
 
 

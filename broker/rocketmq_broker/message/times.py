@@ -1,4 +1,4 @@
-"""A constant for times in messages and requests, which are in milliseconds since the epoch."""
+"""A time later than any real time, for messages and requests. Their times are in milliseconds since the epoch."""
 
 from typing import Final
 

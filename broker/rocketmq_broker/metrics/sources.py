@@ -46,9 +46,9 @@ class MetricsSources:
 
 
 def read_consistently(read: Callable[[], T]) -> T:
-    """Returns the result of `read`. Calls `read` again if a table changes its size during the call.
+    """Returns the result of `read`. Calls `read` again if the size of a table changes during the call.
 
-    This is rare, because `read` only copies a table.
+    Repeated calls are rare, because `read` only copies a table.
     """
     for _ in range(_ATTEMPTS):
         try:

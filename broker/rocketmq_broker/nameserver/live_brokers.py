@@ -69,7 +69,7 @@ class LiveBrokers:
         self._by_address[registered.address] = registered
 
     def remove(self, address: str) -> LiveBroker | None:
-        """Removes the broker at that address, and returns it or None."""
+        """Removes the broker at that address. Returns the removed broker, or None if there was none."""
         return self._by_address.pop(address, None)
 
     def refuse_stranger(self, connection: Hashable, *, name: str, address: str, holder_address: str | None, now_ms: int) -> None:
@@ -90,7 +90,7 @@ class LiveBrokers:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"address {address} is already registered by broker {tenant.name}")
 
     def refuse_strange_goodbye(self, connection: Hashable, *, address: str, now_ms: int) -> None:
-        """Raises RequestRefused if the broker at the address registered on other connections, and not on this one."""
+        """Raises RequestRefused if the broker at the address has registered only on other connections."""
         live = self._by_address.get(address)
         if live is not None and connection not in live.connections:
             self._complain(live.name, now_ms, "refused to unregister broker %r by another connection", live.name)

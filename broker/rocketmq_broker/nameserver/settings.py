@@ -17,7 +17,7 @@ _MAX_PORT_LENGTH: Final = 5
 
 
 class SettingsMistake(Exception):
-    """The settings file cannot be read, or a value is invalid. The error message has one line."""
+    """Raised if the settings file cannot be read or a value is invalid. The error message has one line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

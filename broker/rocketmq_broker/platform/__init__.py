@@ -1,5 +1,6 @@
-"""What differs between operating systems. All other modules are the same on Linux, macOS and Windows, and a test holds that.
+"""The functions that differ between operating systems. A test checks that no other module depends on the system.
 
-`durability` syncs files, `files` reads and writes them, `locks` locks them; `memory`, `processors` and `limits` say what the
-machine has; `signals`, `processes` and `event_loop` stop programs and run them. docs/platforms.md says what each system promises.
+`durability` syncs files, `files` reads and writes files, and `locks` locks files. `memory`, `processors` and `limits` return the
+machine's resources. `signals`, `processes` and `event_loop` run and stop programs. docs/platforms.md lists the guarantees on
+Linux, macOS and Windows.
 """

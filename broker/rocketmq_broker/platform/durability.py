@@ -1,7 +1,7 @@
-"""Brings files and the names of files to the disk.
+"""Syncs files and directories to the disk.
 
-Linux: fdatasync, or fsync where the file's times matter. macOS: F_FULLFSYNC, because fsync leaves the data in the disk's own
-cache, from which a power failure takes it. Windows: FlushFileBuffers, which `os.fsync` calls.
+Linux: fdatasync, or fsync where the file's times matter. macOS: F_FULLFSYNC, because fsync leaves the data in the disk's
+cache, which a power failure clears. Windows: FlushFileBuffers, which `os.fsync` calls.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ __all__ = ["sync_data", "sync_directory", "sync_file"]
 
 
 def sync_directory(path: Path) -> None:
-    """Syncs the names in a directory. They are on disk on return.
+    """Syncs the names in a directory. On return, the names are on disk.
 
-    Windows cannot sync a directory: its file systems write names to their journal by themselves, soon after the call. A power
-    failure on Windows may undo the last creations, renames and deletions.
+    Does nothing on Windows, which cannot sync a directory. Its file systems write names to their journal after a short delay, so
+    a power failure may undo the last creations, renames and deletions.
     """
     if sys.platform == "win32":
         return

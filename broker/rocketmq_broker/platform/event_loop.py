@@ -1,4 +1,4 @@
-"""How an event loop meets the system: stop signals, and a processor given to others."""
+"""Functions of event loops that differ between systems: creating a loop, handling stop signals, and yielding the processor."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ yield_processor: Final[Callable[[], None]] = getattr(os, "sched_yield", lambda: 
 
 
 def server_loop(new_selector: Callable[[], selectors.BaseSelector]) -> asyncio.AbstractEventLoop:
-    """Returns asyncio's event loop with this selector, or on Windows one without a selector.
+    """Returns an asyncio event loop that uses the selector. On Windows, returns a ProactorEventLoop, which has no selector.
 
-    Windows' select takes at most 512 sockets.
+    On Windows, `select` supports at most 512 sockets.
     """
     if sys.platform == "win32":
         return asyncio.ProactorEventLoop()
@@ -41,7 +41,7 @@ def call_on_stop_signals(loop: asyncio.AbstractEventLoop, callback: Callable[[],
 
 @contextmanager
 def called_on_stop_signals(loop: asyncio.AbstractEventLoop, callback: Callable[[], Any]) -> Iterator[None]:
-    """Makes the loop call `callback` at each stop signal within the block. The signals then have Python's own handlers."""
+    """Makes the loop call `callback` at each stop signal within the block. After the block, Python's default handlers apply."""
     call_on_stop_signals(loop, callback)
     try:
         yield

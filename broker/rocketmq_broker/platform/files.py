@@ -1,4 +1,4 @@
-"""Reads and writes at positions, the holes of sparse files, the names of files, and the disk's fill level."""
+"""Functions for files and disks: reads and writes at a position, holes of sparse files, file names, and disk usage."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _BLOCK: Final = 512
 
 
 def next_data(file: int, position: int) -> int | None:
-    """Returns the position of the first byte at or after `position` that may be non-zero, or None if there is none.
+    """Returns the position of the first byte at or after `position` that may be non-zero, or None if all bytes are zero.
 
-    Linux and macOS say where the holes of a sparse file are. On Windows the file is read.
+    On Linux and macOS the system returns the holes of a sparse file. On Windows this function reads the file.
     """
     if sys.platform == "win32":
         return next((at for at, data in _chunks(file, position) if data.strip(b"\0")), None)
@@ -46,7 +46,7 @@ def next_data(file: int, position: int) -> int | None:
 
 
 def end_of_data(file: int) -> int:
-    """Returns the end of the last part of a file that may be non-zero, and 0 if there is none."""
+    """Returns the end of the last part of a file that may contain non-zero bytes, or 0 if all bytes are zero."""
     if sys.platform == "win32":
         return max((at + len(data) for at, data in _chunks(file, 0) if data.strip(b"\0")), default=0)
     end = 0
@@ -62,7 +62,7 @@ def _chunks(file: int, position: int) -> Iterator[tuple[int, bytes]]:
 
 
 def ignores_case(path: Path) -> bool:
-    """Returns whether names that differ only in case are one name. `path` must exist, and its name must have a letter."""
+    """Returns True if names that differ only in case are the same file. `path` must exist, and its name must contain a letter."""
     try:
         return path.samefile(path.with_name(path.name.swapcase()))
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def ignores_case(path: Path) -> bool:
 
 
 def is_reserved(path: Path) -> bool:
-    """Returns whether the system does not accept the path's name. Windows reserves CON and others, and some characters."""
+    """Returns True if the system rejects the path's name. Windows reserves names such as CON, and some characters."""
     if sys.platform != "win32":
         return False
     try:
@@ -83,7 +83,7 @@ def is_reserved(path: Path) -> bool:
 
 
 def used_ratio(path: Path) -> float:
-    """Returns the used share of the disk, 0 to 1. As in RocketMQ, space reserved for root counts as used."""
+    """Returns the used share of the disk, between 0 and 1. As in RocketMQ, space reserved for root counts as used."""
     if sys.platform == "win32":
         import shutil  # which takes memory, and is not needed elsewhere
 
@@ -96,7 +96,7 @@ def used_ratio(path: Path) -> float:
 
 
 def size_of_file(path: str) -> int:
-    """Returns the disk space that a file occupies, in bytes. On Windows holes of a sparse file count, too."""
+    """Returns the disk space that a file occupies, in bytes. On Windows, the holes of a sparse file count too."""
     status = os.lstat(path)
     if sys.platform == "win32":
         return status.st_size
@@ -104,9 +104,9 @@ def size_of_file(path: str) -> int:
 
 
 def mode_for_others(path: Path) -> int | None:
-    """Returns the mode of a folder that other users can access; None if they cannot.
+    """Returns the mode of a folder if other users can access it, or None if they cannot.
 
-    Windows has no such mode: a folder inherits the access list of its parent, and that of a user's own folders is private.
+    Returns None on Windows, where a folder inherits its parent's access list. A user's own folders are private there.
     """
     if sys.platform == "win32":
         return None

@@ -1,10 +1,11 @@
-"""The program of the flush process. It reads requests from its standard input, syncs the files named in them, and answers.
+"""The program of the flush process. It reads requests from its standard input, syncs the named files, and responds.
 
     LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, or 0 if all files are on disk
 
-It writes its answers to the standard output, and exits when its standard input is closed, so it never outlives its parent.
+It writes the responses to its standard output, and exits at the end of its input, so it never outlives its parent.
 It runs as a script, without the broker's package, and imports only modules that Python loads at startup, which halves its
-memory use from 8 MiB to 4 MiB. `sync_data` and `sync_file` are here for this reason, and used elsewhere by way of `durability`.
+memory use from 8 MiB to 4 MiB. For this reason it defines `sync_data` and `sync_file`. Other modules import them from
+`durability`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _KEPT_OPEN = 4
 
 
 def sync_data(file: int) -> None:
-    """Syncs the file's content and length. Both are on disk on return."""
+    """Syncs the file's content and length. On return, both are on disk."""
     if sys.platform == "linux":
         os.fdatasync(file)
     else:
@@ -29,9 +30,9 @@ def sync_data(file: int) -> None:
 
 
 def sync_file(file: int) -> None:
-    """Syncs the file's content, length and times. All are on disk on return.
+    """Syncs the file's content, length and times. On return, all of them are on disk.
 
-    On macOS the disk also writes its own cache (F_FULLFSYNC), as for SQLite and PostgreSQL: after fsync alone the data may be
+    On macOS the disk also writes its own cache (F_FULLFSYNC), as in SQLite and PostgreSQL. After fsync alone, the data may be
     only in that cache.
     """
     if sys.platform != "darwin":
@@ -50,7 +51,7 @@ def sync_file(file: int) -> None:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Reads requests until the input ends. Syncs the files of each request, and writes an answer."""
+    """Reads requests until the input ends. Syncs the files of each request, and writes a response."""
     kept_open: dict[bytes, int] = {}
     while len(head := requests.read(_NUMBER)) == _NUMBER:
         message = requests.read(int.from_bytes(head, "big"))
@@ -79,10 +80,10 @@ def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
 
 
 def _is_deleted(file: int) -> bool:
-    """Returns whether the open file was deleted.
+    """Returns True if the open file was deleted.
 
-    Reads /proc if it exists, because fstat makes the next sync slower: the next write sets a new modification time, which Linux
-    also syncs.
+    Reads /proc if it exists, because fstat makes the next sync slower. After fstat, the next write sets a new modification time,
+    which Linux also syncs.
     """
     try:
         return os.readlink(f"/proc/self/fd/{file}").endswith(" (deleted)")

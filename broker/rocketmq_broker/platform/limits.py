@@ -15,9 +15,9 @@ _OPEN_MAX: Final = 10240
 
 
 def max_open_files() -> int:
-    """Returns the number of files that this process may have open. Descriptors are smaller than that, except on Windows.
+    """Returns the number of files that this process may have open. Except on Windows, file descriptors are smaller.
 
-    Windows has no such limit: a handle is any number.
+    Windows has no limit, and a handle can be any number.
     """
     if sys.platform == "win32":
         return _UNLIMITED

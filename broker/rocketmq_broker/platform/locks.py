@@ -1,7 +1,7 @@
-"""Locks on files and folders, which end with the process that holds them, however it ends.
+"""Locks on files and folders. The system releases a lock when its process ends, even after a crash.
 
-Linux and macOS: advisory locks, a POSIX lock on the first byte, as Java does, and a flock against a second one in this process.
-Windows: a lock on the first byte, as Java does. It has no locks on folders; an open lock file cannot be removed there.
+Linux and macOS: a POSIX lock on the first byte, as in Java, and a flock, which prevents a second lock in the same process. Both
+are advisory. Windows: a lock on the first byte, as in Java. Windows cannot lock folders or remove an open lock file.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if sys.platform == "win32":
     from rocketmq_broker.platform import windows
 
     def lock(file: int) -> bool:
-        """Locks an open file until `file` is closed. Returns False if it is locked already. A folder counts as locked."""
+        """Locks an open file until `file` is closed. Returns False if it is already locked. Returns True for a folder."""
         return stat.S_ISDIR(os.fstat(file).st_mode) or windows.lock_first_byte(file)
 
     def holder(file: int) -> str | None:
-        """Returns what has locked the file's first byte, or None if nothing has. Windows does not say which process."""
+        """Returns "another process" if the file's first byte is locked, or None. Windows does not report the process id."""
         return "another process" if windows.is_first_byte_locked(file) else None
 
     def open_directory(path: Path) -> int:
@@ -43,7 +43,7 @@ else:
         """The layout of Linux's struct flock, with the fields type, whence, start, length and process id."""
 
     def lock(file: int) -> bool:
-        """Locks an open file or folder until `file` is closed. Returns False if it is locked already."""
+        """Locks an open file or folder until `file` is closed. Returns False if it is already locked."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if stat.S_ISREG(os.fstat(file).st_mode):
@@ -55,7 +55,7 @@ else:
         return True
 
     def holder(file: int) -> str | None:
-        """Returns which process has locked the file's first byte, or None if none has. Takes no lock."""
+        """Returns the process that has locked the file's first byte, or None if it is not locked. Does not lock the file."""
         if sys.platform == "darwin":
             asked = _FLOCK.pack(0, 1, 0, fcntl.F_WRLCK, os.SEEK_SET)
             _, _, process_id, kind, _ = _FLOCK.unpack_from(fcntl.fcntl(file, fcntl.F_GETLK, asked))

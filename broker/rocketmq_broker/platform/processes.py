@@ -1,4 +1,4 @@
-"""Child processes: which signals reach them, and how they end when their parent ends."""
+"""Functions for child processes. They block signals, and end a child when its parent ends."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ HAS_FLUSH_PROCESS: Final = sys.platform != "win32"
 
 
 def end_with_input() -> None:
-    """Makes this process end by SIGKILL at the end of its standard input, which nobody writes to. Call it before threads start.
+    """Makes SIGKILL end this process at the end of its standard input. Call this function before threads start.
 
-    A child whose input is a pipe from its parent thus ends with it, for whatever reason the parent ends. A fork of this process
-    waits for it: so a process that hangs or is stopped also ends, and does not keep its port and the lock of its store.
+    If the input is a pipe from the parent, this process ends when the parent ends. Data in the pipe is discarded. A fork of this
+    process reads the pipe, so that a hanging or stopped process also ends, and releases its port and the lock on its store.
     """
     if sys.platform == "win32":
         raise NotImplementedError("Windows cannot fork")
@@ -43,7 +43,7 @@ def end_with_input() -> None:
 
 @contextlib.contextmanager
 def stop_signals_blocked() -> Iterator[None]:
-    """A context manager that blocks the stop signals in the parent, and permanently in a child started within it.
+    """Blocks the stop signals within the block. A child process that is started within the block keeps them blocked.
 
     Ctrl-C reaches the whole process group, and the parent needs the child for its last flush.
     """

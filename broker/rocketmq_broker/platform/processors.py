@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def usable_processors(root: Path = Path("/")) -> float:
-    """Returns the number of processors that this process may use. On Linux its affinity and its cgroup quotas (v1, v2) count."""
+    """Returns the number of processors that this process may use. On Linux, CPU affinity and cgroup quotas (v1, v2) count."""
     if sys.platform != "linux":
         return float(os.cpu_count() or 1)
     return min([float(len(os.sched_getaffinity(0))), *_quotas(root)])

@@ -1,7 +1,7 @@
 # ruff: noqa: E402
-"""Calls of the Windows API that Python has no function for. Only modules of `rocketmq_broker.platform` import it, on Windows.
+"""Calls of Windows API functions that Python does not provide. Only `rocketmq_broker.platform` imports this module, on Windows.
 
-Each function raises OSError with the errno that Windows' error corresponds to.
+Each function raises OSError with the errno for the Windows error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _INVALID_HANDLE: Final = ctypes.c_void_p(-1).value
 
 
 class _Overlapped(ctypes.Structure):
-    """OVERLAPPED: where to read or write, whatever the handle's own position is."""
+    """Windows' OVERLAPPED structure, with the position of a read or write. The handle's current position is ignored."""
 
     _fields_ = [
         ("internal", ctypes.c_void_p),
@@ -44,7 +44,7 @@ class _Overlapped(ctypes.Structure):
 
 
 class _MemoryStatus(ctypes.Structure):
-    """MEMORYSTATUSEX."""
+    """Windows' MEMORYSTATUSEX structure, with the sizes of the machine's memory."""
 
     _fields_ = [
         ("length", wintypes.DWORD),
@@ -75,7 +75,7 @@ for _name, _result, _arguments in (
 
 
 def read_at(file: int, length: int, position: int) -> bytes:
-    """Reads at most `length` bytes at a position, fewer at the end of the file."""
+    """Reads at most `length` bytes at a position. Returns fewer bytes at the end of the file."""
     data, count = ctypes.create_string_buffer(length), wintypes.DWORD()
     where = _at(position)
     is_read = _KERNEL.ReadFile(msvcrt.get_osfhandle(file), data, length, ctypes.byref(count), ctypes.byref(where))
@@ -85,7 +85,7 @@ def read_at(file: int, length: int, position: int) -> bytes:
 
 
 def write_at(file: int, data: bytes | bytearray | memoryview, position: int) -> int:
-    """Writes bytes at a position. Returns how many it wrote."""
+    """Writes bytes at a position. Returns the number of bytes written."""
     content, count = bytes(data), wintypes.DWORD()
     where = _at(position)
     if not _KERNEL.WriteFile(msvcrt.get_osfhandle(file), content, len(content), ctypes.byref(count), ctypes.byref(where)):
@@ -98,9 +98,9 @@ def _at(position: int) -> _Overlapped:
 
 
 def set_length(file: int, length: int) -> None:
-    """Sets the file's length. An added part reads as zeros, and takes no disk space where the file system has sparse files.
+    """Sets the file's length. An added part contains zeros. It occupies no disk space if the file system supports sparse files.
 
-    `os.ftruncate` would write the zeros.
+    `os.ftruncate` would write the zeros to disk.
     """
     handle, count, end = msvcrt.get_osfhandle(file), wintypes.DWORD(), ctypes.c_longlong(length)
     _KERNEL.DeviceIoControl(handle, _FSCTL_SET_SPARSE, None, 0, None, 0, ctypes.byref(count), None)
@@ -114,7 +114,7 @@ def lock_first_byte(file: int) -> bool:
 
 
 def is_first_byte_locked(file: int) -> bool:
-    """Returns whether another handle has locked the first byte. Takes a shared lock for a moment to find out."""
+    """Returns True if another handle has locked the first byte. Briefly locks the byte itself, with a shared lock."""
     if not _lock(file, 0):
         return True
     if not _KERNEL.UnlockFile(msvcrt.get_osfhandle(file), 0, 0, 1, 0):
@@ -132,7 +132,7 @@ def _lock(file: int, flags: int) -> bool:
 
 
 def open_folder(path: Path) -> int:
-    """Opens a folder, which `os.open` cannot. Others may read, write, rename and delete it meanwhile."""
+    """Opens a folder, which `os.open` cannot do. Other processes may still read, write, rename and delete it."""
     handle = _KERNEL.CreateFileW(
         str(path), _FILE_READ_ATTRIBUTES, _FILE_SHARE_ALL, None, _OPEN_EXISTING, _FILE_FLAG_BACKUP_SEMANTICS, None
     )

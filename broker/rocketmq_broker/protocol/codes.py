@@ -136,7 +136,7 @@ class AdminRequestCode(IntEnum):
     """This project's own codes for operators' requests about transactions and dead letters (`python -m rocketmq_broker.admin`).
 
     RocketMQ up to 5.3.3 has no code between 3,010 and 200,050. The codes fit in two bytes, as binary headers require. Apache's
-    broker answers REQUEST_CODE_NOT_SUPPORTED.
+    broker responds with REQUEST_CODE_NOT_SUPPORTED.
     """
 
     LIST_PENDING_TRANSACTIONS = 30_001

@@ -116,7 +116,7 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
         return ext_fields.decode_binary(self.binary_fields)
 
     def encode(self) -> bytes:
-        """Encodes the frame of this command. The bytes are those that Apache's Java code writes."""
+        """Encodes the frame of this command. The bytes are identical to those that Apache's Java code writes."""
         if self.serialize_type is _JSON:
             language = msgspec.json.encode(self.language)
             fields = bytes(self.json_fields)

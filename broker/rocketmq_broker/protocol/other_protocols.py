@@ -16,7 +16,7 @@ _MEANINGS: Final = {
 
 
 def other_protocol(beginning: bytes) -> str | None:
-    """Returns TLS or HTTP if a connection of that protocol starts with these four bytes; otherwise None.
+    """Returns TLS or HTTP if a connection of that protocol starts with these four bytes; or None.
 
     No valid frame starts with these bytes.
     """

@@ -52,7 +52,7 @@ class PendingRequests(Generic[Waiter]):
         return opaque
 
     def take(self, opaque: int) -> Waiter | None:
-        """Removes and returns the waiter for this response, or None."""
+        """Removes and returns the waiter for the response with this opaque. Returns None if there is none."""
         entry = self._waiting.pop(opaque, None)
         return entry[0] if entry is not None else None
 

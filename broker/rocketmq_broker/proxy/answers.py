@@ -1,4 +1,4 @@
-"""The statuses of answers, and their mapping from the broker's response codes (RocketMQ's ResponseBuilder)."""
+"""The statuses of responses, and their mapping from the broker's response codes (RocketMQ's ResponseBuilder)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_PERMISSION: Final = "No default permission", "Need admin permission"
 
 
 class CallRefused(Exception):
-    """Raised by a method to answer its call with a status other than OK."""
+    """Raised by a method to respond to its call with a status other than OK."""
 
     def __init__(self, code: api.Code, message: str) -> None:
         super().__init__(message)

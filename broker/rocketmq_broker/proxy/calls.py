@@ -1,6 +1,6 @@
 """The methods of the gRPC API, which take and return encoded messages (RocketMQ's GrpcMessagingApplication).
 
-Requests are decoded here, so that a damaged one is answered with an error status and not logged.
+Requests are decoded here, so that a malformed request gets an error status and is not logged.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Calls:
     def unary(
         self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES, refuse_encoded: RefuseEncoded = lambda data: None
     ) -> None:
-        """Adds a method with one answer. `serve` may return it encoded. `max_bytes` is the maximum size of a request."""
+        """Adds a method with one response, which `serve` may return encoded. `max_bytes` is the maximum size of a request."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def answer(call: Call) -> bytes:
@@ -74,7 +74,7 @@ class Calls:
         self._methods[name] = Method(handle, max_bytes)
 
     def streaming(self, name: str, serve: Streaming) -> None:
-        """Adds a method that answers with a stream of messages."""
+        """Adds a method that responds with a stream of messages."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def handle(call: Call) -> None:
@@ -109,7 +109,7 @@ class Calls:
         self._methods["Telemetry"] = Method(handle, MAX_REQUEST_BYTES, is_telemetry=True, has_one_answer=False)
 
     def unsupported(self, name: str) -> None:
-        """Adds a method whose calls are answered with NOT_IMPLEMENTED."""
+        """Adds a method that responds with NOT_IMPLEMENTED."""
 
         async def refuse(caller: Caller, request: object) -> object:
             raise CallRefused(api.NOT_IMPLEMENTED, f"{name} is not supported by this broker")

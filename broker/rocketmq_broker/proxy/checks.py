@@ -1,6 +1,6 @@
 """Validates names from clients, with RocketMQ's status codes (RocketMQ's GrpcValidator).
 
-Names are checked here because the broker answers an invalid name with SYSTEM_ERROR, which would become a server error.
+Names are checked here because the broker responds to an invalid name with SYSTEM_ERROR, which would become a server error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def refuse_consumer_group(name: str) -> None:
 def refuse_endpoints(endpoints: api.Endpoints) -> None:
     """Raises CallRefused if there are too many addresses or one is too long.
 
-    The addresses are limited because answers repeat them.
+    The addresses are limited because responses repeat them.
     """
     if len(endpoints.addresses) > MAX_ADDRESSES:
         reason = f"too many addresses in endpoints: {len(endpoints.addresses)}, at most {MAX_ADDRESSES}"

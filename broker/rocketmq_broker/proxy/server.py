@@ -54,7 +54,7 @@ class GrpcProxy:
         may_consume: MayConsume | None,
         public_host: str,
     ) -> None:
-        """`broker` handles the requests to the broker. `accounts` and `may_consume` are None if no accounts are needed."""
+        """Creates a proxy. `broker` handles its requests. `accounts` and `may_consume` are None if no accounts are needed."""
         self._context = context
         self._popping = popping
         self._renewals = Renewals(popping, context.clock)
@@ -71,7 +71,7 @@ class GrpcProxy:
 
     @property
     def port(self) -> int:
-        """Returns the port after `start`."""
+        """Returns the port. Call it after `start`."""
         return self._server.port
 
     async def start(self, host: str, port: int) -> None:
@@ -85,7 +85,7 @@ class GrpcProxy:
         self._server.stop_listening()
 
     async def stop(self) -> None:
-        """Ends all calls and connections. Call this method after the broker has answered the open requests."""
+        """Ends all calls and connections. Call this method after the broker has responded to the open requests."""
         await self._tasks.stop()
         await self._sessions.close()
         await self._server.stop(_STOPS_WITHIN_S)

@@ -1,4 +1,4 @@
-"""Connections: a thin asyncio layer around the protocol. This is the only package that opens sockets."""
+"""Connections, as a thin asyncio layer around the protocol. This is the only package that opens sockets."""
 
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler

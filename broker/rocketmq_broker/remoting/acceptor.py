@@ -1,6 +1,6 @@
 """Accepts connections, and reserves some file descriptors for the rest of the program.
 
-If no descriptor is free, asyncio's server logs thousands of tracebacks per second and schedules as many further attempts. This
+If no descriptor is free, asyncio's server logs thousands of tracebacks per second and schedules as many new attempts. This
 listener instead pauses for a second, and logs an error at most once a minute.
 """
 

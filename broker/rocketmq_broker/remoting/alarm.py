@@ -22,7 +22,7 @@ class Alarm:
             _end(self._waiting)
 
     async def wait(self, seconds: float | None) -> None:
-        """Waits until `ring` is called, but at most `seconds`. None means no limit."""
+        """Waits until `ring` is called, or for at most `seconds`. If `seconds` is None, the wait has no time limit."""
         if not self._is_rung:
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()

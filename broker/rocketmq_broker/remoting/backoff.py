@@ -6,8 +6,8 @@ from __future__ import annotations
 class Backoff:
     """Computes the pause before each attempt. The pause doubles from `first_s` up to `max_s`, and a success resets it.
 
-    With `in_outages_s`, the pause grows further in a long outage, up to `in_outages_s`. It is then a tenth of the sum of all
-    pauses since the last success. A long outage therefore causes few attempts, and the pause delays the recovery by at most a
+    In a long outage, the pause grows further, up to `in_outages_s`. It is then a tenth of the sum of all pauses since the last
+    success. A long outage therefore causes few attempts, and the pause delays the recovery by at most a
     tenth of the outage.
     """
 

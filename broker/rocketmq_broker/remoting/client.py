@@ -27,7 +27,7 @@ _NO_HANDSHAKE: Final = (
 
 
 class RefusingHandler:
-    """A handler that answers every request with REQUEST_CODE_NOT_SUPPORTED."""
+    """A handler that responds to every request with REQUEST_CODE_NOT_SUPPORTED."""
 
     def on_connected(self, connection: Connection) -> None:
         """Does nothing."""
@@ -56,10 +56,10 @@ class RemotingClient:
         tls: ClientTls | None = None,
         rpc_hook: RpcHook | None = None,
     ) -> None:
-        """`handler` handles requests from the servers. If it is None, these requests are refused.
+        """Creates a client. `handler` handles the servers' requests. If it is None, these requests are refused.
 
         `credentials` sign every request. `tls` enables TLS for every connection. `rpc_hook` is called with each request and
-        its answer. Raises TlsUnusable if the TLS settings are invalid.
+        its response. Raises TlsUnusable if the TLS settings are invalid.
         """
         self.connections: set[Connection] = set()
         """The open connections."""
@@ -79,7 +79,7 @@ class RemotingClient:
     async def invoke(
         self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
     ) -> RemotingCommand:
-        """Sends a request, and returns its answer. The timeout includes the time to connect.
+        """Sends a request, and returns the response. The timeout includes the time to connect.
 
         Raises ConnectFailed, RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
         """

@@ -33,7 +33,7 @@ INTERNAL_ERROR: Final = "internal error: see the broker's log for details"
 
 
 class RequestRefused(Exception):
-    """Raised to refuse a request. The answer has this response code and remark."""
+    """Raised to refuse a request. The response has this error's code and remark."""
 
     def __init__(self, code: ResponseCode | PopResponseCode, remark: str) -> None:
         super().__init__(remark)
@@ -42,10 +42,10 @@ class RequestRefused(Exception):
 
 
 class Dispatcher:
-    """Passes requests to handlers. If a handler raises an error, the error is sent as the answer and the connection stays open.
+    """Passes requests to handlers. If a handler raises an error, the response contains the error, and the connection stays open.
 
-    `refusals` maps expected errors to response codes. The remark is the text of the error. Any other error is a bug: it is
-    logged, and answered with SYSTEM_ERROR.
+    `refusals` maps expected errors to response codes. The remark is the text of the error. Any other error is a bug. It is
+    logged, and the response is SYSTEM_ERROR.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Dispatcher:
                 logger.exception("a listener failed when the connection of %s was closed", connection.peer)
 
     def answer_error(self, command: RemotingCommand, error: Exception) -> bytes:
-        """Returns the frame that answers a request with an error."""
+        """Returns the frame of an error response to a request."""
         if isinstance(error, RequestRefused):
             return encode_response(command, error.code, remark=error.remark)
         for kind, code in self._refusals.items():
@@ -173,6 +173,6 @@ def guard_of(hook: RpcHook) -> Guard:
 
 
 def not_supported(connection: Connection, command: RemotingCommand) -> bytes:
-    """Returns the answer to a request without a handler."""
+    """Returns the response to a request that has no handler."""
     remark = f" request type {command.code} not supported"
     return encode_response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)

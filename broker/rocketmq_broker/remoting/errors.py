@@ -6,28 +6,28 @@ class RemotingError(Exception):
 
 
 class ConnectFailed(RemotingError):
-    """The connection could not be opened, or not within the timeout. The request was not sent."""
+    """Raised if the connection could not be opened within the timeout. The request was not sent."""
 
 
 class HandshakeFailed(ConnectFailed):
-    """The TLS handshake failed: the peer does not use TLS, or refused this end's certificate."""
+    """Raised if the TLS handshake failed because the peer does not use TLS or refused this end's certificate."""
 
 
 class CertificateRefused(HandshakeFailed):
-    """The peer's certificate was rejected by this end of the connection."""
+    """Raised if this end of the connection rejected the peer's certificate."""
 
 
 class ConnectionClosed(RemotingError):
-    """The connection ended before the answer. The request may or may not have been executed."""
+    """Raised if the connection ended before the response. The request may or may not have been executed."""
 
 
 class RemotingTimeout(RemotingError):
-    """No answer arrived in time. The request may or may not have been executed."""
+    """Raised if no response arrived in time. The request may or may not have been executed."""
 
 
 class TooManyRequests(RemotingError):
-    """The request was not sent, because too many requests wait for answers."""
+    """Raised if a request was not sent because too many requests wait for responses."""
 
 
 class StoppedByHook(RemotingError):
-    """The program's RPC hook stopped the request or its answer."""
+    """Raised if the program's RPC hook stopped the request or its response."""

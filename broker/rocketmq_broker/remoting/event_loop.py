@@ -1,12 +1,12 @@
 """An event loop for servers, with fewer system calls and fewer sleeps than asyncio's default loop.
 
-**One poll per read.** The work that follows a read (writing the commit log, ending the turn, sending answers) runs in the event
+**One poll per read.** The work that follows a read (writing the commit log, ending the turn, sending responses) runs in the event
 loop's next iteration. Before that iteration, asyncio polls the selector again without waiting, and finds nothing if only one
 message is in flight. This loop skips that poll. The work still runs before the next read, as in asyncio's loop, and the following
 iteration polls for all new input.
 
-**Busy polling.** Sleeping and waking up takes longer than the broker needs to handle a message. After a short wait, the next wait
-therefore begins with polling for a moment, and yields the processor between polls.
+**Busy polling.** Sleeping and waking up takes longer than the broker needs to handle a message. After a short wait, the loop
+therefore begins the next wait by polling for a moment, and yields the processor between polls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class OnceAnswered(selectors.DefaultSelector):
     """A selector that skips the first non-blocking poll after a poll that found ready files."""
 
     def __init__(self, busy_poll_s: float = 0.0) -> None:
-        """After a wait shorter than `busy_poll_s`, the next wait begins with polling for that time. 0 disables polling."""
+        """Creates a selector. After a wait shorter than `busy_poll_s`, the next wait first polls for that time. 0 disables it."""
         super().__init__()
         self._busy_poll_s = busy_poll_s
         self._was_short = False
@@ -55,7 +55,7 @@ class OnceAnswered(selectors.DefaultSelector):
 
 
 def new_event_loop(busy_poll_s: float = 0.0) -> asyncio.AbstractEventLoop:
-    """Returns asyncio's event loop with this selector, where it can have one, for `asyncio.Runner(loop_factory=...)`."""
+    """Returns an asyncio event loop for `asyncio.Runner(loop_factory=...)`. Except on Windows, it uses `OnceAnswered`."""
     return server_loop(lambda: OnceAnswered(busy_poll_s))
 
 

@@ -29,14 +29,14 @@ def table_in_steps(
 def list_in_steps(
     entries: Iterable[T], encode: Callable[[list[T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Encodes a body with a first list that contains all entries. Otherwise works like `table_in_steps`."""
+    """Encodes a body whose first list contains all entries. Otherwise works like `table_in_steps`."""
     return _in_steps(entries, encode, b"[]", at_once=at_once, advice=advice)
 
 
 def refuse_long(length: int, advice: str) -> None:
-    """Raises RequestRefused, with `advice` in its text, if an answer of `length` bytes is too long for a frame."""
+    """Raises RequestRefused, with `advice` in its text, if a response of `length` bytes is too long for a frame."""
     if length > MAX_ANSWER_LENGTH:
-        remark = f"answer too long: more than {MAX_ANSWER_LENGTH} bytes; {advice}"
+        remark = f"response too long: more than {MAX_ANSWER_LENGTH} bytes; {advice}"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 

@@ -15,7 +15,7 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class Listener(Protocol):
-    """A port that is bound, and accepts connections between `start` and `stop`."""
+    """A bound port that accepts connections between `start` and `stop`."""
 
     @property
     def port(self) -> int:
@@ -78,7 +78,7 @@ def current_network() -> Network:
 
 @contextmanager
 def on_network(network: Network) -> Iterator[None]:
-    """Makes `network` the current network inside the block. Servers and clients created there continue to use it."""
+    """Makes `network` the current network inside the block. Servers and clients created inside continue to use it."""
     token = _current.set(network)
     try:
         yield

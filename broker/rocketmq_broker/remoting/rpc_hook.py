@@ -1,4 +1,4 @@
-"""A hook that is called with requests and answers, and can stop them (RocketMQ's RPCHook)."""
+"""A hook that is called with requests and responses, and can stop them (RocketMQ's RPCHook)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class RpcHook(Protocol):
         """
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Called with the answer to a request that this client sent.
+        """Called with the response to a request that this client sent.
 
         If the method raises an exception, the caller gets StoppedByHook instead.
         """
 
 
 class HookedRequests(OwnRequests):
-    """Encodes requests like OwnRequests. Passes the requests and their answers to a hook."""
+    """Encodes requests like OwnRequests. Passes the requests and their responses to a hook."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class HookedRequests(OwnRequests):
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
         """Returns the frame and the future, like `OwnRequests.new`. Raises StoppedByHook if the hook stops the request.
 
-        The future raises StoppedByHook if the hook stops the answer.
+        The future raises StoppedByHook if the hook stops the response.
         """
         request = _command(code, header, body)
         ask_hook(self._hook, self.peer, request)

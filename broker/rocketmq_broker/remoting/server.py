@@ -32,7 +32,7 @@ class RemotingServer:
         backlog: int = 1024,
         contexts: ServerContexts | None = None,
     ) -> None:
-        """Creates a server that does not listen yet. Port 0 takes any free port. `memory` may be shared with other servers.
+        """Creates a server that does not listen yet. Port 0 means any free port. `memory` may be shared with other servers.
 
         `steady_ns` is a monotonic clock.
 
@@ -71,7 +71,7 @@ class RemotingServer:
         listener.start()
 
     def stop_listening(self) -> None:
-        """Stops accepting connections. Open ones stay open."""
+        """Stops accepting connections. Existing connections stay open."""
         if self._listener is not None:
             self._listener.stop()
 

@@ -18,7 +18,7 @@ _AFTER_FAILURE_S: Final = 1.0
 
 
 class Tasks:
-    """Background tasks. `stop` ends all of them; start no task after that.
+    """Background tasks. `stop` ends all tasks. Do not start tasks after `stop`.
 
     An error in a task is logged and affects no other task.
     """
@@ -95,7 +95,7 @@ def _log(task: asyncio.Task[Any]) -> None:
 
 
 class _Attempts(Generic[T]):
-    """Calls an action, and logs its errors. If the same OSError occurs again, it is not logged again."""
+    """Calls an action, and logs its errors. An OSError that occurs repeatedly is logged only once."""
 
     def __init__(self, name: str, action: Callable[[], T], again_after_s: float) -> None:
         self._name = name

@@ -1,1 +1,1 @@
-"""Handles the broker's requests: one processor for each family of request codes, and the code that the processors share."""
+"""Handles the broker's requests. Each family of request codes has a processor."""

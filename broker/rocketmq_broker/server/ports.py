@@ -18,7 +18,7 @@ class Durability(Protocol):
     def after_durable(
         self, position: int, connection: Connection, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
     ) -> None:
-        """Responds to the request with SUCCESS once everything before the position is durable."""
+        """Responds to the request with SUCCESS once all records before the position are durable."""
 
 
 class SystemTopics(Protocol):

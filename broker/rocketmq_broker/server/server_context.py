@@ -20,7 +20,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """The store, and the objects that use it. Each package's `build` function takes its dependencies from here."""
+    """The store, and the objects that use it. Each package's `build` function takes its dependencies from this object."""
 
     identity: BrokerIdentity
     store: MessageStore

@@ -14,7 +14,7 @@ FEW: Final = 32
 
 
 def is_full(held: int, limit: int, of_party: int) -> bool:
-    """Returns True if a party that holds `of_party` of the `held` items may not add another one.
+    """Returns True if a party that holds `of_party` of the `held` items may not add another item.
 
     Once `limit` is reached, each party may still hold FEW items. The total never exceeds twice `limit`.
     """

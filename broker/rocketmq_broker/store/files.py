@@ -39,7 +39,7 @@ class FileSystem(Protocol):
         """Writes all bytes. They are on disk only after `sync`. If the call fails, some of them may have been written."""
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length in bytes. An added part reads as zeros and takes no disk space."""
+        """Sets the file's length in bytes. Added bytes read as zeros and take no disk space."""
 
     def next_data(self, file: int, position: int) -> int | None:
         """Returns the position of the first byte at or after `position` that may be non-zero, or None if there is none."""
@@ -81,10 +81,10 @@ class FileSystem(Protocol):
         """Returns whether the path still refers to this open file or directory, and not to one that replaced it."""
 
     def ignores_case(self, path: Path) -> bool:
-        """Returns whether names that differ only in case are one name. `path` must exist, and its name must have a letter."""
+        """Returns whether names that differ only in case are one name. `path` must exist, and its name must contain a letter."""
 
     def is_reserved(self, path: Path) -> bool:
-        """Returns whether the system does not accept the path's name."""
+        """Returns whether the operating system rejects the path's name."""
 
     def used_ratio(self, path: Path) -> float:
         """Returns the used share of the disk, 0 to 1."""
@@ -135,7 +135,7 @@ class OsFileSystem:
             written += write_at(file, memoryview(data)[written:], position + written)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length in bytes. An added part is sparse and reads as zeros."""
+        """Sets the file's length in bytes. Added bytes read as zeros and take no disk space."""
         set_length(file, length)
 
     def next_data(self, file: int, position: int) -> int | None:
@@ -147,7 +147,7 @@ class OsFileSystem:
         sync_data(file)
 
     def sync_directory(self, path: Path) -> None:
-        """Syncs the directory, where the system can."""
+        """Syncs the directory, if the operating system supports this."""
         sync_directory(path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
@@ -194,22 +194,22 @@ class OsFileSystem:
         return open_directory(path)
 
     def lock(self, file: int) -> bool:
-        """Acquires a lock on the first byte, as Java does, that also excludes a second store in the same process."""
+        """Locks the file's first byte, as Java does. The lock also excludes a second store in the same process."""
         return lock(file)
 
     def is_still(self, file: int, path: Path) -> bool:
-        """Returns whether device and inode of the open file are those of the path."""
+        """Returns whether the open file and the path have the same device and inode."""
         try:
             return os.path.samestat(os.fstat(file), os.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def ignores_case(self, path: Path) -> bool:
-        """Returns whether the file is found under its name in the other case, too."""
+        """Returns whether the file is also found if the case of the letters in its name is swapped."""
         return ignores_case(path)
 
     def is_reserved(self, path: Path) -> bool:
-        """Returns whether the system does not accept the path's name, as Windows does not accept CON."""
+        """Returns whether the operating system rejects the path's name. Windows rejects CON, for example."""
         return is_reserved(path)
 
     def used_ratio(self, path: Path) -> float:

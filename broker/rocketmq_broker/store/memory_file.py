@@ -120,7 +120,7 @@ class MemoryFile:
             view = view[len(part) :]
 
     def truncate(self, length: int) -> None:
-        """Sets the length in bytes. An added part reads as zeros."""
+        """Sets the length in bytes. Added bytes read as zeros."""
         number, offset = divmod(length, _PAGE)
         for behind in [each for each in self.pages if each * _PAGE >= length]:
             self._unsynced.setdefault(behind, self.pages.pop(behind))

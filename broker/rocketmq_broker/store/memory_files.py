@@ -1,7 +1,7 @@
 """A file system in memory, either empty or on top of another file system, which stays unchanged.
 
-An empty one simulates a disk that records syncs and can lose power. With one on top of the real disk, a caller can open a
-store and see what recovery would do at the broker's next start.
+An empty file system simulates a disk that records syncs and can lose power. A file system on top of the real disk allows a caller
+to open a store and see what recovery would do at the broker's next start.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class MemoryFiles:
         self._file(file).write(data, position)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length in bytes. An added part reads as zeros."""
+        """Sets the file's length in bytes. Added bytes read as zeros."""
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
@@ -220,7 +220,7 @@ class MemoryFiles:
         return self._base is not None and self._base.ignores_case(path)
 
     def is_reserved(self, path: Path) -> bool:
-        """Returns whether the base does not accept the path's name. Memory accepts each."""
+        """Returns whether the base rejects the path's name. Memory accepts all names."""
         return self._base is not None and self._base.is_reserved(path)
 
     def used_ratio(self, path: Path) -> float:

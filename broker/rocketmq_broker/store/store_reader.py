@@ -23,7 +23,7 @@ _MAX_UNITS_EXAMINED: Final = 800
 
 
 class StoreReader:
-    """The reading methods of `MessageStore`. They return only intact records; by queue or key, only published records."""
+    """The reading methods of `MessageStore`. They return only intact records, and by queue or key only published records."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
         """Creates a reader of these parts. `damaged_units` repairs the consume queue units that a pull finds damaged."""

@@ -49,7 +49,7 @@ class Control:
     """Executes commands: GET for queries, POST for changes. Arguments are in the query string or in a JSON object in the body."""
 
     def __init__(self, rocketmq: RocketMQ) -> None:
-        """`rocketmq` is a running broker, which executes the commands."""
+        """Creates the control of `rocketmq`, a running broker that executes the commands."""
         self._rocketmq = rocketmq
 
     async def answer(self, method: str, name: str, arguments: Arguments) -> tuple[int, Json]:

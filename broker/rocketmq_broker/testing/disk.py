@@ -19,7 +19,7 @@ class Disk:
     """A file system that discards all writes of a killed broker."""
 
     def __init__(self, files: FileSystem) -> None:
-        """`files` is the file system that stores the data."""
+        """Creates a disk that is not full. `files` is the file system that stores the data."""
         self.files = files
         self.is_full = False
         """Whether writes fail because the disk is full."""

@@ -1,4 +1,4 @@
-"""A small HTTP server for commands on loopback. It handles one request per connection, with JSON arguments and answers.
+"""A small HTTP server for commands on loopback. It handles one request per connection, with JSON arguments and responses.
 
 The server refuses requests from other origins and to other host names, so that web pages in a browser cannot send commands.
 """
@@ -31,7 +31,7 @@ class ControlServer:
     """An HTTP server that listens between `start` and `stop`."""
 
     def __init__(self, control: Control) -> None:
-        """`control` executes the commands."""
+        """Creates a stopped server. `control` executes the commands."""
         self._control = control
         self._server: asyncio.Server | None = None
 

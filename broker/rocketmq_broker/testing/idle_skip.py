@@ -103,7 +103,7 @@ class IdleSkip:
             self.next_s = 0.0
 
     def skip(self, seconds: float) -> None:
-        """Skips `seconds`, a multiple of MIN_LEAP_S, without a turn of the loop."""
+        """Skips `seconds`, a multiple of MIN_LEAP_S, without running the event loop."""
         begins_s = self._time.loop_time()
         arrives_s = begins_s + seconds
         self._sample(begins_s, arrives_s)

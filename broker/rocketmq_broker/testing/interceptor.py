@@ -57,7 +57,7 @@ class Faults:
         self.like_apache: LikeApache | None = None
 
     def takes_answer(self, keys: Iterable[str | None]) -> bool:
-        """Returns whether to lose the answer to a message with these keys, and counts it as lost."""
+        """Returns whether a fault drops the response to a message with these keys. Counts each dropped response."""
         if self.answers_to_lose > 0:
             self.answers_to_lose -= 1
             return True
@@ -70,7 +70,7 @@ class Interceptor:
     """Passes requests to one broker. `tap` wraps its connections, to intercept the frames that it sends."""
 
     def __init__(self, broker: RequestHandler, faults: Faults, journal: Journal) -> None:
-        """`broker` handles the requests."""
+        """Creates an interceptor. `broker` handles the requests."""
         self.broker = broker
         self._faults = faults
         self._journal = journal
@@ -117,11 +117,11 @@ class Interceptor:
             self.broker.on_requests(connection, admitted)
 
     def connection(self, peer: str) -> Connection | None:
-        """Returns the open connection with that peer address, or None."""
+        """Returns the open connection with the address `peer`, or None if there is none."""
         return next((connection for connection in self._connections if connection.peer == peer), None)
 
     def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
-        """Returns the request to pass to the broker, possibly modified; None to drop the request."""
+        """Returns the request to pass to the broker, possibly modified, or None if the request is dropped."""
         try:
             if request.code in SEND_REQUESTS:
                 return self._taken_message(connection, request)
@@ -223,7 +223,7 @@ class Interceptor:
             connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
 
     def real_wait_s(self) -> float:
-        """Returns the real seconds to wait for the answers of outside producers; 0 if none are due."""
+        """Returns the seconds of real time to wait for answers of outside producers, or 0 if none are due."""
         if not self._asked_outside:
             return 0
         now_s = time.monotonic()

@@ -47,7 +47,7 @@ class Journal:
     """Keeps the latest events between the broker and its clients."""
 
     def __init__(self, now_s: Callable[[], float], max_events: int = 20_000) -> None:
-        """`now_s` returns the test's time. If there are more than `max_events` events, the oldest are dropped."""
+        """Creates an empty journal of the latest `max_events` events. `now_s` returns the test's time."""
         self._now_s = now_s
         self._max_events = max_events
         self.events: list[JournalEvent] = []
@@ -60,7 +60,7 @@ class Journal:
             del self.events[: self._max_events // 2]
 
     def of(self, word: str) -> list[JournalEvent]:
-        """Returns the events of the message with that id or key, and all general events since the message's first event."""
+        """Returns the events of the message with the id or key `word`, and all general events since the message's first event."""
         names = self._names(word)
         concerning = [event for event in self.events if names & set(event.keys)]
         if not concerning:
@@ -79,7 +79,7 @@ class Journal:
         )
 
     def _names(self, word: str) -> set[str]:
-        """Returns the word, and the transaction ids of the messages with that id or key."""
+        """Returns the word, and the transaction ids of the messages with this id or key."""
         names = {word}
         for event in self.events:
             if word in event.keys:

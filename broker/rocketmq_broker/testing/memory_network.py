@@ -39,7 +39,7 @@ class MemoryNetwork:
     """The ports and connections of one event loop."""
 
     def __init__(self, *, is_open: bool = True, tap: Tap | None = None) -> None:
-        """With `is_open` it also listens on real ports, for outside clients. `tap` wraps each connection of a server."""
+        """Creates an empty network. If `is_open`, it also listens on real ports. `tap` wraps each connection of a server."""
         self._is_open = is_open
         self._tap = tap
         self._tcp = TcpNetwork()
@@ -61,20 +61,20 @@ class MemoryNetwork:
 
     async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
         """Returns a listener for the port, in memory and, if the network is open, on a socket."""
+        if port in self._listeners:
+            raise OSError(errno.EADDRINUSE, "Address already in use")
         served = self._watched(new_protocol)
         tcp = await self._tcp.bind(served, host, port, backlog) if self._is_open else None
         if tcp is not None:
             port = tcp.port
         elif port == 0:
             port = self._next_port = self._next_port + 10
-        if port in self._listeners:
-            raise OSError(errno.EADDRINUSE, "Address already in use")
         self._ports_used.add(port)
         listener = self._listeners[port] = MemoryListener(port, served, tcp, lambda: self._listeners.pop(port, None))
         return listener
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Connects in memory if a server of this network listens on the port and TLS is off; otherwise through a socket."""
+        """Connects in memory if a server of this network listens on the port and TLS is off. Otherwise uses a socket."""
         listener = self._listeners.get(port) if host in _LOCAL_HOSTS else None
         if listener is not None and listener.is_listening and tls is None:
             return self._connected(new_protocol(), listener, port)
@@ -142,7 +142,7 @@ class ServedConnection(asyncio.Protocol):
     """Passes a connection to a server's protocol, and keeps it registered until it ends."""
 
     def __init__(self, protocol: asyncio.Protocol, served: dict[asyncio.Transport, None], tap: Tap | None) -> None:
-        """`served` contains the open connections. `tap` wraps the transport of this connection."""
+        """Creates the wrapper. `served` contains the open connections. `tap` wraps the transport of this connection."""
         self._protocol = protocol
         self._served = served
         self._tap = tap
@@ -159,7 +159,7 @@ class ServedConnection(asyncio.Protocol):
         self._protocol.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Passes the peer's end of data to the protocol."""
+        """Passes the peer's EOF to the protocol."""
         return self._protocol.eof_received()
 
     def pause_writing(self) -> None:
@@ -309,7 +309,7 @@ class MemoryTransport(asyncio.Transport):
             self.close()
 
     def _note_read(self, count: int) -> None:
-        """Subtracts the read bytes from the unread ones. Resumes the other end's writing at the low-water mark."""
+        """Subtracts `count` from the number of unread bytes. Resumes the other end's writing at the low-water mark."""
         self._incoming_bytes -= count
         peer = self.peer
         if peer._has_paused_writer and self._incoming_bytes <= peer._high_water_bytes // _LOW_WATER_SHARE:

@@ -22,7 +22,7 @@ class Query(Awaitable[T], Generic[T]):
     """A query about the broker. Awaiting it waits until the broker is idle, and returns the answer."""
 
     def __init__(self, call: str, answer: Callable[[], Awaitable[T]]) -> None:
-        """`call` is the source code of the call, for error messages. `answer` is called when the query is awaited."""
+        """Creates a query. `call` is the call's source code, for errors. `answer` is called when the query is awaited."""
         self._call = call
         self._answer = answer
 
@@ -75,18 +75,18 @@ class Queries(ABC):
         return self._query(f"messages({topic!r})", lambda inspection: inspection.messages(topic))
 
     def committed(self, word: str) -> Query[MessageExt]:
-        """Queries the visible message of the committed transaction with that id or key.
+        """Queries the visible message of the committed transaction with the id or key `word`.
 
         Raises AssertionError with the message's timeline unless exactly one message matches.
         """
         return self._query(f"committed({word!r})", lambda inspection: self._committed(inspection, word))
 
     def rolled_back(self, word: str) -> Query[Transaction]:
-        """Queries the transaction with that id or key. Raises AssertionError unless it is rolled back."""
+        """Queries the transaction with the id or key `word`. Raises AssertionError unless it is rolled back."""
         return self._query(f"rolled_back({word!r})", lambda inspection: self._in_state(inspection, word, ROLLED_BACK))
 
     def timeline(self, word: str) -> str:
-        """Returns the timeline of the message with that id or key: its sends, decisions, check-backs and deliveries."""
+        """Returns the timeline of the message with the id or key `word`: its sends, decisions, check-backs and deliveries."""
         events = self.journal.of(word)
         if not events:
             return f"no events of {word!r}"

@@ -249,13 +249,13 @@ class RocketMQ(Queries):
     # faults
 
     def lose_next_decision(self, count: int = 1) -> None:
-        """Loses the next COMMIT or ROLLBACK before it reaches the broker. This may be an answer to a check-back."""
+        """Loses the next COMMIT or ROLLBACK before it reaches the broker. The decision may answer a check-back."""
         self.faults.decisions_to_lose += count
 
     def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
-        """Loses the broker's answer to the next message or half message, which is stored nevertheless.
+        """Loses the broker's response to the next message or half message. The message is still stored.
 
-        With a `key`, only the answer to the next message with that key is lost.
+        With a `key`, only the response to the next message with that key is lost.
         """
         if key is None:
             self.faults.answers_to_lose += count
@@ -283,7 +283,7 @@ class RocketMQ(Queries):
         self.journal.note(EventKind.FAULT, f"{count} connections are cut, as the test asked for")
 
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
-        """Refuses messages and half messages with that response code.
+        """Refuses messages and half messages with the response code `code`.
 
         Refuses the next `times` messages, or all messages until `accept_sends` if `times` is None.
         """
@@ -312,8 +312,8 @@ class RocketMQ(Queries):
         - A decision after a check-back ends only the first copy of the half message. The second copy is checked at the next
           interval, and its COMMIT delivers the message again, with the same message id.
         - A COMMIT also delivers after another COMMIT, a ROLLBACK or a discard.
-        - Checks count while no producer of the group is online, and while the message is immune to them. So transactions may be
-          discarded without a check-back.
+        - Checks are counted while no producer of the group is online, and while the message is immune to checks. Transactions may
+          therefore be discarded without a check-back.
         - Check-backs go to the members of a producer group in turn, without preference for the half message's sender.
         - Born hosts have no port.
         """

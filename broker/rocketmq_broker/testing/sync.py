@@ -79,7 +79,7 @@ class SyncRocketMQ:
         seed: int | None = None,
         start_ms: int | None = None,
     ) -> None:
-        """Takes the arguments of RocketMQ. Raises ConfigError."""
+        """Creates a stopped broker. The arguments are those of RocketMQ. Raises ConfigError."""
         if start_ms is None:
             start_ms = REPEATABLE_START_MS if seed is not None else current_world().wall_ms()
         self._calls = 0
@@ -212,7 +212,7 @@ class SyncRocketMQ:
     commit_log = _called(RocketMQ.commit_log)
 
     def timeline(self, word: str) -> str:
-        """Returns the timeline of the message with that id or key."""
+        """Returns the timeline of the message with the id or key `word`."""
         return self._rocketmq.timeline(word)
 
     def story(self) -> str:

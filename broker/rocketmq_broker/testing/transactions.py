@@ -64,7 +64,7 @@ class Inspection:
     """Reads the broker's state with admin requests, which the broker answers immediately."""
 
     def __init__(self, broker: RequestHandler, broker_name: str) -> None:
-        """`broker` handles the requests. `broker_name` is the broker's name."""
+        """Creates an inspection of the broker `broker_name`. `broker` handles the requests."""
         self._broker = broker
         self._broker_name = broker_name
 
@@ -82,15 +82,15 @@ class Inspection:
         return [_transaction(found[offset]) for offset in sorted(found)]
 
     def half_message(self, commit_log_offset: int) -> Record | None:
-        """Returns the half message at that commit log offset, pending or not."""
+        """Returns the half message at a commit log offset, whether pending or decided."""
         return next((half for half in self._records(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
 
     def is_decided(self, commit_log_offset: int) -> bool:
-        """Returns whether the half message at that commit log offset is committed, rolled back or discarded."""
+        """Returns whether the half message at a commit log offset is committed, rolled back or discarded."""
         return any(info.state != PENDING for info in self._transaction_at(commit_log_offset))
 
     def next_check_in_s(self, commit_log_offset: int) -> float | None:
-        """Returns the seconds until the next check of the transaction with that half message; None if it is not pending."""
+        """Returns the seconds until the next check of the half message's transaction, or None if it is not pending."""
         return next((_transaction(info).next_check_in_s for info in self._transaction_at(commit_log_offset)), None)
 
     def producers(self, group: str) -> list[str]:

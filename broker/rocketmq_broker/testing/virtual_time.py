@@ -59,16 +59,18 @@ class NothingHappens(Exception):
 
 
 class _Selector(Protocol):
-    """What an event loop waits with: a selector, or on Windows a proactor."""
+    """The selector of an event loop, or its proactor on Windows."""
 
     def select(self, timeout: float | None = None) -> list[Any]: ...
 
 
 class VirtualTime:
-    """The clock of one event loop. Any thread may read it; all other methods must be called on the loop's thread."""
+    """The clock of one event loop. Any thread may read it. Call all other methods on the loop's thread."""
 
     def __init__(self, start_ms: int, *, is_awaited: Callable[[], bool] = lambda: True, is_flowing: bool = False) -> None:
-        """`start_ms` is the initial time in milliseconds since the epoch. `is_awaited` returns whether the test waits now.
+        """Creates a clock. `start_ms` is the initial time in milliseconds since the epoch.
+
+        `is_awaited` returns whether the test is waiting now.
 
         With `is_flowing` time passes like real time, and jumps only in `advance`.
         """
@@ -128,7 +130,7 @@ class VirtualTime:
             self._advancing -= 1
 
     def leap(self, seconds: float) -> None:
-        """Advances the clock without a turn of the loop. Overdue timers fire in the next turn."""
+        """Advances the clock without running the loop. Overdue timers fire in the next turn."""
         self._pass(int(seconds * NS_IN_S))
 
     @property
@@ -137,13 +139,13 @@ class VirtualTime:
         return self._at_work > 0
 
     async def settle(self) -> None:
-        """Returns when the loop has no work until the next timer."""
+        """Waits until the loop has no work before its next timer."""
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settling.append(quiet)
         await quiet
 
     def wanted(self) -> None:
-        """Restarts the count towards MAX_UNASKED_S, because the test waits with its own time-out."""
+        """Restarts the count towards MAX_UNASKED_S, because the test waits with its own timeout."""
         self._unasked_ns = 0
 
     # threads that work for the loop
@@ -160,7 +162,7 @@ class VirtualTime:
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
         """Makes a working thread wait for `seconds` of virtual time. Returns whether the awaited event occurred.
 
-        `wait` waits for the event in real time, with a time-out, and returns whether it occurred.
+        `wait` waits for the event in real time, with a timeout, and returns whether it occurred.
         """
         loop = self._loop
         if loop is None or seconds is None:
@@ -245,7 +247,7 @@ class VirtualTime:
     def _wait(self, selector: _Selector, open_files: Callable[[], int], timeout: float | None) -> list[Any]:
         """Waits for events like a selector, or advances the virtual clock if the loop has no other source of work.
 
-        `open_files` returns the number of files that the selector waits for, the loop's own one included.
+        `open_files` returns the number of files that the selector waits for, including the loop's own file.
         """
         self.turns += 1
         is_quick = self._advancing and not self._at_work and self.turns % LOOK_OUTSIDE_EVERY
@@ -314,7 +316,7 @@ class _Waiting(selectors.BaseSelector):
 
 
 class _WaitingProactor:
-    """A proactor (Windows) that waits in virtual time. It waits for operations on files, such as one to accept or to read."""
+    """A proactor (Windows) that waits in virtual time. It waits for operations on files, such as accepting and reading."""
 
     def __init__(self, proactor: Any, virtual: VirtualTime) -> None:
         self._proactor = proactor

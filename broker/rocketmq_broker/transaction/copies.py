@@ -1,4 +1,4 @@
-"""Copies of half messages: how to recognize that several half messages belong to one transaction.
+"""Recognizes copies of half messages, which are several half messages of one transaction.
 
 - RocketMQ rewrites a pending half message at each check, and counts the checks in TRANSACTION_CHECK_TIMES. It may stop before
   it writes the op message for the previous copy.
@@ -41,7 +41,7 @@ def identity_of(half: HalfMessage) -> Identity:
 
 
 def first_offsets(half: HalfMessage) -> RecordOffsets | None:
-    """Returns the offsets of the first half message if this broker put the half message back; otherwise None."""
+    """Returns the offsets of the first half message if this broker put the half message back, otherwise None."""
     queue_offset = _first_queue_offset(half) if half.prepared_transaction_offset else None
     if queue_offset is None:
         return None
@@ -67,7 +67,7 @@ class Copy:
     __slots__ = ("begins", "first", "is_closed", "offsets")
 
     def __init__(self, half: HalfMessage, *, is_closed: bool) -> None:
-        """`is_closed` is True if an op message refers to the half message."""
+        """Creates the data of a half message. `is_closed` is True if an op message refers to the half message."""
         self.offsets = RecordOffsets(half.commit_log_offset, half.queue_offset)
         self.first = first_offsets(half)
         """The offsets of the first half message if this broker put the copy back; otherwise None."""
@@ -99,7 +99,7 @@ class Copies:
     """Finds the pending transaction of a copy that a broker wrote before its last start."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction]) -> None:
-        """`pending` contains the pending transactions, keyed by the commit log offset of the first half message."""
+        """Creates an empty table. `pending` maps the first half message's commit log offset to each pending transaction."""
         self._pending = pending
         self._by_offset: dict[int, tuple[PendingTransaction, int]] = {}
         self._by_identity: dict[Identity, PendingTransaction] = {}

@@ -162,9 +162,9 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
     """Returns the action for a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
     A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval. Unlike in
-    RocketMQ, a check is counted only if it can be sent to a producer. If the group is online, a transaction is not discarded
-    because of its age before it was checked once. RocketMQ omits this check. `now_ms` must be a reliable time (ExpiryClock),
-    because a discard cannot be undone.
+    RocketMQ, a check is counted only if it can be sent to a producer. If the group is online, a transaction is checked
+    at least once before it is discarded because of its age. RocketMQ does not ensure this. `now_ms` must be a reliable time
+    (ExpiryClock), because a discard cannot be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online
@@ -179,7 +179,7 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
 
 
 def must_be_put_back(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
-    """Returns the oldest transaction if its half message is too far from the end of the half queue; otherwise None.
+    """Returns the oldest transaction if its half message is too far from the end of the half queue, otherwise None.
 
     The allowed distance grows with the number of pending transactions, so that at most one of five half messages is a copy.
     """

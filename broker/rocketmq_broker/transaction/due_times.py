@@ -17,7 +17,7 @@ class DueTimes:
     """The due times of the pending transactions. The heap may contain outdated times, which are skipped."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
-        """`pending` contains the transactions, keyed by commit log offset. The caller may change this mapping at any time."""
+        """Creates an empty heap. `pending` maps commit log offsets to transactions. The caller may change it at any time."""
         self._pending = pending
         self._check_interval_ms = check_interval_ms
         self._heap: list[tuple[int, int]] = []

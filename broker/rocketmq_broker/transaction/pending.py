@@ -56,7 +56,7 @@ class PendingTransactions:
     """All pending transactions of a broker, in the order of the half queue."""
 
     def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
-        """`next_queue_offset` is the queue offset of the next half message.
+        """Creates an empty table. `next_queue_offset` is the queue offset of the next half message.
 
         `op_window` contains the op messages at and after the op queue's consumer offset.
         """

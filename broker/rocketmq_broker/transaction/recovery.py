@@ -80,11 +80,11 @@ class TransactionRecovery:
         check_counts: Mapping[int, int] | None = None,
         is_doubted: Callable[[int], bool] = lambda commit_log_offset: False,
     ) -> None:
-        """`op_offset` is the consumer offset of the op queue.
+        """Creates a recovery. `op_offset` is the consumer offset of the op queue.
 
         `check_counts` contains the saved check counts, keyed by commit log offset.
 
-        `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op message
+        `is_doubted` returns True if the record before the op message at a commit log offset is damaged. Such an op message
         does not decide a transaction.
         """
         self._policy = policy

@@ -4,7 +4,7 @@
     committed        the destination topic and queue, sysFlag |= 8, preparedTransactionOffset = offset of the half message
     discarded        topic TRANS_CHECK_MAX_TIME_TOPIC, queue 0
     put back         a copy of the half message at the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
-                     preparedTransactionOffset refer to the first one
+                     preparedTransactionOffset refer to the first half message
     resumed          a half message made from a discarded message; it starts a new transaction
 
 All of them keep the properties of the half message, including REAL_TOPIC and TRAN_MSG, as in RocketMQ. op_message.py builds

@@ -1,4 +1,4 @@
-"""Adds the consumer group's positions, which reveal that the ledger was reset to an older state."""
+"""Adds the consumer group's positions, which reveal whether the ledger was reset to an older state."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ _ON_THEIR_WAY_MS = 3_600_000
 def upgrade() -> None:
     """Creates the tables.
 
-    Messages since an hour before the newest entry are redelivered once, because some may be unprocessed.
+    Messages are redelivered once, starting an hour before the newest entry, because some may be unprocessed.
     """
     op.create_table(
         "consumed_positions",

@@ -1,1 +1,1 @@
-"""The migrations, each in a module."""
+"""The migrations, one per module."""

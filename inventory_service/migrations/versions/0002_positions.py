@@ -13,7 +13,7 @@ _ON_THEIR_WAY_MS = 3_600_000
 def upgrade() -> None:
     """Creates the tables.
 
-    Messages since an hour before the newest shipment are redelivered once, because some may be unprocessed.
+    Messages are redelivered once, starting an hour before the newest shipment, because some may be unprocessed.
     """
     op.create_table(
         "consumed_positions",

@@ -28,7 +28,7 @@ class Plan:
 
 
 def measure(case: Case, plan: Plan, home: Path) -> Sample:
-    """Starts the system, measures the case, and stops the system. Raises ProcessFailed, NoPostgresql."""
+    """Starts the system, measures the case, and stops the system. Raises ProcessFailed or NoPostgresql."""
     with running(case, home) as system:
         warm_up = place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
         _credited(system, warm_up)  # Orders that still wait for a worker would delay the first measured orders.

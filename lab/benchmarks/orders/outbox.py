@@ -68,7 +68,7 @@ class OutboxStore(SqlOrderStore):
         OutboxDatabase.metadata.create_all(engine)
 
     def store_with_message(self, order: Order, message: Message) -> None:
-        """Stores order, items and message in one transaction. Raises DatabaseUnavailable, OutcomeUnknown."""
+        """Stores order, items and message in one transaction. Raises DatabaseUnavailable or OutcomeUnknown."""
 
         def insert(connection: Connection) -> None:
             if connection.dialect.name == "postgresql":

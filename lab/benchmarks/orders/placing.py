@@ -1,6 +1,6 @@
 """Places orders over HTTP with a load generator (lab/benchmarks/orders/load, in Go).
 
-The generator records the time of each answer.
+The generator records the time of each response.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANSWER_TIMEOUT_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class PlacedOrder:
-    """An order that was answered with status 201. Times are seconds since the epoch."""
+    """An order that the service accepted with status 201. Times are in seconds since the epoch."""
 
     order_id: str
     began_s: float
@@ -44,7 +44,7 @@ def build_generator() -> None:
 
 
 def place_at_rate(url: str, *, rate: float, seconds: float) -> Placing:
-    """Starts `rate` orders per second for `seconds`, without waiting for answers (open loop). Raises ProcessFailed."""
+    """Starts `rate` orders per second for `seconds`, without waiting for responses (open loop). Raises ProcessFailed."""
     return _place(url, "-rate", rate, seconds)
 
 

@@ -42,7 +42,7 @@ class Running:
 
 @contextmanager
 def running(case: Case, home: Path) -> Iterator[Running]:
-    """Starts the system, and stops it at the end of the block. Raises ProcessFailed, NoPostgresql."""
+    """Starts the system, and stops it at the end of the block. Raises ProcessFailed or NoPostgresql."""
     with Processes(home / "logs") as processes:
         apache = ApacheBroker(processes, home / "apache", SYNC) if case.broker == "Apache" else None
         try:

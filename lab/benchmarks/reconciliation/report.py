@@ -17,7 +17,7 @@ _WHOLE = "ours, with its commit log"
 
 
 def faults_table(run: Run) -> Table:
-    """Returns a table of the faults, with how often each was injected and found. The title contains the time of the run."""
+    """Returns a table with the number of injected and found faults of each kind. The title contains the time of the run."""
     took = f"{run.usage.wall_s:.0f} s, {run.usage.cpu_s:.0f} s of CPU"
     table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} false findings")
     table.add_column("fault")

@@ -38,7 +38,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """How often a fault was injected, and how often it was found with the right class and cause."""
+    """The number of times that a fault was injected, and the number of times that it was found with the right class and cause."""
 
     fault: Fault
     injected: int
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def is_right(self) -> bool:
-        """True if all injected faults were found, and nothing else."""
+        """True if the run found all injected faults and nothing else."""
         return not self.invented and all(fault.found == fault.injected for fault in self.faults)
 
 
@@ -102,7 +102,7 @@ def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = 
 
 
 def _end(root: psutil.Process) -> None:
-    """Kills a running command with Spark's JVM and its workers."""
+    """Kills a running command, including Spark's JVM and Python workers."""
     with suppress(psutil.NoSuchProcess):
         family = [*root.children(recursive=True), root]
         for process in family:
@@ -128,7 +128,7 @@ def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
 
 
 def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
-    """Returns how often each fault was injected and found, and the number of other findings.
+    """Returns the number of times that each fault was injected and found, and the number of other findings.
 
     A finding belongs to the fault that has the same class and cause.
     """

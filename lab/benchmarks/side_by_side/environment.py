@@ -20,7 +20,7 @@ _TIMEOUT_S = 20
 
 
 def environment() -> dict[str, str]:
-    """Returns the names and values of the environment."""
+    """Returns the properties of the environment, keyed by name."""
     return {
         "broker": f"{'compiled' if is_compiled(_ON_THE_HOT_PATH) else 'interpreted'}, beside Apache RocketMQ {APACHE_VERSION}",
         "Python": f"{platform.python_version()} ({Path(sys.executable).resolve()}, {platform.python_compiler()})",

@@ -77,7 +77,7 @@ def generate(
 
 
 def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the combined output of several generators: the sums of rates and numbers, and the longest of the times.
+    """Returns the combined output of several generators: the sums of rates and counts, and the maximum of each time.
 
     The measured time is the interval in which all generators ran.
     """
@@ -112,8 +112,8 @@ def drive_grpc_client(
 ) -> dict[str, Any]:
     """Generates load on a broker with Apache's gRPC client for Go. Returns the client's output.
 
-    Options are passed to tests/foreign/clients/grpc/go/bench: `in_flight=32` becomes `-in-flight 32`. Raises CannotBuild,
-    ProcessFailed.
+    Options are passed to tests/foreign/clients/grpc/go/bench: `in_flight=32` becomes `-in-flight 32`. Raises CannotBuild
+    or ProcessFailed.
     """
     build(GRPC_PROGRAM, _GRPC_SOURCE)
     driver = processes.add(

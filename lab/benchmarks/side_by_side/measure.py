@@ -117,7 +117,7 @@ def _pulls(bench: _Bench) -> Sample:
 
 
 def _checks(bench: _Bench) -> Sample:
-    """Sends transactions to a broker without check-backs. After a restart, all of them are due at the first check."""
+    """Sends transactions to a broker without check-backs. After a restart, all transactions are due at the first check."""
     bench.broker.checks = NEVER_DUE
     bench.broker.start()
     bench.fill("halves", TOPIC, bench.plan.pending)
@@ -139,7 +139,7 @@ def _restart(bench: _Bench) -> Sample:
 
 
 def _by_grpc(bench: _Bench) -> Sample:
-    """Measures a load of Apache's gRPC client. The client counts a message when its last call for this message is answered."""
+    """Measures a load of Apache's gRPC client. The client counts a message after the last response for this message."""
     broker, plan = bench.broker, bench.plan
     is_sent = bench.load.kind is not Kind.GRPC_RECEIVES
     mode = bench.load.kind.removeprefix("grpc-")

@@ -83,7 +83,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One row of the table: a load that is generated for both brokers."""
+    """A load that is generated for each broker, shown as a group of rows in the table."""
 
     kind: Kind
     flush: str

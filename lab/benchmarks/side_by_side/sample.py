@@ -33,7 +33,7 @@ class Others:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """The result of one run. A value is None if this kind of load does not have it."""
+    """The result of one run. A value is None if it does not apply to this kind of load."""
 
     result: float
     """The measured value, in the unit of the load."""

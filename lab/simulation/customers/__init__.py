@@ -1,1 +1,1 @@
-"""Models the customers of the simulated shop, with their requests and answers."""
+"""Models the customers of the simulated shop, with their requests and the service's responses."""

@@ -1,4 +1,4 @@
-"""Converts customers' requests and answers to the types that the judges read."""
+"""Converts customers' requests and the responses to the types that the judges read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lab.simulation.judges.shadow import CustomerAnswer, CustomerRequest, Reques
 
 
 def conversation(asked: AnsweredRequest, customer: str) -> Conversation:
-    """Returns a request and its answer as a conversation, which the judges read."""
+    """Returns a request and its response as a conversation, which the judges read."""
     answer = asked.answer
     state = None if answer.order_state is None else ShadowState(answer.order_state)
     kind = kind_of(answer.status, is_refused_connection=answer.is_refused_connection)

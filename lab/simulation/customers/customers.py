@@ -27,7 +27,7 @@ _LOST: Final = ServiceAnswer(None, text="no answer")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredRequest:
-    """A request and its answer."""
+    """A request and its response."""
 
     number: int
     """The number of the order in the plan."""
@@ -66,7 +66,7 @@ class Customers:
     """The customers of a simulation. Their machines never fail."""
 
     def __init__(self, shop: SimulatedShop, *, lost_answers: float = 0.0, lost_requests: float = 0.0) -> None:
-        """Creates the customers. `lost_answers` and `lost_requests` are the probabilities that an answer or a request is lost."""
+        """Creates the customers. `lost_answers` and `lost_requests` are the probabilities of losing a response or a request."""
         self._shop = shop
         self._world: SimulatedWorld = shop.world
         self._lost_answers, self._lost_requests = lost_answers, lost_requests
@@ -88,7 +88,7 @@ class Customers:
             await asyncio.wait(list(self._tasks))
 
     async def act(self, action: CustomerAction) -> ServiceAnswer | None:
-        """Carries out the action now. Returns the last answer, or None if the customer has no order to pay or cancel."""
+        """Carries out the action now. Returns the last response, or None if the customer has no order to pay or cancel."""
         chance = self._world.chance("customer", action.customer, action.number, action.kind)
         if action.kind is ActionKind.PLACE:
             self.placings[action.number] = PlaceRequest(action.customer, action.items, action.key, action.is_paid_later)
@@ -159,7 +159,7 @@ class Customers:
         return answer
 
     async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:
-        """Returns the service's answer. The answer has no status if the process dies or does not answer in time."""
+        """Returns the service's response. The response has no status if the process dies or does not respond in time."""
         has_died: asyncio.Future[None] = self._world.loop.create_future()
         service.process.on_death(lambda: _settle(has_died))
         working = service.process.start_thread(service.answer, request)

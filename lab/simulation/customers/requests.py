@@ -1,4 +1,4 @@
-"""Models customers' requests to the order service and its answers, without encoding them as HTTP."""
+"""Models customers' requests to the order service and its responses, without encoding them as HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlaceRequest:
 
 @dataclass(frozen=True, slots=True)
 class PayRequest:
-    """The request that pays an order: POST /orders/ID/payment."""
+    """The request that pays for an order: POST /orders/ID/payment."""
 
     order_id: str
 
@@ -46,7 +46,7 @@ ServiceRequest = PlaceRequest | PayRequest | CancelRequest | FindRequest
 
 @dataclass(frozen=True, slots=True)
 class ServiceAnswer:
-    """An answer of the order service. If it has no status, no answer arrived and the outcome is unknown."""
+    """A response of the order service. Without a status, no response has arrived and the outcome is unknown."""
 
     status: int | None
     order_id: str | None = None
@@ -60,5 +60,5 @@ class ServiceAnswer:
 
     @property
     def may_change(self) -> bool:
-        """True if a repeated request may soon get another answer: after 202, after 503, or if there was no answer."""
+        """True if a repeated request may soon get a different response: after 202, after 503, or if no response arrived."""
         return self.status in (None, 202, 500, 503)

@@ -109,7 +109,7 @@ class SimulatedDatabase:
         return self.reader().execute(_WAITING, (consumer,)).fetchone() is not None
 
     def lock(self) -> None:
-        """Acquires the write lock for another writer as soon as it is free. `unlock` releases it.
+        """Acquires the write lock for another writer as soon as the lock is free. `unlock` releases the lock.
 
         Several locks may overlap.
         """

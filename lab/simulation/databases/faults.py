@@ -80,19 +80,19 @@ class DatabaseFaults:
         self._hangs_left, self._hang_s = count, for_s
 
     def lose_answer(self, nth: int = 1) -> None:
-        """Stores the `nth` next database commit, and breaks its connection before the process gets the answer."""
+        """Stores the `nth` database commit from now, but breaks its connection before the process receives the result."""
         self._outcomes.append((nth, CommitOutcome.LOSES_ANSWER))
 
     def lose_commit(self, nth: int = 1) -> None:
-        """Breaks the connection of the `nth` next database commit, and does not store the commit."""
+        """Breaks the connection of the `nth` database commit from now, and does not store the commit."""
         self._outcomes.append((nth, CommitOutcome.IS_LOST))
 
     def die_at(
         self, process: str, nth: int, die: Die | None, *, is_before: bool, is_over: Callable[[], bool] = lambda: False
     ) -> None:
-        """Kills the process before or after its `nth` next statement or database commit.
+        """Kills the process before or after its `nth` statement or database commit from now.
 
-        Does not kill it after the step if `is_over` returns True by then. Without `die`, kills only the process of this name that
+        Does not kill it after the step if `is_over` then returns True. Without `die`, kills only the process of this name that
         executes the step.
         """
         self._dying.append(DyingStep(process, nth, is_before, die, is_over))

@@ -120,7 +120,7 @@ class DatabaseGate:
         return result
 
     def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
-        """Runs a database commit. Its answer may be lost."""
+        """Runs a database commit. The result may be lost."""
         with self._dying():
             self._pass("COMMIT")
             self._wait(_COMMIT_WAITS)
@@ -139,7 +139,7 @@ class DatabaseGate:
                 raise broken_connection()
 
     def _pass(self, step: str) -> None:
-        """Waits while the database hangs. Raises the driver's error if it refuses the statement."""
+        """Waits while the database hangs. Raises the driver's error if the database refuses the statement."""
         if not self._process.is_alive:
             raise Killed
         if (ends_s := self._faults.hang_ends_s()) is not None:
@@ -229,7 +229,7 @@ def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
 
 
 def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
-    """Yields the rows of the statements that changed rows. `statements` has the number of changes before each statement."""
+    """Yields the rows of the statements that changed rows. `statements` contains the number of changes before each statement."""
     ends = [before for before, _ in statements[1:]] + [changes]
     for (before, rows), end in zip(statements, ends, strict=True):
         if end > before:

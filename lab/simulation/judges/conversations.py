@@ -1,4 +1,4 @@
-"""Compares all requests and answers of a simulation, in order of time, with the shadow model."""
+"""Compares all requests and responses of a simulation, in chronological order, with the shadow model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A request and its answer. Contains the times at which the customer sent the request, and got the answer or gave up."""
+    """A request and its response, with the times at which the customer sent the request and received the response or gave up."""
 
     asked_ns: int
     answered_ns: int
@@ -41,14 +41,14 @@ class CustomersReport:
 
 
 def kind_of(status: int | None, *, is_refused_connection: bool = False) -> AnswerKind:
-    """Returns the kind of an HTTP status. If there is no answer, or after a 500, the outcome is unknown."""
+    """Returns the kind of an HTTP status. Without a response, or for status 500, the outcome is unknown."""
     if is_refused_connection:
         return AnswerKind.UNREACHED
     return AnswerKind.LOST if status is None else _KINDS.get(status, AnswerKind.LOST)
 
 
 def judge_conversations(conversations: Iterable[Conversation], orders: Iterable[Row], order_limit_cents: int) -> CustomersReport:
-    """Checks all answers with the shadow model, and then the rows of all orders.
+    """Checks all responses with the shadow model, and then the rows of all orders.
 
     Conversations at the same time are processed in the order of `conversations`.
     """

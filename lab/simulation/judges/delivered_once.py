@@ -14,7 +14,7 @@ _OF_REDELIVERIES: Final = tuple(name.encode() for name in (topics.SCHEDULE_TOPIC
 
 
 def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
-    """Yields a violation for each committed message that is more than once in the queues of all brokers.
+    """Yields a violation for each committed message that occurs more than once in the queues of all brokers.
 
     Each half message has its own unique key, even if the order is sent again. A key that occurs twice was therefore committed
     twice. Messages in retry topics keep their key, and are not counted.

@@ -42,7 +42,7 @@ def judge_end(
 ) -> LivenessReport:
     """Checks the end of a simulation.
 
-    `lists` are the brokers' lists for operators. `told` maps each order id that was confirmed to a customer to that customer.
+    `lists` are the brokers' lists for operators. `told` maps the ids of confirmed orders to their customers.
     `groups` are the consumer groups of the simulation.
     """
     violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]

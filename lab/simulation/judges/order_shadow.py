@@ -1,7 +1,7 @@
-"""Tracks the shadow of an order, which is the set of its possible states, given its customer's requests and answers.
+"""Tracks the shadow of an order, which is the set of its possible states, given its customer's requests and the responses.
 
-The state can be uncertain, because answers may be lost. Unanswered requests and events without a request add possible states.
-Answers remove possible states.
+The state can be uncertain, because responses may be lost. Unanswered requests and events without a request add possible states.
+Responses remove possible states.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class OrderShadow:
         self._disturb()
 
     def happened(self, request: OpenRequest, said: Collection[ShadowState]) -> bool:
-        """Applies an answer that reports these states of the order. Returns True if the answer is possible."""
+        """Applies a response that reports one of these states of the order. Returns True if the response is possible."""
         self.open.remove(request)
         fitting = request.seen & frozenset(said)
         if request.is_alone:

@@ -15,7 +15,7 @@ from rocketmq_commitlog.commit_log import LogRecord
 def refused_but_open(books: WorldBooks) -> Iterator[Violation]:
     """Yields a violation for each order that was reported as refused but is not closed in the ledger.
 
-    Such an order could be reversed without a credit, or credited after its cancellation.
+    An open order could be reversed without a credit, or credited after its cancellation.
     """
     closed = {entry["order_id"] for entry in books.tables.credits if entry["kind"] == EntryKind.CREDIT}
     told: dict[str, None] = {}

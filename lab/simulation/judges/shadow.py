@@ -1,4 +1,4 @@
-"""The shadow model: a small model of the order service that predicts the possible answers to a customer's request."""
+"""The shadow model: a small model of the order service that predicts the possible responses to a customer's request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RequestKind(StrEnum):
 
 
 class AnswerKind(StrEnum):
-    """The kind of an answer."""
+    """The kind of a response."""
 
     DONE = "done"
     """201 or 200: the request was carried out now or before, or the order was read."""
@@ -47,7 +47,7 @@ class AnswerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CustomerRequest:
-    """A customer's request. It contains the order id of an earlier answer, or the fields of a new order."""
+    """A customer's request. It contains the order id of an earlier response, or the fields of a new order."""
 
     customer: str
     kind: RequestKind
@@ -73,7 +73,7 @@ class CustomerRequest:
 
 @dataclass(frozen=True, slots=True)
 class CustomerAnswer:
-    """An answer. It contains the order's id and state if the service sent them."""
+    """A response to a customer. It contains the order's id and state if the service sent them."""
 
     kind: AnswerKind
     order_id: str | None = None
@@ -115,7 +115,7 @@ class Shadow:
     """The shadow model of all customers of a simulation. Each request is sent once, and answered at most once."""
 
     def __init__(self, order_limit_cents: int) -> None:
-        """`order_limit_cents` is the maximum total of an order."""
+        """Creates the model without requests. `order_limit_cents` is the maximum total of an order."""
         self._limit_cents = order_limit_cents
         self._by_key: dict[_Key, OrderShadow] = {}
         self._contents: dict[_Key, set[Content]] = {}
@@ -135,7 +135,7 @@ class Shadow:
         return SentRequest(request, shadow, shadow.send(effect), contents)
 
     def answer(self, sent: SentRequest, answer: CustomerAnswer) -> list[Violation]:
-        """Updates the shadow with the answer to a request. Returns a violation if the answer is not allowed."""
+        """Updates the shadow with the response to a request. Returns a violation if the response is not allowed."""
         if answer.kind is AnswerKind.LOST:
             sent.shadow.fall_silent(sent.open)
             return []
@@ -150,7 +150,7 @@ class Shadow:
         return [Violation(Promise.ANSWERS_FIT, f"{told}; the order may be {', '.join(known)}", keys)]
 
     def judge_end(self, orders: Iterable[Row]) -> list[Violation]:
-        """Compares the rows of all orders with the shadows. Call it when no request is open any more."""
+        """Compares the rows of all orders with the shadows. Call this method after all requests have ended."""
         rows = {row["order_id"]: row for row in orders}
         found: list[Violation] = []
         for customer, shadow in self._shadows:
@@ -202,9 +202,9 @@ class Shadow:
         return request.kind is RequestKind.PLACE and request.total_cents > self._limit_cents
 
     def _place(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Applies the answer to a request that places an order.
+        """Applies the response to a request that places an order.
 
-        Returns the reason if the answer is impossible, otherwise None.
+        Returns the reason if the response is impossible, otherwise None.
         """
         shadow, request = sent.shadow, sent.request
         may_be_absent = ShadowState.ABSENT in sent.open.seen
@@ -256,9 +256,9 @@ class Shadow:
         return None
 
     def _change(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
-        """Applies the answer to a payment, a cancellation or a read.
+        """Applies the response to a payment, a cancellation or a read.
 
-        Returns the reason if the answer is impossible, otherwise None.
+        Returns the reason if the response is impossible, otherwise None.
         """
         shadow, kind = sent.shadow, sent.request.kind
         if answer.kind in (AnswerKind.UNKNOWN, AnswerKind.UNAVAILABLE):

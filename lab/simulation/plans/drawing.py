@@ -106,7 +106,7 @@ def _actions(seed: int, shape: WorldShape, acting_s: float) -> Iterator[PlannedE
 
 
 def _one_order(chance: Chance, mix: _Mix, shape: WorldShape, order: int, who: str, at_s: float) -> Iterator[PlannedEvent]:
-    """Yields the placing of an order and its customer's later actions."""
+    """Yields the action that places an order, and its customer's later actions."""
     has_key, is_paid_later = chance.random() < mix.with_key, chance.random() < mix.paid_later
     key = f"{who}-{order}" if has_key else None
     placing: dict[str, Any] = {"order": order, "items": _items(chance, mix, shape), "key": key, "pays_later": is_paid_later}

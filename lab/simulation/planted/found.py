@@ -107,6 +107,6 @@ def _found_bug(name: str, kept: KeptHunt) -> FoundBug:
 
 
 def _why_missed(name: str) -> str:
-    """Returns the earlier remark, perhaps written by hand, if an earlier search missed the bug too; otherwise a default."""
+    """Returns the remark of an earlier search that also missed the bug, otherwise a default. The remark may be handwritten."""
     earlier = FOUND.get(name)
     return earlier.remark if earlier is not None and earlier.seeds is None else "more worlds are needed"

@@ -53,7 +53,7 @@ class KeptHunt:
     def is_whole(self, seed: int) -> bool | None:
         """Returns True if the seed violates no guarantee without a bug, and False if it violates one.
 
-        Returns None if it was not simulated.
+        Returns None if the seed was not simulated without a bug.
         """
         return self._whole.get(seed)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 
 class PlantingFailed(Exception):
-    """Raised if a target is missing or has another signature. The production code has then changed since the bug was written."""
+    """Raised if a target is missing or has another signature. The production code has changed since the bug was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Patches:
             setattr(*place, after)
 
     def undo(self) -> None:
-        """Restores the original value of each replaced name. Also restores it in modules that imported the replacement."""
+        """Restores the original value of each replaced name, also in modules that imported the replacement."""
         for patched in reversed(self.made):
             setattr(patched.owner, patched.name, patched.before)
             if isinstance(patched.owner, ModuleType):
@@ -77,7 +77,7 @@ def _found(target: str) -> tuple[Any, str, Any]:
 
 
 def _modules_with(value: Any) -> Iterator[tuple[Any, str]]:
-    """Yields each loaded module that has the value, with its name there."""
+    """Yields each loaded module that contains the value, with the value's name in the module."""
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType):
             for name, held in list(vars(module).items()):

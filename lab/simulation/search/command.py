@@ -26,7 +26,7 @@ from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress
 
 @dataclass(frozen=True, slots=True)
 class SimulationCommand:
-    """The actions of the command for one kind of simulations."""
+    """The actions of the command for one kind of simulation."""
 
     worlds: Worlds
     console: Console

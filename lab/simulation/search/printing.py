@@ -99,7 +99,7 @@ def print_world(console: Console, end: WorldEnd) -> None:
 
 
 def print_digests(console: Console, different: Sequence[DifferentDigests], seeds: int) -> None:
-    """Prints which seeds were not reproducible, or that all were."""
+    """Prints the seeds that were not reproducible, or reports that all seeds were reproducible."""
     for one in different:
         console.print(f"World {one.seed} is not the same each time: {', '.join(one.digests)}", style="red", markup=False)
     if not different:

@@ -18,7 +18,7 @@ class SimulatedBell:
     """The counterpart of `service_runtime.inbox.bell_thread.BellThread` without a thread. It ends with its process."""
 
     def __init__(self, process: SimulatedProcess, answer: Callable[[], bool | None], *, has_work: Callable[[], bool]) -> None:
-        """`answer` returns True if it has more to do. It is then called again immediately.
+        """Creates a bell that calls `answer`. If `answer` returns True, the bell calls it again immediately.
 
         `has_work` returns False if `answer` would have nothing to do. The call is then skipped, so that the simulation runs
         faster.

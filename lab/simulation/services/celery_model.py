@@ -105,7 +105,7 @@ class SimulatedRedis:
         *,
         on_fault: Callable[[str], object] = lambda word: None,
     ) -> None:
-        """`loop` is the world's event loop. `on_fault` is called each time a fault has an effect.
+        """Creates a model without tasks. `on_fault` is called each time a fault has an effect.
 
         Its argument is a TaskFault, "hang", "away" or "fail_order".
         """
@@ -121,20 +121,20 @@ class SimulatedRedis:
     # faults
 
     def hang(self, for_s: float) -> None:
-        """Answers no call for `for_s`, but may execute it later. If periods overlap, the latest end applies."""
+        """Answers no calls for `for_s` seconds, but may execute them later. If periods overlap, the latest end applies."""
         self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
     def go_away(self, for_s: float) -> None:
-        """Loses all tasks, and refuses connections for `for_s`. If periods overlap, the latest end applies."""
+        """Loses all tasks, and refuses connections for `for_s` seconds. If periods overlap, the latest end applies."""
         self._waiting = 0
         self._away_until_s = max(self._away_until_s, self._now_s() + for_s)
 
     def plan(self, fault: TaskFault, nth: int = 1, delay_s: float = 0.0) -> None:
-        """Plans a fault of the `nth` next task. `delay_s` is the delay of a late or doubled task."""
+        """Plans a fault of the `nth` task from now. `delay_s` is the delay of a late or doubled task."""
         self._planned.append(_Planned(nth, fault, delay_s))
 
     def fail_order(self, nth: int, for_s: float, effect: OrderFault = OrderFault.RAISES, *, is_written: bool = False) -> None:
-        """Makes each attempt to credit the `nth` next order fail for `for_s`."""
+        """Makes each attempt to credit the `nth` order from now fail for `for_s` seconds."""
         self.failing.append(FailingOrder(nth, self._now_s() + for_s, effect, is_written))
 
     def failing_among(self, order_ids: Collection[str]) -> FailingOrder | None:
@@ -161,7 +161,7 @@ class SimulatedRedis:
     # calls in threads of a process
 
     def call(self, process: SimulatedProcess, work: Callable[[], Any]) -> Any:
-        """Executes a call after its transit time. Raises redis-py's errors if Redis is away or does not answer in time."""
+        """Executes a call after its transit time. Raises redis-py's errors if Redis is down or does not respond in time."""
         process.threads.sleep(self._chance.random() * _MAX_CALL_S)
         if self._now_s() < self._away_until_s:
             self._fired("away")
@@ -268,7 +268,7 @@ class WorkerProcess:
         new_child: Callable[[], SimulatedProcess],
         on_error: Callable[[BaseException], object],
     ) -> None:
-        """`new_child` returns a new process with the same name on the same machine.
+        """Creates the worker. `new_child` returns a new process with the same name on the same machine.
 
         `on_error` is called with each error of a task, except database errors.
         """

@@ -18,7 +18,7 @@ from service_runtime.inbox.outbox import OutboxDrain, SenderThread
 
 
 class CreditProcess:
-    """A credit service from its start to the end of its process. Must be created in the process."""
+    """A credit service. It runs until its process ends, and must be created in that process."""
 
     def __init__(
         self, process: SimulatedProcess, database: SimulatedDatabase, redis: SimulatedRedis, settings: ShopSettings

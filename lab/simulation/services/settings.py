@@ -26,7 +26,7 @@ class ShopSettings:
 
     @property
     def of_worker(self) -> WorkerSettings:
-        """The settings of a credit worker, without those that a simulation does not use."""
+        """The settings of a credit worker that a simulation uses."""
         return WorkerSettings.model_construct(
             processes=self.worker_slots,
             batch_size=self.drain_batch,

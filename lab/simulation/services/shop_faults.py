@@ -100,7 +100,7 @@ class ShopFaults:
         await self._is_met(faults, fault, database.name, "kill_child", database.faults.end_all)
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Copies the database now. Check-backs are answered from the copy after `age_s`, or after 30 s if that is earlier."""
+        """Copies the database now. Starts to answer check-backs from the copy after `age_s` seconds, or after 30 s at most."""
         copy = self._shop.replica_of(ORDERS_DATABASE)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)

@@ -13,7 +13,7 @@ _GLOBAL_KEY = "orders_idempotency_key_key"
 
 
 def upgrade() -> None:
-    """Replaces the unique constraint. It cannot fail, because keys that are unique globally are also unique for each customer."""
+    """Replaces the unique constraint. Cannot fail, because keys that are unique globally are also unique for each customer."""
     if op.get_bind().dialect.name == "sqlite":
         _rebuild_orders(sa.UniqueConstraint("customer", "idempotency_key", name=_CUSTOMER_KEY))
         return

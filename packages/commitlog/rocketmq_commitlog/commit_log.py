@@ -92,7 +92,7 @@ class Damage:
 
 
 def segments(store: Path) -> list[Path]:
-    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore if it has no commit log."""
+    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore if the directory has no commit log."""
     directory = store / "commitlog"
     try:
         return sorted(path for path in directory.iterdir() if _SEGMENT_NAME.fullmatch(path.name))

@@ -109,7 +109,7 @@ def test_what_says_how_far_the_log_goes_may_be_nonsense(tmp_path: Path) -> None:
 
 @pytest.fixture
 def several(tmp_path: Path) -> LogWriter:
-    """Four segments of 2,000 bytes or more."""
+    """Returns the writer of a log with four segments of 2,000 bytes each."""
     log = LogWriter(tmp_path, segment_size=2_000)
     for number in range(38):
         log.half(str(number), at=number)
@@ -170,7 +170,7 @@ EVIL = json.dumps({"order_id": "evil", "total_cents": 1_000_000_000}).encode()
 
 
 def planted(offset: int, queue_offset: int, length: int = 0) -> bytes:
-    """A whole committed order that claims to lie at this offset, as a client can write one."""
+    """Returns a valid record of a committed order with this commit log offset, as a client could put it into a body."""
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
         sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
@@ -187,7 +187,7 @@ PIECES = st.one_of(
 
 
 def hostile(log: LogWriter, pieces: list[tuple[str, Any]]) -> int:
-    """A message whose body is made of records that claim to lie where they will lie, of magic codes and blank marks."""
+    """Appends a message whose body contains records with correct offsets, magic codes and blank marks. Returns its offset."""
     body = b""
     for kind, value in pieces:
         at = log.end + HEAD_V4.size + len(body)
@@ -228,7 +228,10 @@ def test_hostile_bodies_are_bodies_however_the_log_is_cut(
 
 
 def overlapping(log: LogWriter, length: int, *, lengths_agree: bool) -> bytes:
-    """A body of heads whose records overlap: each reaches to the body's end, or pretends so, and no checksum is right."""
+    """Returns a body that consists of record heads. Their records overlap and have wrong checksums.
+
+    With `lengths_agree`, each record ends at the body's end. Otherwise the record size contradicts the body length.
+    """
     first = log.end + HEAD_V4.size
     tail = b"\x06orders\0\0"
     count = (length - len(tail)) // HEAD_V4.size
@@ -264,7 +267,7 @@ def test_heads_in_a_body_cost_no_more_than_its_length(
 
 
 class CountedWork:
-    """Counts the bytes that were copied or summed up."""
+    """A counter of the bytes that were copied or checksummed."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -275,7 +278,7 @@ class CountedWork:
 
 
 class CountedBytes(bytes):
-    """Bytes that count what is copied of them."""
+    """A bytes object that counts the bytes copied from it."""
 
     work: CountedWork
 
@@ -324,7 +327,7 @@ print([list(scan(log_range)) for log_range in split_log(Path(sys.argv[1]))])
 
 @pytest.mark.parametrize("pages", range(1, 6))
 def test_the_search_for_a_record_stays_within_the_file(tmp_path: Path, pages: int) -> None:
-    """Unreadable pages after the file's last one make a segmentation fault of a look beyond it; so does bad luck without them."""
+    """Scanning does not read beyond the end of the file. Guard pages turn such a read into a segmentation fault."""
     (tmp_path / "commitlog").mkdir()
     (tmp_path / "commitlog" / f"{0:020}").write_bytes(bytes(pages * mmap.PAGESIZE))
     scanned = subprocess.run(

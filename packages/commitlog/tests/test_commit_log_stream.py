@@ -1,4 +1,4 @@
-"""The commit log as a stream: batch by batch, nothing twice and nothing left out."""
+"""Tests of the commit log as a stream. The batches contain each record exactly once."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def batch(reader: CommitLogStreamReader, start: dict[str, int], end: dict[str, i
 
 
 def batches(reader: CommitLogStreamReader) -> list[list[Row]]:
-    """All there is now, as Spark asks for it."""
+    """Returns the rows of all available batches. Calls the reader's methods as Spark does."""
     start, found = reader.initialOffset(), []
     while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
         found.append(batch(reader, start, end))
@@ -40,7 +40,7 @@ def all_rows(store: Path) -> list[Row]:
 
 @pytest.fixture
 def log(tmp_path: Path) -> LogWriter:
-    """Several segments, with damage in the middle."""
+    """Returns the writer of a log with several segments and damage in the middle."""
     log = LogWriter(tmp_path, segment_size=2_000)
     for number in range(20):
         damaged = log.deliver(f"order-{number}", half=log.half(f"order-{number}"))

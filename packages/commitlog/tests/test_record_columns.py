@@ -1,4 +1,4 @@
-"""The commit log's columns, read without Spark."""
+"""Tests of the commit log's columns without Spark."""
 
 import zlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A commit log in memory: what is read of it is what its files say, damage and gaps included."""
+"""Tests that a commit log in memory is read like its files, including damage and gaps."""
 
 from pathlib import Path
 

@@ -70,7 +70,7 @@ class RocketMQLoggerStorage(DefaultLoggerStorage):
     """Creates the logger of a broker. The logger's lines contain the topic and the message id."""
 
     def register_subscriber(self, params: dict[str, Any]) -> None:
-        """Does nothing, because the columns have fixed widths."""
+        """Does nothing, because the columns of log lines have fixed widths."""
 
     def get_logger(self, *, context: Any) -> Any:
         """Returns the logger. Creates it at the first call."""

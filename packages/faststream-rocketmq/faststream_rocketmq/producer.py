@@ -51,7 +51,7 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
         self._client: Producer | None = None
 
     def connect(self, client: Producer, serializer: SerializerProto | None, codec: CodecProto | None) -> None:
-        """Makes this object send with `client`, which must be running, until `disconnect`."""
+        """Sends messages with `client` until `disconnect` is called. The client must be running."""
         self._client, self._serializer, self.codec = client, serializer, codec or DefaultCodec()
 
     def disconnect(self) -> None:
@@ -61,7 +61,7 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
     async def publish(self, cmd: RocketMQCommand) -> SendResult:
         """Sends the message.
 
-        Returns once the broker has stored it or, for a transactional message, the local transaction has ended.
+        Returns once the broker has stored the message. For a transactional message, waits until the local transaction has ended.
         """
         if self._client is None:
             raise IncorrectState("the RocketMQ broker is not connected: await broker.connect() or broker.start() first")

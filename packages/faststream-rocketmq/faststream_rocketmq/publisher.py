@@ -132,8 +132,8 @@ class TransactionalPublisher(RocketMQPublisher):
     ) -> TransactionSendResult:
         """Sends one transactional message. The result contains the `local_transaction_state`.
 
-        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message may not have been
-        stored. In that case the local transaction has not run. Raises no exception after the local transaction has run.
+        `arg` is available in the local transaction as `message.arg`. Raises ClientError if the half message was not stored,
+        or possibly not. In that case the local transaction has not run. Raises no exception after the local transaction has run.
         """
         command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
         command.arg = arg

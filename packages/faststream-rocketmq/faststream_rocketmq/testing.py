@@ -119,7 +119,7 @@ class _SettlingProducer(RocketMQProducer):
         self._rocketmq, self._context = rocketmq, broker.context
 
     async def publish(self, cmd: RocketMQCommand) -> SendResult:
-        """Sends the message. Waits until it has been handled, unless a handler sends it."""
+        """Sends the message, and waits until it has been handled. Does not wait if a handler calls it."""
         sent = await super().publish(cmd)
         if self._context.get_local("message") is None:
             await self._rocketmq.advance(seconds=A_MOMENT_S)

@@ -1,4 +1,4 @@
-"""The FastStream broker on RocketMQ's double: acknowledgements, transactions, routers, and mistakes with a sentence."""
+"""Tests of the FastStream broker with RocketMQ's test double: acknowledgements, transactions, routers and error messages."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ async def test_a_message_with_a_delay_level_comes_later(broker: RocketMQBroker) 
 
 
 class Shop:
-    """An application with a transactional publisher, whose handlers answer what they are told."""
+    """An application with a transactional publisher, whose handlers return the given results."""
 
     def __init__(self, broker: RocketMQBroker, state: LocalTransactionState | Exception, found: Any = COMMIT) -> None:
         self.orders = broker.transactional_publisher("orders", tags="paid")

@@ -1,4 +1,4 @@
-"""The program of docs/faststream.md passes its own test, and runs against a broker in a process of its own."""
+"""Tests that the program of docs/faststream.md passes its own tests, and runs with a broker in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The FastStream broker uses of ours what any program can: the client, and in its test broker the broker for tests."""
+"""Tests that the FastStream broker imports only the public client, and its test broker also the public test support."""
 
 import ast
 from pathlib import Path

@@ -145,7 +145,7 @@ def _all_tables(order_database: DatabaseAddress, credit_database: DatabaseAddres
 def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: Since | None = None) -> DataFrame:
     """Returns the table as a DataFrame, or only the rows that `since` selects.
 
-    Raises UnreadableDatabase, also later through Spark.
+    Raises UnreadableDatabase. Spark may also raise it later.
     """
     options = options_of(address, table)
     if since is None:

@@ -61,7 +61,7 @@ class MessageLog(Protocol):
         """Returns the time in milliseconds since which the topic is complete: 0 if no message has expired."""
 
     def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
-        """Returns a line for each queue whose consumed offset is after the log's end; empty if that is unknown."""
+        """Returns a line for each queue whose consumed offset is after the log's end; empty if the end is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def _without_zeros(part: LogRange) -> int:
 def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:
     """Returns the records of a store's commit log, starting at a commit log offset.
 
-    Raises UnreadableStore, also later through Spark.
+    Raises UnreadableStore. Spark may also raise it later.
     """
     return reading.frame(CommitLogSource, options_of_store(store, from_offset), COLUMNS)
 

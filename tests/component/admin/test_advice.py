@@ -1,4 +1,4 @@
-"""What the doctor says to those who are not let in."""
+"""Tests of the doctor's advice to users who are denied access."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rocketmq_broker.testing import SyncRocketMQ
 
 
 def failed_because_of(error: Exception) -> Exception:
-    """As commands see it: wrapped twice."""
+    """Returns the error as commands receive it, wrapped in two other errors."""
     outer, inner = CannotAsk("it cannot be asked"), CannotAsk("no answer")
     outer.__cause__, inner.__cause__ = inner, error
     return outer

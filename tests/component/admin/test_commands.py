@@ -1,4 +1,4 @@
-"""The commands that see and mend transactions and dead letters, as an operator types them."""
+"""Tests of the commands that show and repair transactions and dead letters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.admin.command_line import CommandLine
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """Time passes while a command asks: no check is to come meanwhile."""
+    """Returns a long transaction timeout, so that no check-back is sent while a command runs."""
     return {"transactionTimeOut": 3_600_000}
 
 
@@ -24,7 +24,7 @@ def admin(rocketmq: SyncRocketMQ) -> CommandLine:
 
 
 def begin(rocketmq: SyncRocketMQ, *keys: str, group: str = "shops", topic: str = "orders") -> list[str]:
-    """Begins transactions that nobody decides; returns their ids."""
+    """Starts transactions that remain undecided, and returns their ids."""
     producer = rocketmq.transaction_producer(group, Undecided())
     sent = [producer.send_message_in_transaction(Message.of(topic, "paid", keys=[key], tags="new")) for key in keys]
     rocketmq.advance(seconds=31)  # with their next heartbeat producers are online
@@ -137,7 +137,7 @@ class TestDiscarded:
 class TestDeadLetters:
     @pytest.fixture
     def letter(self, rocketmq: SyncRocketMQ) -> str:
-        """The id of a message that the group credits could not consume."""
+        """Creates a message that the group `credits` could not consume, and returns its id."""
 
         def fail(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
             context.delay_level_when_next_consume = -1

@@ -1,4 +1,4 @@
-"""What the doctor finds, and what it says to do."""
+"""Tests of the doctor's findings and advice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.admin.command_line import CommandLine
 
 @pytest.fixture
 def admin(rocketmq: SyncRocketMQ, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    """The doctor's machine has the broker's clock, so that its findings do not hang on how long a test takes."""
+    """Returns a command line that uses the broker's clock, so that findings do not depend on the duration of the test."""
     monkeypatch.setattr(commands, "now_ms", lambda: rocketmq._time.wall_ns() // 1_000_000)
     return CommandLine(rocketmq)
 

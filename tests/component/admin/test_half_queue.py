@@ -1,4 +1,4 @@
-"""What half queue and op queue tell of pending transactions, where a broker has no list of them."""
+"""Tests that pending transactions are determined from the half and op queues of brokers that cannot list them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_half_messages_that_cannot_be_pulled_are_no_proof_that_there_are_none(
 
 
 async def found_in(halves: list[Record], ops: list[Record], delivered: list[Record]) -> list[UndecidedHalf]:
-    """What is undecided at a broker with these records, the newest last, each by its queue offset."""
+    """Returns the undecided half messages of a broker with these records, newest last. A record's index is its queue offset."""
     queues = {topics.HALF_TOPIC: halves, topics.OP_HALF_TOPIC: ops}
 
     class Broker:
@@ -142,7 +142,7 @@ async def test_one_op_message_decides_many_half_messages_as_in_release_5() -> No
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
-    """A topic cannot be pulled from: so Apache's brokers have it before they look for pending transactions."""
+    """Makes pulls from the topic `hidden` return no messages, as Apache's brokers do."""
     pull = BrokerRequests.pull
 
     async def pull_others(self: BrokerRequests, topic: str, queue_id: int, offset: int, count: int) -> tuple[list[Record], int]:

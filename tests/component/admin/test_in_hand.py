@@ -1,4 +1,4 @@
-"""What groups that pop have in hand, as operators see it."""
+"""Tests of the commands' output about popped messages that are not yet acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command prints JSON for programs, those that change something as well."""
+"""Tests that each command can print JSON, including commands that make changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refuse(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus
 
 
 def commands(group: Any, *names: str) -> Iterator[tuple[str, Any]]:
-    """Typer's commands, those of groups by both names."""
+    """Yields all Typer commands with their full names, such as "group command"."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, *names, name)

@@ -1,4 +1,4 @@
-"""Single messages, as operators find, follow and send them."""
+"""Tests of the commands that send, find and trace single messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operators' command line makes of words, numbers and answers that nobody expects: a sentence, never a traceback."""
+"""Tests that the command line responds to unexpected words, numbers and responses with an error text, not a traceback."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -76,7 +76,7 @@ command_lines = st.tuples(
 
 
 class Stranger:
-    """Stands where brokers and name servers would answer; opens no socket."""
+    """A fake remoting client that returns the given responses. It opens no connection."""
 
     def __init__(self, answers: Iterator[tuple[int, bytes, dict[str, str], str | None]]) -> None:
         self._answers = answers
@@ -91,7 +91,7 @@ class Stranger:
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Does nothing, because nothing is open."""
 
 
 def run(monkeypatch: pytest.MonkeyPatch, arguments: list[str], answers: list[Any]) -> Result:

@@ -1,4 +1,4 @@
-"""Topics and consumer groups, as operators see them."""
+"""Tests of the commands that show topics and consumer groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor --store`: what a stopped, killed or damaged store says of itself, without a byte of it being changed."""
+"""Tests that `doctor --store` examines a stopped, killed or damaged store without changing it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOW_MS = 4_000_000_000_000
 
 @pytest.fixture
 async def store(tmp_path: Path) -> Path:
-    """A store of two segments, whose broker has stopped."""
+    """Returns the directory of a store with two segments, whose broker has stopped."""
     root = tmp_path / "store"
     async with RocketMQ({"mapedFileSizeCommitLog": SEGMENT}, store=root) as rocketmq:
         producer = await rocketmq.producer("shop", compress_message_body_over=1 << 30)
@@ -100,7 +100,7 @@ def test_damage_in_an_old_segment_is_found_although_the_next_start_would_not_rea
 
 
 def end_of(root: Path) -> int:
-    """The commit log offset after the last record."""
+    """Returns the commit log offset after the last record."""
     (found,) = re.findall(r"up to offset (\d+)", said(looked_at(root)))
     return int(found)
 

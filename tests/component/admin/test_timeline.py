@@ -1,4 +1,4 @@
-"""The timeline of one transaction, and what it says is not on record."""
+"""Tests of a transaction's timeline, including events that are not recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def admin(rocketmq: SyncRocketMQ) -> CommandLine:
 
 
 class Shop:
-    """Decides as it is told: first the local transaction, then each check-back."""
+    """A transaction listener that returns the given states: the first for the local transaction, the others for check-backs."""
 
     def __init__(self, *states: LocalTransactionState) -> None:
         self._states = list(states)

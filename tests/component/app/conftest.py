@@ -1,4 +1,4 @@
-"""Whole brokers in the test's own process, on any free ports."""
+"""Fixtures that run whole brokers in the test's process, on free ports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketmq_broker.remoting.connections.connection import RequestHandler
 
 @pytest.fixture
 def new_broker(tmp_path: Path) -> Callable[..., Broker]:
-    """Makes a broker, with a small store below tmp_path unless the settings say otherwise; the test starts and stops it."""
+    """Returns a function that creates a broker. By default its small store is in `tmp_path`. The test starts and stops it."""
 
     def new(**settings: object) -> Broker:
         given = {"store_path_root_dir": str(tmp_path), "listen_port": 0, "namesrv_listen_port": 0, **settings}
@@ -27,14 +27,14 @@ def new_broker(tmp_path: Path) -> Callable[..., Broker]:
 
 @pytest.fixture
 async def stack() -> AsyncIterator[AsyncExitStack]:
-    """What is entered here is left when the test ends."""
+    """Yields an exit stack that is closed when the test ends."""
     async with AsyncExitStack() as stack:
         yield stack
 
 
 @pytest.fixture
 def new_client(stack: AsyncExitStack) -> Callable[..., RemotingClient]:
-    """Makes a client that is closed when the test ends."""
+    """Returns a function that creates clients. They are closed when the test ends."""
 
     def new(handler: RequestHandler | None = None) -> RemotingClient:
         client = RemotingClient(handler)

@@ -1,4 +1,4 @@
-"""What must not wait until a clock that was set back has caught up."""
+"""Tests that timeouts and expirations are not delayed when a broker's clock is set back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PULL = PullMessageRequestHeader(
 
 
 class Clock:
-    """The real one, until it is set."""
+    """A clock that returns the real time until the test sets it back."""
 
     def __init__(self) -> None:
         self.set_back_ms = 0

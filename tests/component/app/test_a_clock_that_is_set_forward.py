@@ -1,4 +1,4 @@
-"""What a clock four days ahead must not end: files that are kept for three days, clients, registrations, waiting messages."""
+"""Tests that a clock four days ahead does not expire files, clients, registrations or waiting messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EVERY_HOUR = ";".join(f"{hour:02d}" for hour in range(24))
 
 
 class Clock:
-    """The real one, until it is set."""
+    """A clock that returns the real time until the test sets it forward."""
 
     def __init__(self) -> None:
         self.ahead_ms = 0
@@ -36,7 +36,7 @@ class Clock:
 
 
 class Running:
-    """A broker whose clock can be set, a client of it, and what its timers do now and then."""
+    """A broker whose clock the test can set, with a client and the work of the broker's timers."""
 
     def __init__(self, broker: Broker, clock: Clock) -> None:
         self.broker = broker

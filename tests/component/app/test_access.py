@@ -1,4 +1,4 @@
-"""A broker with accounts and TLS, and the client's classes with the right and the wrong keys."""
+"""Tests of a broker with accounts and TLS, and of clients with valid and invalid keys."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ CREDITS = SessionCredentials("credits-key", "the secret of credits")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A broker, and how to come in."""
+    """The addresses of a broker, and the TLS settings that its clients need."""
 
     namesrv_addr: str
     vip_addr: str
     tls: ClientTls
 
     def at(self, credentials: SessionCredentials) -> dict[str, Any]:
-        """What a client of that account is made with."""
+        """Returns the settings for a client with these credentials."""
         return {"namesrv_addr": self.namesrv_addr, "tls": self.tls, "credentials": credentials}
 
 
@@ -103,7 +103,7 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
 
 
 class Listener:
-    """Leaves the decision to the check-back."""
+    """A transaction listener that returns UNKNOWN, and commits at the check-back."""
 
     def __init__(self) -> None:
         self.checked: list[str | None] = []

@@ -1,4 +1,4 @@
-"""What brokerIP1 may be."""
+"""Tests of the values of `brokerIP1`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each block of docs/client.md and of the API's pages runs as it stands, one after the other."""
+"""Tests that the code blocks of docs/client.md and of the API's pages run unchanged, in sequence."""
 
 from __future__ import annotations
 

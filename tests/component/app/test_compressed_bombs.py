@@ -1,4 +1,4 @@
-"""A compressed bomb between two orders, through a real broker in this process: both orders are consumed."""
+"""Tests that a compressed bomb between two orders does not prevent a broker's consumer from consuming both orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ACL decides over the very values that a handler acts on: each request code, each field of its header, each odd spelling."""
+"""Tests that the ACL checks the values that the handler uses, for each request code, header field and unusual spelling."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ BARE = ["145", "145.0", "1.45e2", "1e2", "true", "null", '"\\u0031\\u0034\\u0035
 
 
 class Watched(RemotingCommand, kw_only=True):
-    """A request that keeps which header its handler asked for."""
+    """A request that records the type of the header that its handler decodes."""
 
     asked_for: object = None
 
@@ -71,7 +71,7 @@ class Watched(RemotingCommand, kw_only=True):
 
 @pytest.fixture(scope="module")
 def header_types(tmp_path_factory: pytest.TempPathFactory) -> dict[int, type[CommandHeader]]:
-    """What the handler of each request code decodes, as the handlers of a whole broker show it."""
+    """Returns the header type that each request code's handler decodes, as observed on a whole broker."""
     return asyncio.run(_header_types(tmp_path_factory.mktemp("spellings")))
 
 
@@ -96,7 +96,7 @@ async def _header_types(home: Path) -> dict[int, type[CommandHeader]]:
 
 
 def whole(header_type: type[CommandHeader]) -> dict[str, str]:
-    """A header's fields, all of them, with values that the stranger may name."""
+    """Returns all fields of a header type, with values that the account `stranger` may use."""
     fields = {}
     for field in msgspec.structs.fields(header_type):
         kind = str(field.type)
@@ -109,12 +109,12 @@ def binary_entries(entries: list[tuple[str, str]]) -> bytes:
 
 
 def json_entries(entries: list[tuple[str, str]]) -> bytes:
-    """Entries whose values are JSON already; a name may come twice."""
+    """Returns the entries as a JSON object. The values must already be JSON. Names may be repeated."""
     return b"{%b}" % b",".join(f"{json.dumps(name)}:{value}".encode() for name, value in entries)
 
 
 def spellings(fields: dict[str, str]) -> Iterator[tuple[SerializeType, list[tuple[str, str]]]]:
-    """Each field in each odd spelling: other values, missing, twice, under a name in other case."""
+    """Yields the fields in unusual spellings: with other values, missing, repeated, or with a different case."""
     for name in fields:
         others = [(one, value) for one, value in fields.items() if one != name]
         for value in NUMBERS if fields[name].isdecimal() else (*NAMES, *MESSAGE_IDS):
@@ -132,7 +132,7 @@ def spellings(fields: dict[str, str]) -> Iterator[tuple[SerializeType, list[tupl
 
 
 def command_of(code: int, serializer: SerializeType, fields: bytes) -> RemotingCommand:
-    """The command as a frame brings it."""
+    """Decodes a command from a frame with these fields."""
     if serializer is SerializeType.JSON:
         header = json_header(code, fields, 0, b'"JAVA"', 1, None, 407)
         return decode_command(0, header, 0, len(header), len(header))
@@ -141,7 +141,7 @@ def command_of(code: int, serializer: SerializeType, fields: bytes) -> RemotingC
 
 
 def signed(code: int, serializer: SerializeType, entries: list[tuple[str, str]]) -> RemotingCommand | None:
-    """The request with the stranger's signature; None where no fields can be read that could be signed."""
+    """Returns the request with the stranger's signature, or None if its fields cannot be decoded."""
     encode = json_entries if serializer is SerializeType.JSON else binary_entries
     try:
         read = command_of(code, serializer, encode(entries)).ext_fields()
@@ -154,7 +154,7 @@ def signed(code: int, serializer: SerializeType, entries: list[tuple[str, str]])
 
 
 def decided(command: RemotingCommand) -> str | None:
-    """Why the ACL refuses it; None if it lets it in."""
+    """Returns the reason why the ACL refuses the request, or None if it accepts it."""
     try:
         RULES.check(command, "192.0.2.7", STORED.get)
     except (AccessDenied, ProtocolError) as error:

@@ -1,4 +1,4 @@
-"""What the composition root does by itself: telling of arrivals, leading offsets back, labels, settings of the store."""
+"""Tests of the composition root: notifications of arrivals, correction of offsets, metric labels, and store settings."""
 
 from __future__ import annotations
 

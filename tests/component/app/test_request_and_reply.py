@@ -1,4 +1,4 @@
-"""Request and reply with the Python client: the producer that asked gets what the consumer answers."""
+"""Tests of request and reply with the Python client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 async def answering(rocketmq: RocketMQ, prefix: str = "it costs ") -> list[MessageExt]:
-    """A consumer that replies to each request; what it got."""
+    """Starts a consumer that replies to each request. Returns the list of the requests that it receives."""
     producer = await rocketmq.producer("repliers")
     await producer.create_topic("quotes", 1)
     got: list[MessageExt] = []

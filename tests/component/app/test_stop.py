@@ -1,4 +1,4 @@
-"""What a broker still does when it is stopped."""
+"""Tests of a broker's work while it stops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything from `rocketmq_broker.client` alone: messages of text, listeners of both kinds, and `with` where something runs."""
+"""Tests of programs that use only `rocketmq_broker.client`, with text messages, both kinds of listeners, and `with`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_messages_that_an_async_listener_holds_at_the_shutdown_come_again(
 
 
 class AsyncOrders:
-    """An async transaction listener that knows of one order at once, and of any other at its second check-back."""
+    """An async transaction listener. It decides one order at once, and all others at the second check-back."""
 
     def __init__(self) -> None:
         self.checks: dict[str, list[int]] = {}

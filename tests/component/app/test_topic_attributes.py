@@ -1,4 +1,4 @@
-"""Attributes that operators give topics, as RocketMQ 5's tools and its dashboard do."""
+"""Tests of topic attributes, which RocketMQ 5's tools and dashboard can set."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIFO = {"message.type": "FIFO"}
 
 
 class Tool:
-    """Asks one broker."""
+    """A tool that sends requests to one broker."""
 
     def __init__(self, broker: Broker, client: RemotingClient) -> None:
         self._address = broker.identity.address

@@ -1,4 +1,4 @@
-"""How many queues a topic gets that a producer's first message makes."""
+"""Tests of the number of queues in a topic that a producer's first message creates."""
 
 from __future__ import annotations
 

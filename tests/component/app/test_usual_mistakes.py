@@ -1,4 +1,4 @@
-"""The usual mistakes with the Python client: each gets the sentence that docs/troubleshooting.md shows for it."""
+"""Tests that usual mistakes with the Python client cause the error texts of docs/troubleshooting.md."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ QUICK: Final[Mapping[str, Any]] = {"retry_times_when_send_failed": 0, "send_time
 
 
 class Listener:
-    """Answers what it is told."""
+    """A transaction listener that returns the given results."""
 
     def __init__(self, executed: Any = COMMIT, checked: Any = COMMIT) -> None:
         self.executed, self.checked = executed, checked
@@ -133,7 +133,7 @@ async def on_two_loops(rocketmq: RocketMQ) -> None:
 
 
 async def two_programs(rocketmq: RocketMQ) -> None:
-    """The one that sent is gone, and the other one of its group knows other topics."""
+    """Stops the sender of a transactional message while another member of its group has a listener for another topic only."""
     sender = await rocketmq.transaction_producer("shop", {"orders": Listener(executed=UNKNOWN)})
     await rocketmq.transaction_producer("shop", {"refunds": Listener()})
     await sender.send_message_in_transaction(ORDER)

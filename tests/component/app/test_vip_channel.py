@@ -1,4 +1,4 @@
-"""The port two below listenPort, where Java clients before 4.5 send."""
+"""Tests of the VIP channel, the port two below listenPort, which Java clients before 4.5 use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PULL = PullMessageRequestHeader(
 
 
 class Asked(RefusingHandler):
-    """Remembers what the broker asks."""
+    """A handler that records the codes of the broker's requests."""
 
     def __init__(self) -> None:
         self.codes: asyncio.Queue[int] = asyncio.Queue()
@@ -42,7 +42,7 @@ class Asked(RefusingHandler):
 
 
 async def start(broker: Broker, stack: AsyncExitStack) -> tuple[str, str]:
-    """Gives listenPort's address and that of the VIP channel."""
+    """Starts the broker, and returns the addresses of listenPort and of the VIP channel."""
     await broker.start()
     stack.push_async_callback(broker.stop)
     identity = broker.identity

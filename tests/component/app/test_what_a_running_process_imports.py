@@ -1,4 +1,4 @@
-"""A process that runs for months keeps what it imports: nothing that only tools, other programs or other settings need."""
+"""Tests that running processes import only the modules that they need, because imported modules stay in memory."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ CLUSTER_ROOMS = {"admin", "client", "cluster"}
 
 
 def imports(told: str) -> set[str]:
-    """The modules in what `-X importtime` tells."""
+    """Returns the modules listed in the output of `-X importtime`."""
     lines = (line.rpartition("|") for line in told.splitlines() if line.startswith("import time:"))
     return {name.strip() for _, _, name in lines}
 
 
 def imported_by(*arguments: str) -> set[str]:
-    """The modules of a Python that ends by itself."""
+    """Runs Python with these arguments until it exits, and returns the imported modules."""
     command = [sys.executable, "-X", "importtime", *arguments]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60)
     return imports(done.stderr)
 
 
 def imports_of(*command: str, ready: str, told_in: Path) -> set[str]:
-    """The modules of a program that runs, from its start until it says that it is ready."""
+    """Starts a program, and returns the modules that it has imported when it prints `ready`."""
     with told_in.open("w") as told:
         process = subprocess.Popen(
             [sys.executable, "-X", "importtime", "-m", *command], stdout=subprocess.PIPE, stderr=told, text=True
@@ -44,7 +44,7 @@ def imports_of(*command: str, ready: str, told_in: Path) -> set[str]:
 
 
 def foreign(modules: set[str]) -> set[str]:
-    """The libraries among them; `platform` looks for `org`, Jython's."""
+    """Returns the third-party libraries among the modules. Ignores `org` of Jython, which `platform` tries to import."""
     names = {module.split(".")[0] for module in modules - imported_by("-c", "")}
     return names - sys.stdlib_module_names - {"rocketmq_broker", "org", "msvcrt", "nt"}
 

@@ -1,4 +1,4 @@
-"""`mqadmin consumerStatus` and its like: a Python consumer answers, by way of the broker, as Java's consumers do."""
+"""Tests that a Python consumer responds, through the broker, to `mqadmin consumerStatus` and similar commands as Java's do."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SUCCESS, LATER = ConsumeStatus
 
 
 class Operator:
-    """Asks the broker of the fixture."""
+    """An operator who sends requests to the broker of the fixture."""
 
     def __init__(self, rocketmq: RocketMQ) -> None:
         self._address = rocketmq.broker_addr
@@ -72,7 +72,7 @@ async def operator(rocketmq: RocketMQ) -> AsyncIterator[Operator]:
 
 
 class Listener:
-    """Answers, or raises, what the test says."""
+    """A message listener that returns a given value or raises a given error."""
 
     def __init__(self, answer: object = SUCCESS) -> None:
         self.answer = answer
@@ -87,7 +87,7 @@ class Listener:
 
 
 async def with_consumer(rocketmq: RocketMQ, listener: Any, *texts: str, orderly: bool = False) -> tuple[PushConsumer, list[str]]:
-    """A consumer, and the ids by which the messages it was sent are found."""
+    """Returns a consumer, and the offset message ids of the messages that were sent to it."""
     producer = await rocketmq.producer("shops")
     await producer.create_topic("orders", 1)
     consumer = await rocketmq.consumer("credits", "orders", listener, tags="paid || refunded", orderly=orderly)

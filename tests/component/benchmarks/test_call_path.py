@@ -1,4 +1,4 @@
-"""A message, an order and a credit pass through few files."""
+"""Tests of the number of files that a message, an order and a credit pass through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench of orders: the outbox beside which it measures, and its table."""
+"""Tests of the order benchmark, which compares with an outbox, and of its table."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is measured of a run of the reconciliation, and that nothing of it is left behind."""
+"""Tests that a benchmark of the reconciliation reads all output and leaves no process running."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Tools that compare orders with credits, beside each other: what is to be found, who is here, and what is told."""
+"""Tests of the benchmark that compares tools for reconciling two tables: its data, the available tools, and its output."""
 
 import re
 import sqlite3

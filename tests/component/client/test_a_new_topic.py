@@ -1,4 +1,4 @@
-"""A consumer that waits for a topic consumes its first message at once."""
+"""Tests that a consumer that waits for a topic receives its first message within a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program without a block around its life, and its fork: each in an interpreter of its own, because a fork copies this one."""
+"""Tests of programs that use clients without `with`, and of forks. Each runs in a separate interpreter."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""First mistakes that show only while a client runs: each ends in a sentence, and in nothing worse."""
+"""Tests that mistakes that appear only while a client runs cause a clear error text and no other harm."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Clients in a namespace, on a broker whose time belongs to the test: what brokers see, and what programs see."""
+"""Tests of the topics that brokers and programs see if clients use a namespace. The test controls the time."""
 
 from __future__ import annotations
 

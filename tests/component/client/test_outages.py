@@ -1,4 +1,4 @@
-"""Our client when something is away: not started yet, killed, restarted."""
+"""Tests of the client while servers are unavailable: not yet started, killed or restarted."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ from tests.e2e.clients import PATIENT, Inbox, consumer, running
 
 @pytest.fixture
 def nobody() -> str:
-    """An address at which nothing listens."""
+    """Returns an address at which no server listens."""
     (port,) = free_ports(1)
     return f"127.0.0.1:{port}"
 

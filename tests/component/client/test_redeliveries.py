@@ -1,4 +1,4 @@
-"""What a consumer gives back comes again, by the group's retry topic, through a whole broker."""
+"""Tests that a message that a consumer returns is redelivered through the group's retry topic."""
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import RocketMQ
@@ -51,7 +51,7 @@ async def test_what_one_member_gave_back_comes_to_the_next_one_after_its_end(roc
 
 
 async def test_what_gives_way_comes_again_after_its_delay_and_spends_no_redelivery(rocketmq: RocketMQ) -> None:
-    """As often as it likes, also where no redelivery is left."""
+    """A message can be postponed any number of times, even if no redelivery is left."""
     seen: Seen = []
 
     async def listener(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -1,4 +1,4 @@
-"""An RPC hook that a program gives its producer or consumer, on a broker whose time belongs to the test."""
+"""Tests of an RPC hook in a producer or consumer, with a broker whose time the test controls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.testing.listeners import COMMIT, UNKNOWN, Transactions, order
 
 
 class Losing:
-    """Stops the first frame of a kind."""
+    """An RPC hook that raises an error for the first frame of a kind."""
 
     def __init__(self, request: RequestCode | None = None, *, answer_to: RequestCode | None = None) -> None:
         self._request = request
@@ -54,7 +54,7 @@ async def test_a_decision_that_it_stops_never_reaches_the_broker_and_check_back_
 
 
 async def test_it_sees_each_decision_with_its_transaction_and_whether_a_check_asked_for_it(rocketmq: RocketMQ) -> None:
-    """What RocketMQ's EndTransactionHook is for."""
+    """An RPC hook receives the same data as RocketMQ's EndTransactionHook."""
     seen: list[tuple[str, str, str]] = []
 
     class Watching(Losing):

@@ -1,4 +1,4 @@
-"""Real clusters: a supervisor, a name server and brokers, each a process, on free ports."""
+"""Fixtures that run a supervisor, a name server and brokers as separate processes, on free ports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BROKERS = 3
 
 
 class RunningCluster:
-    """A supervisor with its children, on a folder and ports that stay over restarts."""
+    """A supervisor with its child processes. A restart uses the same folder and ports."""
 
     def __init__(self, processes: Processes, home: Path) -> None:
         self.processes = processes
@@ -33,13 +33,13 @@ class RunningCluster:
 
     @property
     def conf(self) -> Path:
-        """Writes the broker.conf again and returns its path."""
+        """Writes the broker.conf, and returns its path."""
         path = self.folder.with_suffix(".conf")
         path.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
         return path
 
     def add(self, brokers: int) -> Process:
-        """Adds a supervisor, which is not started yet."""
+        """Adds a supervisor without starting it."""
         self._starts += 1
         command = [sys.executable, "-m", "rocketmq_broker", "-c", str(self.conf), "--brokers", str(brokers)]
         return self.processes.add(f"cluster-{self._starts}", command, is_ready=prints("The cluster["))
@@ -63,11 +63,11 @@ class RunningCluster:
 
 @pytest.fixture
 def cluster(processes: Processes, tmp_path: Path) -> RunningCluster:
-    """A cluster that is not started yet."""
+    """Returns a cluster that has not been started."""
     return RunningCluster(processes, tmp_path)
 
 
 @pytest.fixture(autouse=True)
 def _quick_routes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients look for brokers that came, left or came back each half second, instead of every 30 s."""
+    """Makes clients update their routes every half second instead of every 30 s."""
     monkeypatch.setattr(routes, "POLL_INTERVAL_S", 0.5)

@@ -1,4 +1,4 @@
-"""A process of a cluster ends with its supervisor, whatever it does at the time."""
+"""Tests that a process of a cluster exits when its supervisor exits."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ PATIENCE_S = 60
 
 @contextmanager
 def member(folder: Path, program: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs the program. Its input ends when the supervisor ends, and here when it is closed."""
+    """Starts a process that runs the program, and yields it. Its input is closed as if the supervisor had exited."""
     (folder / "program_of_a_member.py").write_text(program)
     path = os.pathsep.join([str(folder), *sys.path])
     command = [sys.executable, "-m", "rocketmq_broker.cluster.member", "program_of_a_member", "argument"]

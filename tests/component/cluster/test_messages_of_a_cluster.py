@@ -1,4 +1,4 @@
-"""Messages while a cluster's brokers die, join and leave: nothing is lost, and a transaction stays with its broker."""
+"""Tests that no message is lost while brokers crash, join or leave, and that a transaction stays on its broker."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ PATIENCE_S = 120
 
 
 class OrderBook:
-    """Commits each local transaction, and leaves the decision of every third one to a check-back."""
+    """A transaction listener that commits each order. The decision of every third order is made by a check-back."""
 
     def __init__(self) -> None:
         self.committed: dict[str, str] = {}
@@ -97,7 +97,7 @@ async def test_a_broker_that_is_added_takes_its_share_and_one_that_is_taken_away
 
 
 async def send(cluster: RunningCluster, what: str, count: int) -> Counter[str]:
-    """Sends messages, and returns how many each broker got."""
+    """Sends messages, and returns the number of messages that each broker received."""
     async with running(Producer("shop", namesrv_addr=cluster.namesrv_addr, **PATIENT)) as producer:
         results = [await producer.send(Message.of("orders", f"{what} {number}".encode())) for number in range(count)]
     return Counter(result.queue.broker_name for result in results)

@@ -1,4 +1,4 @@
-"""A cluster's processes: started, killed, started again, stopped, and never left behind."""
+"""Tests that a cluster's processes are started, restarted and stopped, and that no process remains."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ def wait_for(text: str, supervisor: Process) -> None:
 
 
 def family(supervisor: Process) -> list[psutil.Process]:
-    """All processes below the supervisor: name server, brokers, and the brokers' helpers."""
+    """Returns all descendants of the supervisor: the name server, the brokers, and the brokers' helpers."""
     return psutil.Process(supervisor.pid).children(recursive=True)
 
 

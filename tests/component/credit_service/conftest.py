@@ -1,4 +1,4 @@
-"""A ledger on a database of each kind; orders as messages."""
+"""Fixtures for the credit service: a ledger on a database of each kind, and messages about orders."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ CANCELLATION = {"cancelled_at_ms": 1, "reason": "by the customer", "version": 1}
 
 
 def a_message(body: bytes, queue_offset: int = 0, topic: str = order_created.TOPIC, **properties: str) -> MessageExt:
-    """A message as it is delivered. `queue_offset` also decides its ids."""
+    """Returns a message as a consumer receives it. `queue_offset` also determines its ids."""
     encoded = "".join(f"{name}\x01{value}\x02" for name, value in {"UNIQ_KEY": f"id-{queue_offset}", **properties}.items())
     place = (queue_offset, queue_offset, 0, 0, bytes(8), 0, bytes(8), 0, 0)
     return to_message(Record(0, 0, 0, 0, *place, body, topic.encode(), encoded.encode()))
@@ -60,18 +60,18 @@ def a_cancellation(order_id: str, queue_offset: int = 0, *, amount_cents: int = 
 
 
 def orders(count: int, first: int = 0, *, amount_cents: int = 100) -> list[MessageExt]:
-    """Messages about `count` orders of ada, each worth a point."""
+    """Returns messages about `count` orders of the customer `ada`, each worth one point."""
     return [an_order(f"order-{number}", number, amount_cents=amount_cents) for number in range(first, first + count)]
 
 
 def credit(ledger: Ledger, credits: Sequence[Credit]) -> list[CreditOutcome]:
-    """Writes the entries in a database transaction of their own."""
+    """Writes the entries in a separate database transaction."""
     with ledger.inbox._transaction() as session:
         return ledger.write(session, credits)
 
 
 def points(ledger: Ledger, customer: str = "ada") -> int:
-    """The customer's balance, if it is the sum of the entries."""
+    """Returns the customer's balance. Checks that it is the sum of the entries."""
     found = ledger.find_customer(customer, max_entries=100_000)
     if found is None:
         return 0
@@ -80,7 +80,7 @@ def points(ledger: Ledger, customer: str = "ada") -> int:
 
 
 def credited(ledger: Ledger, messages: Sequence[MessageExt]) -> list[bool]:
-    """Whether the ledger has an entry for the order of each message."""
+    """Returns True for each message whose order has an entry in the ledger."""
     return [bool(ledger.find_order(json.loads(message.body)["order_id"])) for message in messages]
 
 

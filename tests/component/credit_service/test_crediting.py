@@ -1,4 +1,4 @@
-"""From delivery to ledger on both kinds of database: what is stored, credited, redelivered, parked and refused."""
+"""Tests of the path from delivery to ledger: messages that are stored, credited, redelivered, parked and refused."""
 
 import random
 import threading
@@ -27,7 +27,7 @@ from tests.passing_time import Clock
 
 
 def drain(ledger: Ledger, *, max_tries: int = 16, cancel_refused: bool = False, batch_size: int = 256) -> DrainResult:
-    """As the worker's task."""
+    """Processes the inbox like the worker's task."""
     settings = WorkerSettings().model_copy(
         update={"max_tries": max_tries, "cancel_refused": cancel_refused, "batch_size": batch_size}
     )
@@ -35,13 +35,13 @@ def drain(ledger: Ledger, *, max_tries: int = 16, cancel_refused: bool = False, 
 
 
 def refusals(ledger: Ledger) -> list[tuple[str, str]]:
-    """The refusals in the outbox."""
+    """Returns the order id and reason of each refusal in the outbox."""
     bodies = [CreditRefused.read(row.body) for row in ledger.refusals.due()]
     return [(body.order_id, body.reason) for body in bodies]
 
 
 def refuse(engine: Engine, amount_cents: int) -> None:
-    """A rule that refuses credits of this amount; all of them for 0."""
+    """Creates a trigger that refuses credits of this amount, or all credits if the amount is 0."""
     condition = f"NEW.amount_cents = {amount_cents}" if amount_cents else "NEW.amount_cents >= 0"
     if engine.dialect.name == "sqlite":
         statements = [f"CREATE TRIGGER no BEFORE INSERT ON credits WHEN {condition} BEGIN SELECT RAISE(ABORT, 'no'); END"]
@@ -158,7 +158,7 @@ def test_a_refused_order_is_closed_and_reported_in_one_transaction(ledger: Ledge
 
 
 def test_an_order_whose_refusal_cannot_be_reported_is_not_closed(ledger: Ledger, engine: Engine) -> None:
-    """Entries and report are written together or not at all."""
+    """The entries and the report are written together or not at all."""
     refuse(engine, 666)
     ledger.store([an_order("bad", 999, amount_cents=666)])
 
@@ -190,7 +190,7 @@ def test_the_credit_of_a_refused_order_that_comes_again_is_refused_again(ledger:
 
 
 class Broker:
-    """Takes refusals, unless it is away."""
+    """A sender that records refusals, or raises NotSent while `is_away` is True."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -292,7 +292,7 @@ def test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit(ledg
 
 @contextmanager
 def locked(engine: Engine) -> Iterator[None]:
-    """Another process holds the database's lock."""
+    """Holds the database's lock in another connection during the block."""
     with create_engine(engine.url).connect() as lock:
         if engine.dialect.name == "sqlite":
             lock.connection.driver_connection.execute("BEGIN IMMEDIATE")  # type: ignore[union-attr]
@@ -304,7 +304,7 @@ def locked(engine: Engine) -> Iterator[None]:
 
 @contextmanager
 def another(engine: Engine, pragma: str, option: str) -> Iterator[Ledger]:
-    """A ledger whose connections have this PRAGMA of SQLite, or this option of PostgreSQL."""
+    """Yields a ledger whose connections use this PRAGMA on SQLite, or this option on PostgreSQL."""
     url = engine.url.update_query_dict({"options": f"-c {option}"}) if engine.dialect.name == "postgresql" else engine.url
     made = create_database_engine(url.render_as_string(hide_password=False))
     if engine.dialect.name == "sqlite":

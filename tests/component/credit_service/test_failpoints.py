@@ -1,4 +1,4 @@
-"""Failpoints of the credit service and its worker, each hit once, by the order that it is meant for."""
+"""Tests of the failpoints of the credit service and its worker. An armed failpoint is hit once, by its order."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_the_service_ends_before_or_after_it_stores_a_batch(name: str, done: lis
 
 
 class Killed(BaseException):
-    """As kill -9, which no handler catches."""
+    """Simulates kill -9, because no handler catches this exception."""
 
 
 @pytest.mark.parametrize(("name", "stored"), [("exit-before-credit-commit", 0), ("exit-after-credit-commit", 3)])
@@ -117,7 +117,7 @@ def test_the_task_of_a_message_is_lost_once(sqlite_ledger: Ledger, tmp_path: Pat
 
 
 def test_a_session_of_other_messages_does_not_end_the_process(sqlite_ledger: Ledger, tmp_path: Path) -> None:
-    """The outcome of the session before does not count: it has its own messages."""
+    """The outcome of the previous session is ignored, because it had other messages."""
     ended: list[str] = [""]
     failpoints = arm(tmp_path, "exit-after-credit-commit", done=ended)
 

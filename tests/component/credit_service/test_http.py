@@ -24,7 +24,7 @@ from tests.passing_time import Clock
 
 
 class Everything:
-    """All that /healthz asks; up and idle, with one worker."""
+    """The dependencies that /healthz checks. By default they are available and idle, with one worker."""
 
     def __init__(self) -> None:
         self.is_broker_up = self.is_redis_up = True
@@ -48,7 +48,7 @@ class Everything:
 
 
 class WorkersOf(Workers):
-    """The workers, while Redis answers."""
+    """The workers in `everything`, which can be read only while Redis is available."""
 
     def __init__(self, everything: Everything) -> None:
         object.__setattr__(self, "redis", everything)
@@ -234,7 +234,7 @@ def test_health_is_degraded_while_orders_wait_for_too_long(client: FlaskClient, 
 def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
     client: FlaskClient, sqlite_ledger: Ledger, sqlite_engine: Engine, clock: Clock, count: int, status: tuple[int, str]
 ) -> None:
-    """One alone may be a bad order in a quiet shop."""
+    """A single refused order may be just an invalid order in a shop with few orders."""
     refuse(sqlite_engine, 0)
     sqlite_ledger.store(orders(count))
     for _ in range(6):

@@ -1,4 +1,4 @@
-"""`python -m credit_service inbox`: a person lists, retries and dismisses parked messages."""
+"""Tests of `python -m credit_service inbox`, which lists, retries and dismisses parked messages."""
 
 import sys
 
@@ -12,7 +12,7 @@ from tests.component.credit_service.test_crediting import accept, drain, refuse
 
 
 def inbox(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> int:
-    """The exit status of the command."""
+    """Runs the command, and returns its exit status."""
     monkeypatch.setenv("CREDIT_DATABASE_URL", url)
     monkeypatch.setattr(sys, "argv", ["credit_service", "inbox", *arguments])
     try:
@@ -23,7 +23,7 @@ def inbox(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> int:
 
 @pytest.fixture
 def parked(ledger: Ledger, engine: Engine) -> list[str]:
-    """The keys of two parked messages."""
+    """Parks two messages, and returns their keys."""
     refuse(engine, 666)
     ledger.store([an_order(f"bad-{number}", number, amount_cents=666) for number in range(2)])
     while ledger.inbox.state().waiting:

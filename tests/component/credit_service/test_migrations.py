@@ -1,4 +1,4 @@
-"""Credit databases of earlier versions, with rows in them, brought to this version and back."""
+"""Tests that credit databases of earlier versions, with rows, can be upgraded and downgraded."""
 
 from collections.abc import Iterator, Sequence
 
@@ -30,7 +30,7 @@ OLD_ROWS = [
 
 @pytest.fixture
 def old_engine(database_url: str) -> Iterator[Engine]:
-    """A database as version 0001 left it."""
+    """Yields the engine of a database of version 0001."""
     with first_version(database_url, MIGRATIONS, OLD_ROWS, counter="credits_id_seq") as engine:
         yield engine
 
@@ -78,7 +78,7 @@ def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine
 
 
 def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
-    """The columns that both versions have."""
+    """Returns the rows, with the columns that exist in both versions."""
     columns = {
         "credits": "id, order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms",
         "balances": "*",

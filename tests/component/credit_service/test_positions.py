@@ -1,4 +1,4 @@
-"""A credit database that was reset to an older state is noticed, and a message in the inbox is no sign of it."""
+"""Tests that a reset of the credit database is detected, and that messages in the inbox do not look like a reset."""
 
 import sqlite3
 from contextlib import closing
@@ -27,7 +27,7 @@ def test_a_message_counts_as_stored_while_it_waits_and_after_it_was_credited(led
 
 
 def test_messages_that_are_credited_while_they_are_looked_for_are_found(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message moves from the inbox to the ledger, so the inbox is read first."""
+    """The inbox is read before the ledger, because messages move from the inbox to the ledger."""
     batch = orders(40)
     ledger.store(batch)
     reading = Sessions.reading
@@ -87,7 +87,7 @@ def test_a_database_without_the_latest_messages_is_an_older_copy(ledger: Ledger,
 def test_a_restored_copy_is_noticed_and_gets_again_what_it_lacks(
     sqlite_ledger: Ledger, sqlite_url: str, database_folder: Path, is_drained: bool
 ) -> None:
-    """The copy was made while messages were waiting; they are in it, and those that came later are redelivered."""
+    """The copy contains the messages that were waiting when it was made. Later messages are redelivered."""
     path = Path(sqlite_url.removeprefix("sqlite:///"))
     sqlite_ledger.store(orders(5))
     sqlite_ledger.positions.save({QUEUE: 5})

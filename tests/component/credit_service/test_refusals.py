@@ -1,4 +1,4 @@
-"""Rules and faults of the credit database: what refuses everything costs time; what refuses some parks those once others pass."""
+"""Tests of rules that refuse rows. If all rows are refused, messages wait; if only some are, their messages are parked."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ def rule_of(engine: Engine, name: str) -> Rule:
 
 @pytest.fixture
 def worker(database_url: str, engine: Engine, clock: Clock) -> Iterator[Ledger]:
-    """As the service's own account."""
+    """Yields a ledger that is opened with the database account of the service."""
     opened = create_database_engine(service_url(database_url))
     yield Ledger(opened, clock.world())
     opened.dispose()

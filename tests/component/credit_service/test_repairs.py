@@ -1,4 +1,4 @@
-"""Repairs of the ledger, and who may ask for them over HTTP."""
+"""Tests of repairs of the ledger, and of the authorization of repairs over HTTP."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -81,7 +81,7 @@ def test_a_balance_without_entries_becomes_nothing(ledger: Ledger, repairs: Repa
 
 
 class Nobody:
-    """Health is not asked for here."""
+    """A dependency for tests that do not check the health."""
 
 
 def a_client(engine: Engine, key: str) -> FlaskClient:

@@ -1,4 +1,4 @@
-"""The health check of one worker, which no other worker satisfies."""
+"""Tests of a worker's health check, which other workers cannot satisfy."""
 
 import sys
 
@@ -14,7 +14,7 @@ def a_worker(name: str, *, pid: int = 7, idle_s: float = 1) -> LivingWorker:
 
 
 class Workers:
-    """What the check reads from Redis: workers, or an error."""
+    """A fake registry that returns the given workers or raises the given error."""
 
     def __init__(self, found: list[LivingWorker] | Exception) -> None:
         self.found = found
@@ -40,7 +40,7 @@ def test_a_check_of_a_living_worker_succeeds(monkeypatch: pytest.MonkeyPatch, ca
 def test_of_two_with_one_name_the_one_that_asked_last_counts(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A worker that was started again while Redis still has the connection of the one before."""
+    """A worker was restarted, and Redis still has its previous connection."""
     assert check_says(monkeypatch, [a_worker("one", pid=7, idle_s=90), a_worker("one", pid=8, idle_s=1)]) == 0
     assert "process 8" in capsys.readouterr().out
 

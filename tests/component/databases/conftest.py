@@ -1,4 +1,4 @@
-"""Messages as a transaction listener and a consumer are given them."""
+"""Fixtures with messages as a transaction listener and a consumer receive them."""
 
 import pytest
 
@@ -8,13 +8,13 @@ from rocketmq_broker.message.properties import UNIQUE_KEY
 
 @pytest.fixture
 def half() -> Message:
-    """A half message in its local transaction."""
+    """Returns a half message as the local transaction receives it."""
     return Message.of("orders", "order 1").with_properties({UNIQUE_KEY: "A" * 32})
 
 
 @pytest.fixture
 def delivered(half: Message) -> MessageExt:
-    """The same message with a consumer."""
+    """Returns the same message as a consumer receives it."""
     return MessageExt(
         topic=half.topic,
         body=half.body,

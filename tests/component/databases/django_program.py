@@ -1,4 +1,4 @@
-"""A Django program, which plays tests by their names, each on empty tables. DATABASE in the environment is an empty database."""
+"""A Django program that runs the tests named in its arguments. The variable DATABASE names an empty database."""
 
 import os
 import sys

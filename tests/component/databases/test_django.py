@@ -1,4 +1,4 @@
-"""Barrier, settle and once with Django's ORM, in a process of its own: Django is set up once for a process."""
+"""Tests of barrier, settle and once with Django's ORM. They run in another process, because Django can be set up only once."""
 
 import os
 import subprocess
@@ -24,7 +24,7 @@ PLAYS = (
 
 
 def test_django(database_url: str) -> None:
-    """Each play on empty tables; the traceback names the one that fails."""
+    """Each test in the program passes on empty tables. Otherwise the traceback names the failed one."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "DATABASE": database_url}
     done = subprocess.run([sys.executable, PROGRAM, *PLAYS], env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""The inbox on SQLite and PostgreSQL: what waits, what fails alone, what counts as a failure, and what is parked."""
+"""Tests of the inbox on SQLite and PostgreSQL: waiting, failing and parked messages, and the count of failures."""
 
 import threading
 from collections import Counter
@@ -25,7 +25,7 @@ add_inbox(METADATA)
 
 
 class Clock:
-    """The time that the inbox reads, from which a test passes it."""
+    """The clock of the inbox, which a test can advance."""
 
     now_ms = 1_800_000_000_000
 
@@ -76,7 +76,7 @@ def credit(session: Session, messages: Sequence[InboxMessage]) -> None:
 
 
 def refusing(*orders: str) -> Callable[[Session, Sequence[InboxMessage]], None]:
-    """A handler that fails for these orders."""
+    """Returns a handler that raises an error for these orders."""
 
     def handle(session: Session, messages: Sequence[InboxMessage]) -> None:
         credit(session, messages)
@@ -409,7 +409,7 @@ def test_state_tells_messages_that_fail_while_others_pass_and_the_age_of_new_one
 
 
 class Killed(BaseException):
-    """As kill -9, which no handler catches."""
+    """Simulates kill -9, because no handler catches this exception."""
 
 
 def killing(*orders: str) -> Callable[[Session, Sequence[InboxMessage]], None]:
@@ -430,7 +430,7 @@ def test_a_message_that_kills_its_process_is_tried_alone_and_is_parked_after_the
     deaths = 0
 
     def drain(inbox: Inbox[Session], *, one_by_one: bool = False) -> bool:
-        """Returns False if the process was killed."""
+        """Processes the inbox. Returns False if the process was killed."""
         nonlocal deaths
         try:
             inbox.drain(killing("bad"), max_tries=2, one_by_one=one_by_one)

@@ -1,4 +1,4 @@
-"""Barrier, settle and once on SQLite and PostgreSQL; on databases without ON CONFLICT they go by savepoints."""
+"""Tests of barrier, settle and once on SQLite and PostgreSQL. Databases without ON CONFLICT use savepoints."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The demo asks the services of its run in a shell whose proxies reach none of them."""
+"""Tests that the demo's HTTP requests to its services ignore the proxies of the shell."""
 
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ FORM = {"customer": "ada", "article": "book", "quantity": "2", "price": "12.90"}
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of an order service, in a shell with dead proxies."""
+    """Yields the URL of an order service. The environment names proxies that do not exist."""
     for name, value in DEAD_PROXIES.items():
         monkeypatch.setenv(name, value)
     app = Flask("order service")

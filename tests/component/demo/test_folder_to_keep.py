@@ -1,4 +1,4 @@
-"""A demo whose folder cannot be made: one sentence, and the exit code of one that cannot tell."""
+"""Tests that a demo prints one error line and exits with the right code if its folder cannot be created."""
 
 import os
 import signal

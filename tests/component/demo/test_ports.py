@@ -1,4 +1,4 @@
-"""Ports that servers of the demo and of the tests get."""
+"""Tests of the ports that are chosen for servers of the demo and of the tests."""
 
 from __future__ import annotations
 

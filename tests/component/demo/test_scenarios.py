@@ -1,4 +1,4 @@
-"""Scenarios: what the verdict asks, and that one is played at a time."""
+"""Tests of the scenarios: the verdict's checks, and the rule that only one scenario runs at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Play(Protocol):
 
 @pytest.fixture
 def system(tmp_path: Path) -> System:
-    """Two databases with what the order service and the credit service would have, without the services."""
+    """Returns a system with the databases of the order service and the credit service, without the services."""
     with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
         orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state, pay_until_ms)")
         orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms, kind)")
@@ -129,7 +129,7 @@ def test_every_scenario_says_what_to_watch_and_what_to_expect_and_asks_both_data
 class TestRuns:
     @pytest.fixture
     def play(self, system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
-        """Plays something as a scenario whose customer is to have no order, and waits for its end."""
+        """Returns a function that runs a scenario whose expected result is no order, and waits for its end."""
         failpoints = tmp_path / "failpoints"
         failpoints.mkdir()
         self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), FailpointFolder(failpoints))

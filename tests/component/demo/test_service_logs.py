@@ -1,4 +1,4 @@
-"""What consumers' logs say about a message."""
+"""Tests of the events that are read from consumers' logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stock room on a database of each kind; messages as the order service sends them."""
+"""Fixtures for the inventory service: a stock room on a database of each kind, and messages of the order service."""
 
 from dataclasses import replace
 from itertools import count
@@ -40,7 +40,7 @@ def to_ship(order_id: str, **articles: int) -> Instruction:
 
 
 def applied(stock_room: SqlStockRoom, *instructions: Instruction) -> list[Shipment]:
-    """The shipments after one database transaction."""
+    """Applies the instructions in one database transaction, and returns the shipments."""
     with stock_room.inbox._transaction() as session:
         return stock_room.apply(session, instructions)
 
@@ -59,7 +59,7 @@ _numbers = count()
 
 
 def a_message(body: bytes, topic: str = order_created.TOPIC) -> MessageExt:
-    """A message with ids of its own."""
+    """Returns a message with unique ids."""
     number = next(_numbers)
     properties = f"UNIQ_KEY\x01id-{number}".encode()
     record = Record(0, 0, 0, 0, number, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, body, topic.encode(), properties)

@@ -1,4 +1,4 @@
-"""Inventory databases of earlier versions, brought to this version and back."""
+"""Tests that inventory databases of earlier versions can be upgraded and downgraded."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ from tests.unit.migrating import run_migrations
 
 @pytest.fixture
 def old_engine(database_url: str) -> Iterator[Engine]:
-    """A database as version 0002 left it."""
+    """Yields the engine of a database of version 0002."""
     engine = create_database_engine(database_url)
     run_migrations(engine, MIGRATIONS, command.upgrade, "0002")
     yield engine

@@ -1,4 +1,4 @@
-"""A rule of the inventory database that refuses everything costs time; one that refuses some parks those, and blocks no other."""
+"""Tests of rules that refuse rows. If all rows are refused, messages wait; if only some are, their messages are parked."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ NAMES = sorted({name for dialect in ("sqlite", "postgresql") for name in rules(d
 
 @dataclass(slots=True)
 class Warehouse:
-    """The inbox and the stock of a service whose time passes when it waits."""
+    """The inbox and the stock of a service, with a clock that the test can advance."""
 
     stock_room: SqlStockRoom
     clock: Clock
@@ -111,7 +111,7 @@ def test_cancellations_do_not_show_that_orders_can_be_shipped(warehouse: Warehou
 
 
 def test_a_stock_that_would_become_negative_is_refused_by_the_database(warehouse: Warehouse, engine: Engine) -> None:
-    """The rule of last resort: CHECK (available >= 0)."""
+    """The constraint CHECK (available >= 0) refuses a negative stock."""
     warehouse.stock_room.set_stock("tea", 0)
     with pytest.raises(DatabaseFailure), warehouse.stock_room.inbox._transaction() as session:
         session.connection().execute(text("UPDATE stock SET available = available - 1"))

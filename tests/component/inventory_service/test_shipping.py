@@ -1,4 +1,4 @@
-"""From a message in the inbox to the shipment and the report of a shortage."""
+"""Tests of the path from a message in the inbox to the shipment and the report of a shortage."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ from tests.component.inventory_service.conftest import a_context, a_message, can
 
 @dataclass(slots=True)
 class Sender:
-    """Records the orders that are reported; the next `failures` messages are not sent."""
+    """A sender that records messages. Its next `failures` calls raise NotSent."""
 
     failures: int = 0
     sent: list[Message] = field(default_factory=list)

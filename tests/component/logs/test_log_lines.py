@@ -1,4 +1,4 @@
-"""What a log record of hostile values looks like, and how much a flood of records writes."""
+"""Tests of log lines with malicious values, and of the limit on repeated log lines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record(message: str, *args: object, line: int = 1, error: BaseException | No
 
 
 class Log:
-    """A handler that writes into memory, with a clock that the test owns."""
+    """A log handler that writes to memory, with a clock that the test controls."""
 
     def __init__(self, max_lines: int = 3) -> None:
         self.now_s = 0.0

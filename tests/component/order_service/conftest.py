@@ -1,4 +1,4 @@
-"""An order store on a database of each kind, and a broker that does what the client does, without one."""
+"""Fixtures for the order service: an order store on a database of each kind, and a fake broker."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -24,7 +24,7 @@ DEADLINE_MS = PLACED_AT_MS + 600_000
 
 
 class BrokerInProcess:
-    """Runs the local transaction as the client does once the half message is stored; keeps what was sent and decided."""
+    """A fake broker that runs local transactions as the client does, and records messages and decisions."""
 
     def __init__(self, listeners: Mapping[str, TransactionListener], witness: Callable[[], str] = lambda: "") -> None:
         self.listeners = listeners
@@ -91,7 +91,7 @@ def an_order(order_id: str = "order-1", *, customer: str = "ada", key: str | Non
 
 
 def a_later_order(order_id: str = "order-1", *, key: str | None = None) -> Order:
-    """One that awaits its payment."""
+    """Returns an order that awaits its payment."""
     return replace(an_order(order_id, key=key), state=OrderState.AWAITING_PAYMENT, pay_until_ms=DEADLINE_MS)
 
 

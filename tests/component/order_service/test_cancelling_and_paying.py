@@ -1,4 +1,4 @@
-"""What callers get who pay and cancel, and what the broker is told."""
+"""Tests of the responses to payments and cancellations, and of the decisions that the broker receives."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ DEADLINE_MS = 600_000
 
 @dataclass(slots=True)
 class Clock:
-    """The one clock of the service; moves when the test says."""
+    """The clock of the service, which a test can advance."""
 
     ms: int = 1_700_000_000_000
 
@@ -64,7 +64,7 @@ def place(client: FlaskClient, **more: object) -> str:
 
 
 def check_back(broker: BrokerInProcess, number: int = 0) -> LocalTransactionState:
-    """The broker asks about the message that was sent as this number."""
+    """Simulates a check-back for the sent message with this index, and returns the listener's state."""
     sent = broker.decisions[number][0]
     properties = f"UNIQ_KEY\x01{sent.transaction_id}\x02KEYS\x01{sent.keys[0]}".encode()
     record = Record(0, 0, 0, 0, 0, 0, 0, 0, bytes(8), 0, bytes(8), 0, 0, sent.body, sent.topic.encode(), properties)

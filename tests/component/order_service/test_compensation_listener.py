@@ -34,7 +34,7 @@ def a_context() -> ConsumeContext:
 
 
 def after_a_pause(cancelling: OrderCancelling, recover: Callable[[], object]) -> CompensationListener:
-    """A listener whose first pause ends the outage."""
+    """Returns a listener whose first pause ends the outage."""
 
     def hold(_: ConsumeContext, __: float) -> None:
         recover()

@@ -1,4 +1,4 @@
-"""Frames that the failpoints lose, by the client's RPC hook, on a broker whose time belongs to the test."""
+"""Tests of frames that failpoints drop through the client's RPC hook. The test controls the broker's time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.R
 
 
 class Ledger:
-    """A listener whose database has what it executed."""
+    """A transaction listener that records the transactions that it executed."""
 
     def __init__(self, decision: LocalTransactionState) -> None:
         self.decision = decision

@@ -1,4 +1,4 @@
-"""The order service while its broker hangs: orders wait for it, and other requests do not."""
+"""Tests of the order service while its broker hangs: orders wait, and other requests are served."""
 
 import threading
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ THREADS, PLACED_AT_ONCE, REQUESTS = 12, 4, 100
 
 
 class HangingBroker:
-    """Accepts all and answers nothing, until it is let go."""
+    """A broker that accepts messages and does not respond until the test releases it."""
 
     def __init__(self) -> None:
         self.sends = 0

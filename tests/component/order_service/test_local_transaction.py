@@ -1,4 +1,4 @@
-"""An order, its items and its transaction's row are written together or not at all; on PostgreSQL by one statement."""
+"""Tests that an order, its items and its transaction row are written together or not at all; by one statement on PostgreSQL."""
 
 import threading
 import time

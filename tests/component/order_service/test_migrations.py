@@ -1,4 +1,4 @@
-"""Order databases of earlier versions, with rows in them, brought to this version."""
+"""Tests that order databases of earlier versions, with rows, can be upgraded and downgraded."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ OLD_ROWS = [
 
 @pytest.fixture
 def old_engine(database_url: str) -> Iterator[Engine]:
-    """A database as version 0001 left it."""
+    """Yields the engine of a database of version 0001."""
     with first_version(database_url, MIGRATIONS, OLD_ROWS, counter="orders_id_seq") as engine:
         yield engine
 
@@ -102,7 +102,7 @@ def test_the_way_back_changes_nothing_where_an_order_is_to_be_paid_later(old_eng
 
 
 def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
-    """The columns that all versions have."""
+    """Returns the rows, with the columns that exist in all versions."""
     with engine.connect() as connection:
         return {
             table: connection.execute(text(f"SELECT {columns} FROM {table} ORDER BY 1")).all()

@@ -1,4 +1,4 @@
-"""Payment, cancellation and deadline of an order, one at a time and all at once."""
+"""Tests of an order's payment, cancellation and deadline, in sequence and concurrently."""
 
 import threading
 from collections.abc import Callable
@@ -20,7 +20,7 @@ IN_TIME = DEADLINE_MS - 1
 
 @pytest.fixture
 def later(store: SqlOrderStore) -> SqlOrderStore:
-    """With an order that awaits its payment."""
+    """Returns a store with an order that awaits its payment."""
     store.store_order(a_later_order(), "transaction-1")
     return store
 

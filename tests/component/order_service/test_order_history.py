@@ -1,4 +1,4 @@
-"""Which database may say ROLLBACK: one that holds what the half message names, and no other one or older copy."""
+"""Tests that only a database that contains the half message's witness may roll it back, and no other or older copy."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ class Clock:
 
 
 def witness_of(store: SqlOrderStore) -> Witness:
-    """The current witness. `Witness.read` takes only the ids that brokers give, and those of the tests have a hyphen."""
+    """Returns the current witness. Does not use `Witness.read`, because the tests' ids contain a hyphen."""
     _, database_id, epoch_id, renewed_at_ms, transaction_id = store.history.witness().split(":")
     return Witness(database_id, epoch_id, int(renewed_at_ms), transaction_id)
 
@@ -57,7 +57,7 @@ OpenCopy = Callable[[], SqlOrderStore]
 
 @pytest.fixture
 def copied(engine: Engine, clock: Clock) -> Iterator[OpenCopy]:
-    """Takes a copy of the database, and starts another process on it."""
+    """Yields a function that copies the database and opens a store on the copy, like another process."""
     opened: list[Engine] = []
 
     def copy() -> SqlOrderStore:
@@ -71,7 +71,7 @@ def copied(engine: Engine, clock: Clock) -> Iterator[OpenCopy]:
 
 @pytest.fixture
 def overdue(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> tuple[SqlOrderStore, Witness]:
-    """A copy in which an order is overdue that was paid in the original, and the witness of that order."""
+    """Returns a copy in which an order is overdue that was paid in the original, and the witness of that order."""
     of_order = witness_of(original)
     original.store_order(a_later_order(), "transaction-1")
     copy = copied()

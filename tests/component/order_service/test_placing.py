@@ -1,4 +1,4 @@
-"""Placing an order while the local transaction goes on in another thread."""
+"""Tests of placing an order while its local transaction still runs in another thread."""
 
 from collections.abc import Callable
 from uuid import uuid4
@@ -20,7 +20,7 @@ from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, an_order
 
 
 class Sender:
-    """Does with the attempt what a test says."""
+    """A sender that calls the function of the test."""
 
     def __init__(self, send: Callable[[Message, Attempt], Outcome]) -> None:
         self.send_in_transaction = send

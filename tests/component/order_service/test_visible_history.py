@@ -1,4 +1,4 @@
-"""A restored backup is refused at the start, though each transaction of the lost time is decided and no check-back comes."""
+"""Tests that a restored backup is detected at the start, even if no check-back can reveal the missing transactions."""
 
 import shutil
 from contextlib import closing
@@ -21,7 +21,7 @@ from tests.component.order_service.conftest import ORDER_LIMIT_CENTS
 
 
 class Service:
-    """The order service on a database of SQLite, without its HTTP server."""
+    """The order service on a SQLite database, without its HTTP server."""
 
     def __init__(self, database: Path, namesrv_addr: str) -> None:
         self._engine = open_database(f"sqlite:///{database}", migrations=MIGRATIONS, start_timeout_s=10)
@@ -56,7 +56,7 @@ class Service:
 
 @pytest.fixture
 def backup(rocketmq: SyncRocketMQ, tmp_path: Path) -> Path:
-    """A copy between two committed orders."""
+    """Returns a copy of the database that was made between two committed orders."""
     copy = tmp_path / "backup.db"
     for is_last in (False, True):
         with closing(Service(tmp_path / "orders.db", rocketmq.namesrv_addr)) as service:

@@ -1,7 +1,7 @@
-"""Books that are broken on purpose: real tables and a real commit log, one fault for each order, and what is to be found.
+"""Creates inconsistent databases and commit logs with one fault per order, and the expected findings.
 
-Everything is made as the services and the broker make it, and then broken as accidents break it: by rows that are lost, changed
-or added, by decisions that went wrong, by bytes that flip.
+The services' and broker's own code creates the data. Then faults are injected like those of accidents: rows that are lost,
+changed or added, wrong decisions, and flipped bytes.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ Told = tuple[Finding, Cause | None]
 
 @dataclass
 class BrokenBooks:
-    """Each method makes one order with one fault; `expected` grows by what is to be found of it."""
+    """Inconsistent databases and logs. Each method creates one order with one fault, and `expected` lists the findings."""
 
     shop: ShopDatabases
     log: LogWriter
@@ -43,7 +43,7 @@ class BrokenBooks:
     """The steps that the audit of repairs names: id, action and order."""
 
     def add(self, name: str, number: int, at_ms: int = AT_MS) -> str:
-        """Makes the order of the story with this name, and returns its id."""
+        """Creates the order of the story with this name, and returns its id."""
         order_id, self.at_ms = f"{name[:30]} {number}".replace(" ", "-"), at_ms
         told = STORIES[name](self, order_id)
         if told[0] in SUMMED:
@@ -76,7 +76,7 @@ class BrokenBooks:
         return self.deliver(o, **more)
 
     def health(self, o: str, **said: Any) -> int:
-        """An order that has all it needs; answers where its message lies."""
+        """Creates a healthy order. Returns the commit log offset of its message."""
         self.place(o)
         offset = self.announce(o, **said)
         self.credit(o)
@@ -85,7 +85,7 @@ class BrokenBooks:
     def reverse(
         self, o: str, sign: int = -1, *, message_id: str = "repair 1", transaction_id: str | None = None, is_audited: bool = True
     ) -> None:
-        """A reversal of the order's credit, by a repair or by a message, and the customer's balance."""
+        """Reverses the order's credit, as a repair or a message does, and updates the customer's balance."""
         if message_id.startswith(BY_REPAIR) and is_audited:
             self.audited.append((message_id.removeprefix(BY_REPAIR), Action.REVERSE, o))
         self.shop.credits.execute(
@@ -97,7 +97,7 @@ class BrokenBooks:
         self.in_credits(f"UPDATE balances SET points = points + {sign} * points WHERE customer = 'customer of ' || ?", o)
 
     def cancel(self, o: str, at_ms: int | None = None, *, decided: bool = True, **told: Any) -> None:
-        """The cancellation of an order that was announced, and its message; `told` is for `tell_cancellation`."""
+        """Cancels an order and sends the message of the cancellation. `told` is passed to `tell_cancellation`."""
         at_ms = at_ms or self.at_ms
         self.in_orders(f"UPDATE orders SET state = 'CANCELLED', ended_at_ms = {at_ms} WHERE order_id = ?", o)
         self.in_orders(f"INSERT INTO transactions VALUES ('C-' || ?1, ?1, 'COMMITTED', {at_ms}, 'cancellation')", o)
@@ -107,7 +107,7 @@ class BrokenBooks:
         self, o: str, at_ms: int | None = None, *, half: bool = True, decided: bool = True, key: str | None = None, born: int = 1,
         unique_key: str | None = None, change: Callable[[bytes], bytes] | None = None, **said: object,
     ) -> None:  # fmt: skip
-        """The message of a cancellation, and its half message; `change` and `said` change its body."""
+        """Writes the message of a cancellation, and its half message. `change` and `said` modify the body."""
         at_ms = at_ms or self.at_ms
         body = order_body(
             o, **{"customer": f"customer of {o}", "version": 1, "cancelled_at_ms": at_ms, "reason": "as asked", **said}
@@ -121,11 +121,11 @@ class BrokenBooks:
             self.log.deliver(key or o, half=lies, **named)
 
     def take_back(self, o: str) -> None:
-        """The reversal that the cancellation's message asks for."""
+        """Writes the reversal that the cancellation's message requires."""
         self.reverse(o, message_id=f"C-{o}", transaction_id=f"C-{o}")
 
     def store(self, o: str, status: str = "NEW", at_ms: int | None = None, *, copy: int = 1, kind: str = "orders") -> None:
-        """A message in the credit service's inbox: of the order, its cancellation or its refusal; `kind` is the topic."""
+        """Stores a message of the order, its cancellation or its refusal in the credit service's inbox. `kind` is the topic."""
         said = {
             "credit_refusals": {"reason": "no"},
             "order_cancellations": {"cancelled_at_ms": at_ms or self.at_ms, "reason": "no"},
@@ -138,13 +138,13 @@ class BrokenBooks:
         )
 
     def publish(self, o: str, step: str | None = "2") -> None:
-        """A plain message of the order, by this step; None for one that no audit names."""
+        """Publishes a plain message of the order, as the repair `step` does. If `step` is None, no audit contains the step."""
         self.log.append("orders", o, f"U-{o}", self.at_ms, body=self.body(o))
         if step is not None:
             self.audited.append((step, Action.PUBLISH, o))
 
     def write_audit(self, path: Path) -> None:
-        """Writes the audit as `repair --apply` does."""
+        """Writes the audit file as `repair --apply` does."""
         audit = Audit(path)
         for step, action, o in self.audited:
             audit.begin(RepairStep(step, action, o, "missing_credit", []))
@@ -406,7 +406,7 @@ def order_raised(books: BrokenBooks, o: str) -> Told:
 
 @story
 def absurd_amount(books: BrokenBooks, o: str) -> Told:
-    """Numbers at the end of their range make no sum overflow."""
+    """Amounts at the limit of their range cause no overflow in sums."""
     books.health(o)
     books.in_credits(f"UPDATE credits SET amount_cents = {2**63 - 1} WHERE order_id = ?", o)
     return Finding.AMOUNT_MISMATCH, Cause.LEDGER

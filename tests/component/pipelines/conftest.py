@@ -1,4 +1,4 @@
-"""Databases made as the services make theirs."""
+"""Fixtures with databases that have the services' tables."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ Judge = Callable[[Books, CutOff, str], ReconciliationOutcome]
 
 
 class ShopDatabases:
-    """Both databases as SQLite files, with the columns of the services' migrations; unique constraints left out on purpose."""
+    """Both databases as SQLite files, with the columns of the services' migrations, but without unique constraints."""
 
     def __init__(self, directory: Path) -> None:
         self.orders_path = directory / "orders.db"
@@ -56,7 +56,7 @@ class ShopDatabases:
     def add_orders(
         self, order_ids: list[str], *, total_cents: int = 1250, at_ms: int = 1, currency: str = "EUR", customer: str = "ada"
     ) -> None:
-        """Orders, two items of each, and their transactions, which are called U- and the order id."""
+        """Adds orders with two items each, and their transactions. A transaction's id is "U-" and the order id."""
         self.orders.executemany(
             "INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms) VALUES (?, ?, ?, ?, ?)",
             [(order_id, customer, total_cents, currency, at_ms) for order_id in order_ids],
@@ -73,7 +73,7 @@ class ShopDatabases:
         self.orders.commit()
 
     def add_credits(self, order_ids: list[str], *, amount_cents: int = 1250, at_ms: int = 1, customer: str = "ada") -> None:
-        """Credits of orders, and the customer's balance."""
+        """Adds credits of orders, and the customer's balance."""
         points = amount_cents // 100
         self.credits.executemany(
             "INSERT INTO credits (order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms)"
@@ -87,7 +87,7 @@ class ShopDatabases:
         self.credits.commit()
 
     def add_inbox(self) -> None:
-        """The table of the credit service's inbox, which databases of older versions do not have."""
+        """Creates the table of the credit service's inbox, which older databases do not have."""
         self.credits.execute(
             "CREATE TABLE IF NOT EXISTS rocketmq_inbox (consumer VARCHAR(255) NOT NULL, message_key VARCHAR(255) NOT NULL,"
             " topic VARCHAR(255) NOT NULL, body BLOB NOT NULL, properties TEXT NOT NULL, status VARCHAR(16) NOT NULL,"
@@ -100,7 +100,7 @@ class ShopDatabases:
         self, key: str, body: bytes, *, status: str = "NEW", at_ms: int = 1, topic: str = "orders",
         consumer: str = "credit_service", last_error: str | None = None, properties: str = "{}",
     ) -> None:  # fmt: skip
-        """A message in the inbox."""
+        """Stores a message in the inbox."""
         self.add_inbox()
         self.credits.execute(
             "INSERT INTO rocketmq_inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -122,5 +122,5 @@ def shop(tmp_path: Path) -> Iterator[ShopDatabases]:
 
 @pytest.fixture
 def judge() -> Judge:
-    """The engine that judges here: SQLite, without a JVM. `tests/foreign/spark/session` runs the tests that take it on Spark."""
+    """Returns the engine of these tests: SQLite, without a JVM. `tests/foreign/spark/session` runs the same tests with Spark."""
     return reconcile_embedded

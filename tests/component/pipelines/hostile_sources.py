@@ -1,6 +1,7 @@
-"""python -m tests.component.pipelines.hostile_sources: a table of hostile logs and tables, what is read of them, and the report.
+"""Prints a table of malicious logs and tables, the rows that are read from them, and the reported faults.
 
-It needs no Spark: sources are read as one task reads them. `--then FOLDER` reads them by the code of another checkout, too.
+Run it with `python -m tests.component.pipelines.hostile_sources`. It does not need Spark, because it reads the sources as one
+task does. `--then FOLDER` also reads them with the code of another checkout.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ except Exception as error:
 
 
 def planted(log: LogWriter, prefix: int, queue_offset: int = 1) -> bytes:
-    """A whole committed order of 10^9 cents for the body of the next message, behind so many bytes."""
+    """Returns a valid committed order of 10^9 cents for the body of the next message, at position `prefix` of the body."""
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=log.end + HEAD_V4.size + prefix, flag=0,
         sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=1, born_host=HOST, store_timestamp=1, store_host=HOST,
@@ -70,7 +71,7 @@ def planted(log: LogWriter, prefix: int, queue_offset: int = 1) -> bytes:
 
 
 def carrier(log: LogWriter) -> int:
-    """A message whose body holds a whole record."""
+    """Appends a message whose body contains a whole record. Returns its offset."""
     log.half("first")
     offset = log.append("orders", "carrier", None, 1, body=b"x" * 300 + planted(log, 300) + b"x" * 300)
     log.half("last")
@@ -161,7 +162,7 @@ VALUES: dict[str, tuple[str, str]] = {
 
 
 def answers(code: str, checkout: Path, *arguments: object) -> list[str]:
-    """What this code prints in a checkout: what was read, and what was reported."""
+    """Runs the code in a checkout, and returns what it prints: the rows read, and the reported faults."""
     command = ["timeout", "20", sys.executable, "-c", code, *map(str, arguments)]
     done = subprocess.run(
         command,
@@ -177,13 +178,13 @@ def answers(code: str, checkout: Path, *arguments: object) -> list[str]:
 
 
 def spoiled(connection: sqlite3.Connection, statement: str) -> None:
-    """Runs the statement."""
+    """Executes and commits a statement that damages the database."""
     connection.execute(statement)
     connection.commit()
 
 
 def rows(checkout: Path) -> list[tuple[str, Any, Any]]:
-    """Each kind with what is read and what is reported."""
+    """Returns each kind of source with the rows that are read and the faults that are reported."""
     found: list[tuple[str, Any, Any]] = []
     with TemporaryDirectory() as folder:
         for number, (name, (make, range_bytes, has_queues)) in enumerate(LOGS.items()):

@@ -1,6 +1,6 @@
-"""Books that somebody changed in ways that no accident does, and odd books that are right: what is to be found of each.
+"""Deliberately manipulated data that no accident produces, and unusual but correct data, with the expected findings.
 
-`python -m tests.component.pipelines.strange_books` judges them all in one run and prints the table.
+`python -m tests.component.pipelines.strange_books` judges all cases in one run and prints a table.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Telling = Callable[[BrokenBooks, str], None]
 
 @dataclass(frozen=True)
 class StrangeBook:
-    """One order whose books are strange in one way."""
+    """One order with one unusual property, and its expected class and cause."""
 
     tell: Telling
     finding: Finding
@@ -40,7 +40,9 @@ class StrangeBook:
 
 
 def in_orders(statement: str) -> Telling:
-    """A healthy order, and then a statement in the order database; ? is the order id."""
+    """Returns a function that creates a healthy order, and then executes a statement in the order database.
+
+    `?` is the order id."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)
@@ -50,7 +52,7 @@ def in_orders(statement: str) -> Telling:
 
 
 def in_credits(statement: str) -> Telling:
-    """A healthy order, and then a statement in the credit database."""
+    """Returns a function that creates a healthy order, and then executes a statement in the credit database."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)
@@ -68,7 +70,7 @@ def credit_set(assignments: str) -> Telling:
 
 
 def saying(**said: object) -> Telling:
-    """A healthy order, but for what its message says."""
+    """Returns a function that creates an order that is healthy except for some fields of its message."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o, **said)
@@ -77,7 +79,7 @@ def saying(**said: object) -> Telling:
 
 
 def body(change: Callable[[bytes], bytes]) -> Telling:
-    """A healthy order, but for the bytes of its message's body."""
+    """Returns a function that creates an order that is healthy except for the bytes of its message's body."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.place(o)
@@ -89,7 +91,7 @@ def body(change: Callable[[bytes], bytes]) -> Telling:
 
 
 def told_again(**said: object) -> Telling:
-    """A healthy order, and a second message of it."""
+    """Returns a function that creates a healthy order, and a second message of it."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)
@@ -99,7 +101,10 @@ def told_again(**said: object) -> Telling:
 
 
 def placed_at(at_ms: int, *, stored_at_ms: int | None = None, is_credited: bool = False) -> Telling:
-    """An order with this date, whose message was delivered and consumed long ago, or stored at another time."""
+    """Returns a function that creates an order with this date.
+
+    The order's message was delivered and consumed long ago, or is stored at `stored_at_ms`.
+    """
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.place(o, at_ms)
@@ -112,7 +117,10 @@ def placed_at(at_ms: int, *, stored_at_ms: int | None = None, is_credited: bool 
 
 
 def cancelled(*then: str, is_decided: bool = True, is_reversed: bool = True) -> Telling:
-    """An order that was cancelled and taken back, and then statements: those that begin with C go to the credit database."""
+    """Returns a function that creates a cancelled and reversed order, and then executes the statements.
+
+    A statement that begins with C is executed in the credit database, others in the order database.
+    """
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)
@@ -127,7 +135,7 @@ def cancelled(*then: str, is_decided: bool = True, is_reversed: bool = True) -> 
 
 
 def unpaid(state: str, transaction: str, *more: str, is_credited: bool = False) -> Telling:
-    """An order that was to be paid later, and its half message is decided."""
+    """Returns a function that creates an order with a later payment and a decided half message."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.place(o)
@@ -141,7 +149,7 @@ def unpaid(state: str, transaction: str, *more: str, is_credited: bool = False) 
 
 
 def paid(paid_at_ms: int, until_ms: int, *, delivered_at_ms: int | None = None) -> Telling:
-    """An order that was paid later, told and credited then."""
+    """Returns a function that creates an order that was paid later, with a message and a credit of that time."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.place(o)
@@ -435,7 +443,7 @@ def a_minute_ahead(books: BrokenBooks, o: str) -> None:
 
 
 def a_day_ahead(books: BrokenBooks, o: str) -> None:
-    """The clock of the machine had leapt."""
+    """Creates an order with times one day ahead, from a machine with a wrong clock."""
     books.at_ms = AS_OF_MS + 24 * 3_600_000
     books.health(o)
 
@@ -446,14 +454,14 @@ def pending_an_hour_ahead(books: BrokenBooks, o: str) -> None:
 
 
 def published_by_a_repair(books: BrokenBooks, o: str) -> None:
-    """A plain message, for an order whose half message was lost."""
+    """Publishes a plain message of an order whose half message was lost."""
     books.place(o)
     books.publish(o)
     books.credit(o)
 
 
 def published_by_nothing(books: BrokenBooks, o: str) -> None:
-    """A plain message of an order whose half message was rolled back, and no step that published it."""
+    """Publishes a plain message of an order whose half message was rolled back. No repair step published the message."""
     books.place(o)
     books.half(o)
     books.publish(o, step=None)
@@ -462,7 +470,7 @@ def published_by_nothing(books: BrokenBooks, o: str) -> None:
 
 
 def reversed_by(message_id: str, *, is_cancelled: bool = True, at_ms: int = AT_MS) -> Telling:
-    """A reversal that says that a repair made it, and that no line of the audit names."""
+    """Returns a function that creates a reversal in the name of a repair. No line of the audit contains the repair."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         if is_cancelled:
@@ -483,7 +491,7 @@ def reversed_by_the_step_of_another_order(books: BrokenBooks, o: str) -> None:
 
 
 def credited_and_reversed_by_a_repair(books: BrokenBooks, o: str) -> None:
-    """A credit whose order never was, and a name with what SQL and JSON read otherwise."""
+    """Creates a credit and its reversal without an order. The reversal's message id has characters that SQL and JSON escape."""
     books.half(o)
     books.credit(o)
     books.reverse(o, message_id='repair it\'s \\x "6" ü')
@@ -499,7 +507,7 @@ def cancellation_outside_of_a_transaction(books: BrokenBooks, o: str) -> None:
 
 
 def told_cancelled(*, is_reversed: bool = True, **told: Any) -> Telling:
-    """A cancelled order that was taken back, but for its cancellation's message."""
+    """Returns a function that creates a cancelled and reversed order that is healthy except for its cancellation's message."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)
@@ -511,7 +519,7 @@ def told_cancelled(*, is_reversed: bool = True, **told: Any) -> Telling:
 
 
 def cancelled_and_told_again(**told: Any) -> Telling:
-    """A cancelled order that was taken back, and a second message of its cancellation."""
+    """Returns a function that creates a cancelled and reversed order, and a second message of its cancellation."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         cancelled()(books, o)
@@ -521,7 +529,7 @@ def cancelled_and_told_again(**told: Any) -> Telling:
 
 
 def expired_and(then: Callable[[BrokenBooks, str], object]) -> Telling:
-    """An order that expired, and what happened to it nevertheless."""
+    """Returns a function that creates an expired order, and then applies the fault `then`."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         unpaid("EXPIRED", "ROLLED_BACK", _DATED, _KEEPS)(books, o)
@@ -531,7 +539,7 @@ def expired_and(then: Callable[[BrokenBooks, str], object]) -> Telling:
 
 
 def awaiting_and(statement: str) -> Telling:
-    """An order that awaits its payment, and then a statement in the order database."""
+    """Returns a function that creates an order that awaits its payment, and then executes a statement in the order database."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         awaiting_for_days(books, o)
@@ -555,7 +563,7 @@ def not_consumed_yet(statement: str = "", **said: object) -> Telling:
 
 
 def then_cancelled(change: Telling) -> Telling:
-    """A strange order that was cancelled and taken back."""
+    """Returns a function that applies `change` to an order, and then cancels and reverses the order."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         change(books, o)
@@ -566,7 +574,10 @@ def then_cancelled(change: Telling) -> Telling:
 
 
 def without_keys(table: str, statement: str) -> Telling:
-    """A healthy order in a copy whose table has lost its primary key, and then a statement in the order database."""
+    """Returns a function that creates a healthy order, removes the table's primary key, and executes a statement.
+
+    The statement is executed in the order database.
+    """
 
     def tell(books: BrokenBooks, o: str) -> None:
         cancelled()(books, o) if "cancellation" in statement else books.health(o)
@@ -585,7 +596,7 @@ def announced_without_half(books: BrokenBooks, o: str) -> None:
 
 
 def all_in(currency: str) -> Telling:
-    """An order whose order row and message name the same currency."""
+    """Returns a function that creates an order whose order row and message have the same currency."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.place(o, currency=currency)
@@ -596,7 +607,7 @@ def all_in(currency: str) -> Telling:
 
 
 def all_of(customer: str) -> Telling:
-    """An order whose order row, message and credit name the same customer."""
+    """Returns a function that creates an order whose order row, message and credit have the same customer."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o, customer=customer)
@@ -872,7 +883,7 @@ IDS: Final = {name: f"order-{number}" for number, name in enumerate(ALL)}
 
 
 def written(folder: Path, and_more: Callable[[BrokenBooks], None] | None = None) -> Books:
-    """All of them, as the books of one shop, to which `and_more` may add."""
+    """Writes all cases to the databases and the log of one shop. `and_more` may add further orders."""
     shop = ShopDatabases(folder)
     books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 20))
     for name, strange in ALL.items():
@@ -888,7 +899,7 @@ def written(folder: Path, and_more: Callable[[BrokenBooks], None] | None = None)
 
 
 def judged(judge: Judge, folder: Path) -> dict[str, Told | None]:
-    """What one run finds of each book, by its name; None of one that is added up with the healthy ones."""
+    """Returns the finding for each case, by name, in one run. It is None for cases that are summed with the healthy orders."""
     outcome = judge(written(folder), CUT_OFF, str(folder / "out"))
     found = {row["order_id"] or row["transaction_id"] or row["customer"]: (row["finding"], row["cause"]) for row in outcome.rows}
     healthy = sum(row["count"] for row in outcome.rows if row["finding"] in SUMMED)

@@ -1,4 +1,4 @@
-"""The commands from options to what they print, to a file or a program: nothing is cut, and repairs are held to their audit."""
+"""Tests of the commands' output to files and programs, which is not truncated, and of the check of repairs against audits."""
 
 import json
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Small books are judged by SQLite as by Spark: finding by finding, sum by sum, with the same moments and amounts.
+"""Tests that SQLite and Spark have the same findings, sums, times and amounts for small databases.
 
-The one test of `make test` that starts a JVM: all books that any test breaks, judged by both engines in one run.
-`tests/foreign/spark/session` has the other tests on Spark.
+This is the only test in `make test` that starts a JVM. Both engines judge the data of all tests in one run.
+`tests/foreign/spark/session` contains the other tests with Spark.
 """
 
 import json
@@ -48,7 +48,7 @@ SAID: tuple[dict[str, Any], ...] = (
 
 
 def agreed(spark: SparkSession, books: Books, folder: Path, cut_off: CutOff = CUT_OFF) -> ReconciliationOutcome:
-    """The outcome that both engines come to; fails where they differ."""
+    """Returns the outcome of both engines. Fails if the outcomes differ."""
     by_spark = reconcile(Reading(spark, True), books, cut_off, str(folder / "by_spark"))
     by_sqlite = reconcile_embedded(books, cut_off, str(folder / "by_sqlite"))
     assert told(by_sqlite) == told(by_spark)
@@ -65,7 +65,7 @@ def books_of(shop: ShopDatabases, *stores: Path) -> Books:
 
 
 def break_in_every_way(books: BrokenBooks) -> None:
-    """One order for each story, for each value of another type in each column, and for each odd shape of a body."""
+    """Creates an order for each story, for each value of a wrong type in each column, and for each unusual body."""
     names = list(STORIES)
     random.Random(11).shuffle(names)
     for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Parquet that is replaced as a whole, whenever a run is broken off; and who may read what a run writes."""
+"""Tests that an interrupted run leaves consistent Parquet files, and that only the owner can read the outputs."""
 
 import os
 import shutil
@@ -29,13 +29,13 @@ NAMES = ("findings", "summary")
 
 
 def write(output: Path | str, as_of_ms: int) -> None:
-    """A run that finds one order without a credit, named by the time of the run."""
+    """Writes the outputs of a run that finds one order without a credit. The order's id contains the time of the run."""
     lost = row("missing_credit", order_id=f"lost at {as_of_ms}")
     write_outputs([lost], [FindingTotal(Finding.MISSING_CREDIT, 1, (Money("EUR"),))], CutOff(as_of_ms), str(output))
 
 
 def read(output: Path) -> list[tuple[dict[str, Any], str]]:
-    """Of findings and summary the only row, and which run the file says it is of."""
+    """Returns the only row of findings and of summary, each with the `as_of_ms` in the file's metadata."""
     tables = [pyarrow.parquet.read_table(output / name) for name in NAMES]
     return [(table.to_pylist()[0], table.schema.metadata[b"as_of_ms"].decode()) for table in tables if table.num_rows == 1]
 
@@ -45,7 +45,7 @@ def everything(output: Path) -> list[Path]:
 
 
 def as_an_older_version_writes(output: Path) -> None:
-    """Two folders, and no links."""
+    """Writes the outputs of an older version: two folders without links."""
     write(output, 1)
     for name in NAMES:
         found = (output / name).resolve()
@@ -185,7 +185,7 @@ while True:
 
 @pytest.mark.parametrize("written_by", ["this version", "older"])
 def test_a_run_that_is_killed_at_any_step_leaves_two_tables_of_one_run(tmp_path: Path, written_by: str) -> None:
-    """Each step is something that is done to a file or folder: opening one, making, linking, renaming, removing."""
+    """A step is an operation on a file or folder: opening, creating, linking, renaming or removing."""
     project = Path(__file__).resolve().parents[3]
     done = subprocess.run(
         [sys.executable, "-c", KILLED_AT_EACH_STEP, str(tmp_path / "out"), written_by],

@@ -1,7 +1,7 @@
-"""The whole reconciliation: tables and commit logs in, findings out, by the engine of the fixture `judge`.
+"""Tests of the whole reconciliation, from tables and commit logs to findings, with the engine of the fixture `judge`.
 
-Here that is SQLite, and no JVM starts. `tests/foreign/spark/session/test_judging_on_spark.py` runs all of them on Spark; in
-`make test`, `test_embedded` holds Spark to what SQLite finds.
+Here the engine is SQLite, without a JVM. `tests/foreign/spark/session/test_judging_on_spark.py` runs all tests with Spark. In
+`make test`, `test_embedded` compares Spark's findings with those of SQLite.
 """
 
 import random
@@ -40,7 +40,7 @@ def found(outcome: ReconciliationOutcome) -> dict[str, tuple[str, str | None]]:
 
 
 def test_books_broken_in_every_way_are_reported_as_they_were_broken(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
-    """Fault by fault and cause by cause, and none invented."""
+    """The classes and causes are correct, and there are no other findings."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
     names = [name for name in STORIES for _ in range(2)]
     random.Random(11).shuffle(names)
@@ -130,7 +130,7 @@ def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(judge: Jud
 
 
 def test_several_brokers_stores_are_one_history(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
-    """Queue offsets and commit log offsets of two brokers are equal, and mean different messages."""
+    """Two brokers use the same queue offsets and commit log offsets for different messages."""
     first = BrokenBooks(shop, LogWriter(tmp_path / "first"))
     second = BrokenBooks(shop, LogWriter(tmp_path / "second"))
     first.health("a")

@@ -1,4 +1,4 @@
-"""What a command has to import before it can start: each library costs every run its time."""
+"""Tests of the modules that a command imports at its start, because each import delays every run."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A judge who believes nobody: books that were changed on purpose are found, each with its class and cause; odd ones are not."""
+"""Tests that manipulated data is reported with its class and cause, and that unusual but correct data is not reported."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused
 
 
 def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path: Path) -> None:
-    """Nothing but an audit tells these books from right ones."""
+    """Only an audit distinguishes these cases from correct ones."""
     outcome = reconcile_embedded(replace(written(tmp_path), read_repairs=None), CUT_OFF, str(tmp_path / "out"))
     found = {row["order_id"]: row["finding"] for row in outcome.rows}
     assert [name for name in OF_REPAIRS if IDS[name] in found] == []

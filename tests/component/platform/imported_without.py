@@ -1,8 +1,8 @@
-"""Imports modules again and again, each time without something that only some systems have. Prints what failed as JSON.
+"""Imports modules repeatedly, each time without a feature that some systems lack. Prints the failures as JSON.
 
-The modules are those named as arguments, or all of the wheels. Without one thing, only those are imported again whose source
-names it; without all of them, all are. The standard library and the libraries are imported before: they run on each system, and
-choose by `sys.platform`. O_CLOEXEC and O_NONBLOCK are not taken away: `platform.files` chooses them for a constant likewise.
+The modules are those named as arguments, or all modules of the wheels. Without one feature, only modules that mention it are
+imported. Without all features, all modules are. The standard library and other libraries are imported before, because they run
+on each system and check `sys.platform`. O_CLOEXEC and O_NONBLOCK are not removed, because `platform.files` checks them similarly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES: Final[dict[ModuleType, tuple[str, ...]]] = {
 
 
 def modules_of(packages: tuple[str, ...]) -> list[str]:
-    """All modules, except programs' and Windows' own."""
+    """Returns all modules of the packages except `platform.windows`."""
     found = list(packages)
     for package in packages:
         path = importlib.import_module(package).__path__
@@ -77,7 +77,7 @@ def without(lacks: list[Callable[[], object]]) -> Iterator[None]:
 
 
 def failures(names: list[str]) -> dict[str, str]:
-    """Imports the modules afresh. Returns the error of each that cannot be imported."""
+    """Imports the modules again. Returns the errors by module."""
     for name in names:
         sys.modules.pop(name, None)
     failed = {}
@@ -90,7 +90,7 @@ def failures(names: list[str]) -> dict[str, str]:
 
 
 def naming(lack: str, sources: dict[str, str]) -> list[str]:
-    """The modules whose source names the last part of `lack`."""
+    """Returns the modules whose source contains the last part of `lack`."""
     last = lack.rpartition(".")[2]
     return [name for name, source in sources.items() if last in source]
 

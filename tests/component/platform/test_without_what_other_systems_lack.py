@@ -1,4 +1,4 @@
-"""Each module of the three wheels is imported where a system lacks what Linux has: one name at a time, and all of them."""
+"""Tests that each module of the three wheels can be imported on systems that lack features of Linux."""
 
 from __future__ import annotations
 

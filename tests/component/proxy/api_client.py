@@ -1,4 +1,4 @@
-"""A client of RocketMQ 5's API that sends what a test wants, damaged bytes among it."""
+"""A client of RocketMQ 5's gRPC API, which can also send damaged bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ApiClient:
         self.metadata = tuple(metadata.items())
 
     async def bytes(self, name: str, data: bytes) -> bytes:
-        """The answer to these bytes."""
+        """Sends these bytes, and returns the response."""
         return await self.channel.unary_unary(SERVICE + name)(data, metadata=self.metadata, timeout=30)
 
     async def call(self, name: str, **fields: Any) -> Any:
@@ -42,7 +42,7 @@ class ApiClient:
         return Telemetry(self.channel.stream_stream(SERVICE + "Telemetry")(metadata=self.metadata))
 
     async def producer(self, *topics: str) -> Telemetry:
-        """Its telemetry, once the broker knows it as a producer."""
+        """Returns the telemetry stream of a producer after the broker has registered the producer."""
         telemetry = self.telemetry()
         publishing = api.Publishing(topics=[api.Resource(name=topic) for topic in topics])
         await telemetry.settle(api.Settings(client_type=api.PRODUCER, access_point=self.endpoints, publishing=publishing))
@@ -59,7 +59,7 @@ class Telemetry:
         self._call = call
 
     async def settle(self, settings: api.Settings) -> api.Settings:
-        """The broker's answer to the settings."""
+        """Sends the settings, and returns the broker's settings."""
         await self._call.write(service.TelemetryCommand(settings=settings).SerializeToString())
         command = await self.next()
         assert command.status.code == api.OK
@@ -72,14 +72,14 @@ class Telemetry:
         self._call.cancel()
 
     async def finish(self) -> None:
-        """Ends it, and returns when the broker has ended it, too."""
+        """Ends the stream, and returns when the broker has ended it as well."""
         await self._call.done_writing()
         assert await self._call.read() == grpc.aio.EOF
 
 
 @asynccontextmanager
 async def connected(endpoint: str | None, *, authority: bytes | None = None, **metadata: str) -> AsyncIterator[ApiClient]:
-    """A client. With the certificate of an `authority`, in PEM, it speaks TLS, and trusts what that has signed."""
+    """Yields a client. With `authority`, a PEM certificate, the client uses TLS and trusts that authority."""
     assert endpoint is not None
     given = {"x-mq-client-id": "client-1", **{name.replace("_", "-"): value for name, value in metadata.items()}}
     if authority is None:

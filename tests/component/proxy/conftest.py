@@ -1,4 +1,4 @@
-"""A broker with the proxy, and a client of its API."""
+"""Fixtures with a broker that runs the proxy, and with a client of its API."""
 
 from __future__ import annotations
 

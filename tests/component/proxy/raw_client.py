@@ -1,4 +1,4 @@
-"""A connection to the proxy that sends the frames a test wants, also those that no well-behaved client sends."""
+"""A connection to the proxy that can send any frames, including invalid ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def message(data: bytes) -> bytes:
 
 
 def headers(name: str = "SendMessage", **others: str | bytes) -> bytes:
-    """The header block of a call. `others` add headers, or replace those that begin with a colon ("_path")."""
+    """Returns the header block of a call. `others` add headers; a name that begins with `_` replaces a pseudo-header."""
     wanted: dict[str, str | bytes] = {":method": "POST", ":scheme": "http", ":path": SERVICE + name, ":authority": "localhost"}
     wanted |= {"content-type": "application/grpc", "te": "trailers", "x-mq-client-id": "raw"}
     wanted |= {(":" + key[1:] if key.startswith("_") else key.replace("_", "-")): value for key, value in others.items()}
@@ -37,7 +37,7 @@ def headers(name: str = "SendMessage", **others: str | bytes) -> bytes:
 
 
 def call(stream_id: int, name: str, data: bytes, **others: str | bytes) -> bytes:
-    """A whole call."""
+    """Returns the frames of a whole call."""
     begin = frame(HEADERS, END_HEADERS, stream_id, headers(name, **others))
     return begin + frame(DATA, END_STREAM, stream_id, message(data))
 
@@ -61,7 +61,7 @@ class RawClient:
         await self.writer.drain()
 
     async def flood(self, data: bytes, times: int) -> int:
-        """Sends so often or until the broker closes the connection. Returns how often."""
+        """Sends the data up to `times` times, until the broker closes the connection. Returns the number of sends."""
         for sent in range(times):
             try:
                 await self.send(data)
@@ -73,7 +73,7 @@ class RawClient:
         return times
 
     async def next(self) -> Frame | None:
-        """The next frame; None at the end."""
+        """Returns the next frame, or None at the end."""
         try:
             head = await self.reader.readexactly(9)
             payload = await self.reader.readexactly(int.from_bytes(head[:3], "big"))
@@ -84,13 +84,13 @@ class RawClient:
         return Frame(head[3], head[4], int.from_bytes(head[5:], "big"), payload)
 
     async def end(self) -> int | None:
-        """Reads until the broker has closed the connection. Returns the error code of its GOAWAY."""
+        """Reads until the broker has closed the connection. Returns the error code of its GOAWAY frame."""
         while await self.next() is not None:
             pass
         return self.goaway
 
     async def answer(self, stream_id: int) -> tuple[dict[str, str], bytes]:
-        """The headers and trailers of a call, and its data."""
+        """Returns the headers and trailers of a call, and its data."""
         found: dict[str, str] = {}
         data = b""
         while (got := await self.next()) is not None:

@@ -1,4 +1,4 @@
-"""What a stranger sends to the port for clients of RocketMQ 5 harms nobody else: each connection's work and memory is bounded."""
+"""Tests that a malicious client of the gRPC port affects no other client, because each connection's resources are limited."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def is_served(rocketmq: RocketMQ) -> bool:
 
 @pytest.fixture
 async def frugal() -> AsyncIterator[RocketMQ]:
-    """A broker whose connections may hold 4 MB together."""
+    """Yields a broker whose connections may use at most 4 MiB of memory in total."""
     async with RocketMQ({"grpcServerPort": 0}) as running:
         running._running._memory._budget_bytes = 4 * 1024 * 1024
         yield running
@@ -376,7 +376,7 @@ def sessions_of(rocketmq: RocketMQ) -> session.ClientSessions:
 
 
 async def decide(client: ApiClient, client_id: str) -> api.Code:
-    """A call that needs a session."""
+    """Sends a call that requires a session, and returns the status code."""
     client.metadata = (("x-mq-client-id", client_id),)
     resource = api.Resource(name="orders")
     answer = await client.call("EndTransaction", topic=resource, transaction_id="id/1/1", message_id="id", resolution=api.COMMIT)

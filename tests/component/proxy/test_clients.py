@@ -1,4 +1,4 @@
-"""How clients come in: routes, settings, accounts, other protocols, damaged bytes."""
+"""Tests of the gRPC API for clients: routes, settings, accounts, other protocols, and damaged bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumers of RocketMQ 5: messages are hidden, acknowledged, given back, given up."""
+"""Tests of RocketMQ 5's consumers: hiding, acknowledging, returning and discarding messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def seconds(count: float) -> Any:
 
 
 async def receive(client: ApiClient, *, invisible_s: float = 30, poll_s: float = 0, **fields: Any) -> list[api.Message]:
-    """The messages of one call, after its status was looked at."""
+    """Returns the messages of one call. Checks the status first."""
     answers = await client.stream(
         "ReceiveMessage",
         group=GROUP,
@@ -65,7 +65,7 @@ async def push_consumer(client: ApiClient) -> Telemetry:
 
 
 async def living(rocketmq: RocketMQ, client: ApiClient, *, minutes: int) -> None:
-    """Time in which the client sends its heartbeats."""
+    """Advances the time while the client sends heartbeats."""
     for _ in range(minutes):
         await rocketmq.advance(minutes=1)
         assert (await client.call("Heartbeat", group=GROUP, client_type=api.PUSH_CONSUMER)).status.code == api.OK
@@ -263,7 +263,7 @@ async def test_a_topic_that_a_send_may_make_is_waited_for(rocketmq: RocketMQ, cl
 
 
 async def refused(client: ApiClient, **fields: Any) -> api.Status:
-    """The status of a call that gets no message because it is refused."""
+    """Returns the status of a refused call, which gets no message."""
     named = {"group": GROUP, "message_queue": api.MessageQueue(topic=ORDERS, id=-1), "invisible_duration": seconds(30)}
     (answer,) = await client.stream("ReceiveMessage", **{**named, **fields})
     status: api.Status = answer.status

@@ -1,4 +1,4 @@
-"""Who does not ask for grpcServerPort pays nothing for it: nothing of it is imported, and it has no thread and no socket."""
+"""Tests that a broker without grpcServerPort imports no module of the proxy, and has no thread and no socket of it."""
 
 from __future__ import annotations
 

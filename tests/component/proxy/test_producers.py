@@ -1,4 +1,4 @@
-"""Producers of RocketMQ 5: what they send is stored, delayed, committed or rolled back as any other producer's."""
+"""Tests of RocketMQ 5's producers, whose messages are stored, delayed, committed or rolled back like those of other producers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of the .proto files is what protoc makes of them."""
+"""Tests that the generated code is what protoc generates from the .proto files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Without free file descriptors a listener rests, says so once, and goes on by itself."""
+"""Tests that a listener without free file descriptors pauses, logs this once, and continues automatically."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def listening(sock: socket.socket) -> AsyncIterator[Listening]:
 
 @pytest.fixture(params=["readers", "no readers"], autouse=True)
 async def _loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The event loop reports readable sockets, or does not, like the ProactorEventLoop of Windows."""
+    """Runs the test on an event loop with and without `add_reader`, which Windows' ProactorEventLoop does not support."""
 
     def refuse(*arguments: object) -> None:
         raise NotImplementedError
@@ -62,7 +62,7 @@ def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Exhausted(socket.socket):
-    """Has no descriptor for the next connections."""
+    """A socket that has no file descriptor for the next five connections."""
 
     failures = 5
 

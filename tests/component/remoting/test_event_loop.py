@@ -1,4 +1,4 @@
-"""The broker's event loop asks the system once for each read."""
+"""Tests that the broker's event loop makes one system call for each read."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_a_question_that_may_wait_is_always_asked(pair: tuple[socket.socket, soc
 def test_calls_that_a_read_makes_come_before_the_next_read_as_in_asyncios_own_loop(
     pair: tuple[socket.socket, socket.socket],
 ) -> None:
-    """What is appended together is written together, whichever loop runs."""
+    """Data that is appended together is written together, with both event loops."""
     assert what_happens(new_event_loop(), *pair) == what_happens(asyncio.SelectorEventLoop(), *pair)
 
 
 def what_happens(loop: asyncio.AbstractEventLoop, ours: socket.socket, peers: socket.socket) -> list[str]:
-    """Reads three bytes, one at a time; each read makes a call."""
+    """Reads three bytes, one at a time. Each read schedules a call. Returns the sequence of reads and calls."""
     happened: list[str] = []
 
     def read() -> None:
@@ -70,7 +70,7 @@ def what_happens(loop: asyncio.AbstractEventLoop, ours: socket.socket, peers: so
 
 
 class RecordedSystem:
-    """The system's answers with the seconds that each takes, and what it was asked. A question without waiting takes 0.1 ms."""
+    """A fake selector with given results and durations, which records the timeouts. A poll without waiting takes 0.1 ms."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[float, bool]) -> None:
         self.asked: list[float | None] = []

@@ -1,4 +1,4 @@
-"""Peers that ask for more than their share, of time or of memory: over loopback, with a server whose limits are small."""
+"""Tests of peers that use too much time or memory, over loopback, with a server whose limits are small."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def ping(server: RemotingServer) -> None:
 
 
 async def is_ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-    """Whether the server closes the connection instead of answering."""
+    """Returns True if the server closes the connection instead of responding."""
     try:
         writer.write(encode_request(PING, opaque=1))
         return not await reader.read(KIBIBYTE)

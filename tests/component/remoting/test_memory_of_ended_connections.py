@@ -1,4 +1,4 @@
-"""What a connection held is given back when it ends, though the garbage collector never runs: over loopback."""
+"""Tests that an ended connection's memory is released without a run of the garbage collector."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LONG_WORK = 7
 
 
 class Watching:
-    """Remembers who connected, without keeping them."""
+    """A request handler that records the connections with weak references."""
 
     def __init__(self) -> None:
         self.seen: list[weakref.ref[Connection]] = []

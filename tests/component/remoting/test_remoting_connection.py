@@ -1,4 +1,4 @@
-"""Connections over loopback: requests, answers, time-outs, ends of connections, peers that misbehave."""
+"""Tests of connections over loopback: requests, responses, timeouts, closed connections, and misbehaving peers."""
 
 import asyncio
 import socket
@@ -33,7 +33,7 @@ HEADER = GetMaxOffsetRequestHeader(topic="t", queue_id=3)
 
 
 class Echo:
-    """Answers with the queue id and the body; keeps count of what happened."""
+    """A request handler that returns the queue id and the body, and records requests and connections."""
 
     def __init__(self) -> None:
         self.connected: list[Connection] = []

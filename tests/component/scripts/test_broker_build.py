@@ -1,4 +1,4 @@
-"""Which build of the broker `make demo`, `up`, `bench` and `bench-orders` run, and what they say of it."""
+"""Tests of the choice of the broker's build for `make demo`, `up`, `bench` and `bench-orders`, and of their messages."""
 
 import os
 import re
@@ -15,7 +15,7 @@ TARGETS = ("demo", "up", "bench", "bench-orders")
 
 
 class Checkout:
-    """A checkout with a broker of one module, and a Python that only says its version."""
+    """A checkout with a broker of one module, and a fake Python that only prints its version."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -37,7 +37,7 @@ class Checkout:
         self.write(".venv/bin/python", f"#!/bin/sh\necho '{python}'\n")
 
     def compile(self) -> None:
-        """Leaves what deploy/scripts/compile leaves."""
+        """Creates the same files as deploy/scripts/compile."""
         self.write("build/compiled/.made-from", self.run("--stamp").stdout)
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -47,7 +47,7 @@ class Checkout:
         return subprocess.run(command, env=kept | environment, capture_output=True, text=True, timeout=60)
 
     def is_compiled(self, **environment: str) -> tuple[bool, str]:
-        """Returns whether a command gets the compiled broker, and what the script says of it."""
+        """Returns True if a command gets the compiled broker, and the output of the script."""
         ran = self.run("sh", "-c", SHOW, **environment)
         assert ran.returncode == 0, ran.stderr
         build, path = ran.stdout.removesuffix("\n").split(" ")

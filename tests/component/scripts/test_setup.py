@@ -1,4 +1,4 @@
-"""deploy/scripts/setup: which packages it installs, what it says meanwhile, what it leaves alone. pip and Java are stand-ins."""
+"""Tests of deploy/scripts/setup: the packages that it installs, its output, and what it keeps. pip and Java are fakes."""
 
 import os
 import re
@@ -33,7 +33,7 @@ echo 'openjdk version "17.0.1"' >&2
 
 
 class FreshCheckout:
-    """A checkout of four packages, two of which the demo needs."""
+    """A checkout that requires four packages. The demo needs two of them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -61,7 +61,7 @@ class FreshCheckout:
         return subprocess.run(self.command(*arguments), env=self.environment, capture_output=True, text=True, check=False)
 
     def calls(self) -> list[str]:
-        """What was installed since the last call."""
+        """Returns the packages that were installed since the last call."""
         calls = self.folder / "calls"
         told = calls.read_text().splitlines() if calls.exists() else []
         calls.unlink(missing_ok=True)

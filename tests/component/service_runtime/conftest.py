@@ -1,4 +1,4 @@
-"""An inbox on a database of each kind."""
+"""Fixtures with an inbox on a database of each kind."""
 
 from collections.abc import Callable, Iterator
 
@@ -30,7 +30,7 @@ def inbox_engine(database_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def inbox_of(inbox_engine: Engine, clock: Clock) -> Callable[[str], Inbox[Session]]:
-    """The inbox of a consumer."""
+    """Returns a function that returns the inbox of a consumer."""
     world = clock.world()
     sessions = Sessions(inbox_engine, now_s=world.steady_s, acquire=None)
     return lambda consumer: Inbox(sessions.writing, consumer, world, reading=sessions.reading)

@@ -1,4 +1,4 @@
-"""What readiness, health report and metrics say about an inbox."""
+"""Tests of the readiness check, health report and metrics of an inbox."""
 
 from collections.abc import Callable, Sequence
 

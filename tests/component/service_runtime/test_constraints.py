@@ -1,4 +1,4 @@
-"""Violated constraints are told apart, on both kinds of database."""
+"""Tests that violated constraints are distinguished on both kinds of database."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The engines of the services: how they give up a database that does not answer."""
+"""Tests of the services' engines, in particular of timeouts when a database does not answer."""
 
 import gc
 import os
@@ -55,7 +55,7 @@ def test_a_database_that_is_made_is_for_its_user_alone(tmp_path: Path) -> None:
 
 
 class WatchedConnections:
-    """An engine of PostgreSQL in a time of the test, and how often it has asked the server before it used a connection."""
+    """A PostgreSQL engine whose time the test controls. Counts the pings before the use of a connection."""
 
     def __init__(self, url: str) -> None:
         self.time_s = 0.0
@@ -69,7 +69,7 @@ class WatchedConnections:
         return self._ping(connection)
 
     def backend(self) -> int:
-        """Uses a connection, and returns its number at the server."""
+        """Uses a connection, and returns its process id on the server."""
         with self.engine.connect() as connection:
             return int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
 

@@ -1,4 +1,4 @@
-"""What the processes say in one line, and end with, when they cannot start: all of main() but for the process around it."""
+"""Tests of the error line and the exit code of processes that cannot start. They call main() in the test's process."""
 
 import logging
 import re
@@ -26,7 +26,7 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Runs a process's main with these arguments and variables: its exit status, and the last line it printed."""
+    """Yields a function that runs a program's main() with arguments and variables. It returns the exit code and the last line."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     level = logging.getLogger("alembic").level
     monkeypatch.setenv("ORDER_DATABASE_URL", f"sqlite:///{tmp_path}/orders.db")

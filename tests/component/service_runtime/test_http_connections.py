@@ -1,4 +1,4 @@
-"""Clients that hold connections and do nothing with them, beside one that asks. Real sockets, no clock in the outcome."""
+"""Tests of clients that keep idle connections open, with real sockets and results that do not depend on time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = 3_000
 
 @pytest.fixture
 def server() -> Iterator[HttpServer]:
-    """A server with the limits of a service whose process may open many files."""
+    """Yields a server with the limits of a service whose process may open many files."""
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most < FILES:
         pytest.skip(f"this process may open {most} files")
@@ -40,7 +40,7 @@ def server() -> Iterator[HttpServer]:
 
 @pytest.fixture
 def connect(server: HttpServer) -> Iterator[Callable[[bytes], socket.socket]]:
-    """Opens connections and sends a beginning on each."""
+    """Yields a function that opens a connection and sends the first bytes."""
     with ExitStack() as stack:
 
         def opened(beginning: bytes) -> socket.socket:
@@ -83,7 +83,7 @@ def test_a_connection_without_a_byte_for_a_minute_is_closed(server: HttpServer, 
 
 
 def _age_by_s(connection: HTTPChannel, seconds: float) -> None:
-    """Makes waitress believe that this time has passed since the connection's last byte."""
+    """Makes the last activity of the connection `seconds` older for Waitress."""
     connection.last_activity -= seconds
 
 

@@ -20,7 +20,7 @@ Serve = Callable[..., HttpServer]
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
-    """Starts servers, and stops them."""
+    """Yields a function that starts servers. They are stopped after the test."""
     started: list[HttpServer] = []
 
     def start(app: Flask | None = None, **settings: object) -> HttpServer:
@@ -36,13 +36,13 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture
 def name_with_two_addresses(monkeypatch: pytest.MonkeyPatch) -> str:
-    """A name that is 127.0.0.1 and ::1, as localhost is on most machines."""
+    """Returns a host name with the addresses 127.0.0.1 and ::1, like localhost on most machines."""
     _has_addresses(monkeypatch, (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
     return "two.test"
 
 
 class _Requests:
-    """An application whose answers wait until a test lets them go."""
+    """An application whose responses wait until the test releases them."""
 
     def __init__(self) -> None:
         self.app = Flask(__name__)
@@ -60,7 +60,7 @@ class _Requests:
 
 
 def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread runs both deeds of `stop` as soon as it begins, and the second one closes what wakes it."""
+    """The thread runs both actions of `stop` as soon as it starts. The second action closes the trigger that wakes the thread."""
     server = _server(_an_app())
     trigger = server._listeners[0].trigger
     pull, may_run = trigger._physical_pull, threading.Event()
@@ -73,7 +73,7 @@ def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(mon
         ended.append(True)
 
     def pull_late() -> None:
-        """As on a loaded machine: the deed is known, and the thread that wakes the loop is not running."""
+        """Delays the wake-up until the thread has run both actions, as on a machine under load."""
         if len(trigger.thunks) == 2:
             may_run.set()
             server._thread.join(0.5)
@@ -148,7 +148,7 @@ def test_a_request_that_never_ends_is_cut_off_when_the_stop_time_out_is_over(
 
 
 def test_more_connections_than_threads_are_open_at_once(serve: Serve) -> None:
-    """So a request is not kept waiting by those that only keep their connections."""
+    """A request is therefore not delayed by idle connections."""
     server = serve()
     address = ("127.0.0.1", int(server.url.rpartition(":")[2]))
     idle = [socket.create_connection(address) for _ in range(150)]
@@ -223,7 +223,7 @@ def test_a_port_that_is_free_on_one_address_only_is_not_picked(
 
 
 def _server(app: Flask, **settings: object) -> HttpServer:
-    """A server on a free port of loopback, unless the settings say otherwise. They may name fewer threads than a service has."""
+    """Returns a server on a free loopback port, with these settings. It may have fewer threads than a service."""
     return HttpServer(app, HttpSettings.model_construct(**{"http_port": 0, "http_threads": 4, **settings}), World())  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""`python -m SERVICE inbox`: all of main() but for the process around it, on a database of each kind."""
+"""Tests of `python -m SERVICE inbox` with a database of each kind. They call main() in the test's process."""
 
 import re
 import signal
@@ -34,7 +34,7 @@ def run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Iterator[Run]:
-    """Runs the command with these arguments: its exit status, and the lines it printed."""
+    """Yields a function that runs the command with arguments. It returns the exit code and the printed lines."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     prefix = service.program.removesuffix("_service").upper()
     monkeypatch.setenv(f"{prefix}_DATABASE_URL", database_url)
@@ -57,7 +57,7 @@ def run(
 
 @pytest.fixture
 def inbox(service: Service, database_url: str, clock: Clock) -> Iterator[Inbox[Session]]:  # type: ignore[type-arg]
-    """The inbox with two parked messages, and one that waits; one of the parked ones has a strange key."""
+    """Yields an inbox with two parked messages and a waiting one. The key of one parked message contains control characters."""
     engine = open_database(database_url, migrations=service.migrations, start_timeout_s=10)
     world = clock.world()
     sessions = Sessions(engine, now_s=world.steady_s, acquire=None)

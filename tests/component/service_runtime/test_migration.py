@@ -1,4 +1,4 @@
-"""Migrations on SQLite and on a real PostgreSQL, of a service that exists for this test only."""
+"""Tests of migrations on SQLite and PostgreSQL, for a service that exists only in this test."""
 
 import itertools
 import os
@@ -32,7 +32,7 @@ def upgrade():
 
 
 class SampleService:
-    """A service's migrations, in a package of their own; steps can be added as a new version would."""
+    """The migrations of a service, in a separate package. A test can add steps like a new version."""
 
     _count = itertools.count(1)
 
@@ -47,7 +47,7 @@ class SampleService:
         self._steps: list[str] = []
 
     def add_step(self, statement: str) -> str:
-        """The new step's revision."""
+        """Adds a step, and returns its revision."""
         revision, before = f"{len(self._steps) + 1:04}", self._steps[-1] if self._steps else None
         step = STEP.format(revision=revision, before=before, statement=statement)
         (self._migrations / "versions" / f"{revision}_step.py").write_text(textwrap.dedent(step))
@@ -55,7 +55,7 @@ class SampleService:
         return revision
 
     def remove_last_step(self) -> None:
-        """As if an older version of the program was started."""
+        """Removes the last step, as in an older version of the program."""
         (self._migrations / "versions" / f"{self._steps.pop()}_step.py").unlink()
 
 
@@ -197,7 +197,7 @@ def test_a_service_that_may_not_migrate_says_what_to_run(service: SampleService,
 
 @pytest.mark.parametrize("is_migrated", [True, False])
 def test_the_database_of_another_service_is_refused(service: SampleService, database_url: str, is_migrated: bool) -> None:
-    """Whether the other one came first, or both were on one database before anybody looked."""
+    """This holds if the other service migrated first, and if both use the database before either checks it."""
     engine = create_database_engine(database_url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE other_service_version (version_num VARCHAR(32))"))
@@ -243,7 +243,7 @@ def test_two_migrations_do_not_run_side_by_side(
 
 @contextmanager
 def _another_migration(engine: Engine) -> Iterator[Callable[[], None]]:
-    """Holds what a migration holds, until the function that it gives is called."""
+    """Holds the locks of a migration. Yields a function that releases them."""
     with engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(ADVISORY_LOCK)))

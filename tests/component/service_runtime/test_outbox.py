@@ -1,4 +1,4 @@
-"""An outbox sends each of its messages at least once, and none before its database transaction is committed."""
+"""Tests that an outbox sends each message at least once, and only after the database transaction is committed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from service_runtime.inbox.outbox import NotSent, OutboxDrain
 
 @dataclass(slots=True)
 class Broker:
-    """Stores messages, except those with some texts."""
+    """A broker that stores messages, except those with certain texts."""
 
     refused: set[str] = field(default_factory=set)
     stored: list[Message] = field(default_factory=list)

@@ -63,7 +63,7 @@ def test_a_statement_that_fails_leaves_nothing_of_its_block(sessions: Sessions) 
 
 @ON_SQLITE
 def test_a_trigger_that_was_broken_fails_no_write_once_it_is_gone(engine: Engine, sessions: Sessions) -> None:
-    """A connection of SQLite that fails while it prepares a statement does not notice that the schema has changed since."""
+    """If preparing a statement fails, a SQLite connection does not notice that the schema has changed since."""
     write(sessions, 1)
     other = create_database_engine(str(engine.url))
     with other.begin() as connection:
@@ -216,7 +216,7 @@ def test_a_database_whose_commits_wait_for_a_standby_that_is_gone_takes_no_rows(
 
 
 def is_answered(answer: "Future[str | None]") -> bool:
-    """Whether it comes within a second."""
+    """Returns True if the result is available within a second."""
     return bool(wait([answer], timeout=1).done)
 
 

@@ -1,4 +1,4 @@
-"""What is written over the disk's files is read again, and the disk keeps what it had."""
+"""Tests of files in memory. Written data is read again, and the files on disk remain unchanged."""
 
 from __future__ import annotations
 

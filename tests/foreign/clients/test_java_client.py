@@ -1,4 +1,4 @@
-"""Apache's own Java client, unchanged, against our broker: each case of the kit in `java` is a test."""
+"""Tests of Apache's own Java client, unchanged, against our broker. Each case of the kit in `java` is a test."""
 
 import os
 import subprocess
@@ -86,7 +86,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.t
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Apache's client, and the serializer of its headers."""
+    """A version of Apache's client, and the serializer of its headers."""
 
     version: str
     serializer: str
@@ -146,7 +146,7 @@ BROKEN_IN_CLIENT = {("5.3.3", "request-reply"), ("5.3.3", "request-timeout")}
 
 
 def runs_of(clients: Sequence[Client], cases: Sequence[str]) -> list[tuple[Client, str]]:
-    """Each case with each client, but for those that cannot pass."""
+    """Returns each case with each client, except the cases that cannot pass with that client."""
     return [(client, case) for client in clients for case in cases if (client.version, case) not in BROKEN_IN_CLIENT]
 
 
@@ -160,7 +160,7 @@ FILTER_RUNS = runs_of(PLAIN_CLIENTS, FILTER_CASES)
 
 
 class KitRun:
-    """What the kit printed, case by case, and the broker's log."""
+    """The kit's output, case by case, and the broker's log."""
 
     def __init__(self, output: str, broker_log: str) -> None:
         results = [line for line in output.splitlines() if line.startswith(("PASS ", "FAIL "))]
@@ -174,7 +174,7 @@ class KitRun:
 
 
 def run_kit(home: Path, client: Client, runs: Sequence[tuple[Client, str]], more_settings: Mapping[str, str]) -> KitRun:
-    """All the client's cases in one go, against a broker of its own."""
+    """Runs all cases of the client at once, against a new broker."""
     namesrv_port, port = free_ports(2)
     settings = {**SETTINGS, **more_settings, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
     environment = {
@@ -200,7 +200,7 @@ def run_kit(home: Path, client: Client, runs: Sequence[tuple[Client, str]], more
 def run_kit_with_each_client(
     homes: pytest.TempPathFactory, runs: Sequence[tuple[Client, str]], more_settings: Mapping[str, str]
 ) -> dict[Client, KitRun]:
-    """By client. All at once: the cases mostly wait."""
+    """Runs the kit with all clients at once, since the cases mostly wait. Returns the runs by client."""
     clients = dict.fromkeys(client for client, _ in runs)
     with ThreadPoolExecutor() as threads:
         running = {client: threads.submit(run_kit, homes.mktemp(str(client)), client, runs, more_settings) for client in clients}

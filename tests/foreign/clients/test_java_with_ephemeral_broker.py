@@ -1,4 +1,4 @@
-"""The Java program of docs/testing.md, with Apache's own client."""
+"""Tests the Java program of docs/testing.md, with Apache's own client."""
 
 from __future__ import annotations
 

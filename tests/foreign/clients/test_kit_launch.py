@@ -1,4 +1,4 @@
-"""The kit's launcher, with stand-ins for Maven and Java: nothing is built, nothing runs."""
+"""Tests the kit's launcher with substitutes for Maven and Java: nothing is built, and no case runs."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The bench's load generator against a running broker: what it counts is what the broker has."""
+"""Tests the benchmark's load generator against a running broker: its counts agree with the broker's messages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _built() -> None:
 
 @pytest.fixture
 def load(_built: None, processes: Processes, broker: BrokerProcess) -> Callable[..., dict[str, Any]]:
-    """Runs the generator in a mode against the broker."""
+    """Returns a function that runs the generator against the broker, in the given mode."""
     return lambda mode, **options: generate(processes, mode, [broker.address], **options)
 
 

@@ -1,4 +1,4 @@
-"""Apache's mqadmin prints of our broker what it prints of Apache RocketMQ 4.9.7: each command of a scenario is a test."""
+"""Apache's mqadmin prints the same for our broker as for Apache RocketMQ 4.9.7. Each command of a scenario is a test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.t
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What each command printed, as it was and made comparable, and the shapes of bodies."""
+    """The output of each command, raw and made comparable, and the structure of the bodies."""
 
     printed: Mapping[str, str]
     comparable: Mapping[str, str]
@@ -51,7 +51,7 @@ def apaches(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 @pytest.fixture(scope="module", params=["JSON", "ROCKETMQ"])
 def ours(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
-    """With JSON headers and again with binary ones."""
+    """Returns what mqadmin printed for our broker, once with JSON headers and once with binary headers."""
     home = tmp_path_factory.mktemp("ours")
     namesrv_port, port = free_ports(2)
     with Processes(home / "logs") as processes:

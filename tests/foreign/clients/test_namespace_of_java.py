@@ -1,4 +1,4 @@
-"""Apache's Java client and the Python client in one namespace: each gets the other's messages and transactions."""
+"""Apache's Java client and the Python client share a namespace: each receives the other's messages and transactions."""
 
 from __future__ import annotations
 

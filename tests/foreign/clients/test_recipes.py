@@ -1,4 +1,4 @@
-"""The recipes in Java and in Go, on our broker and on Apache's. One of their programs is killed before its COMMIT."""
+"""Tests the recipes in Java and in Go, on our broker and on Apache's. One program of each is killed before its COMMIT."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Programs = Mapping[str, Sequence[str]]
 
 
 def java_programs(home: Path) -> Programs:
-    """Compiles them beside their sources, as their page does. One Maven at a time (see java/launch)."""
+    """Compiles the Java programs beside their sources, as their page does. Only one Maven runs at a time (see java/launch)."""
     with (Path.home() / ".m2" / ".one-maven-at-a-time").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["mvn", "-q", "-B", "process-classes"], cwd=RECIPES / "in_java", check=True, timeout=BUILD_SECONDS)
@@ -56,7 +56,7 @@ BROKERS = ("ours", "apache")
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What the programs of one language printed, and what is in the databases of the order's program."""
+    """The output of one language's programs, and the rows in the databases of its order program."""
 
     killed: str
     restarted: str
@@ -72,7 +72,7 @@ def rows(file: Path, query: str) -> list[tuple[object, ...]]:
 
 
 def play(home: Path, programs: Programs, namesrv_addr: str) -> Played:
-    """Kills the order's program before its COMMIT and starts it again; runs the two others beside it."""
+    """Kills the order program before its COMMIT and starts it again. Runs the two other programs at the same time."""
     home.mkdir()
     with Processes(home / "logs") as processes:
 
@@ -114,7 +114,7 @@ def play(home: Path, programs: Programs, namesrv_addr: str) -> Played:
 
 @contextmanager
 def broker(owner: str, home: Path) -> Iterator[str]:
-    """Runs a broker that checks back soon; gives the name server's address."""
+    """Runs a broker that checks back soon. Yields the name server's address."""
     if owner == "apache":
         settings = {
             "TRANSACTION_TIMEOUT_MS": str(CHECK_TIMEOUT_MS),
@@ -147,7 +147,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Programs]
 def both(
     request: pytest.FixtureRequest, programs: Mapping[str, Programs], tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, Played]:
-    """What both languages' programs did on one broker, side by side: they mostly wait."""
+    """Runs the programs of both languages on one broker at the same time, since they mostly wait. Returns their results."""
     home = tmp_path_factory.mktemp(request.param)
     with broker(request.param, home) as namesrv_addr, ThreadPoolExecutor() as threads:
         running = {

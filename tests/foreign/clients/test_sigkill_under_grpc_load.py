@@ -1,5 +1,5 @@
-"""SIGKILL to the broker while clients of RocketMQ 5 send, decide, receive and acknowledge: nothing is lost, and what was
-acknowledged does not come again."""
+"""Kills the broker with SIGKILL while RocketMQ 5 clients send, decide, receive and acknowledge. No message is lost, and no
+acknowledged message is delivered again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECONNECTS_SOON = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconn
 
 
 class Load:
-    """Clients that go on whether or not a broker is there, and what the broker answered them."""
+    """Clients that continue while the broker is down, and the broker's responses to them."""
 
     def __init__(self, client: ApiClient) -> None:
         self.promised: set[str] = set()
@@ -47,7 +47,7 @@ class Load:
         self._numbers = itertools.count()
 
     async def send(self) -> None:
-        """Sends plain and transactional messages; each attempt is a message of its own."""
+        """Sends plain and transactional messages. Each attempt is a separate message."""
         chance = random.Random(3)
         while self.is_sending:
             message_id, kind = f"message-{next(self._numbers)}", chance.choice((api.NORMAL, api.TRANSACTION))
@@ -75,7 +75,7 @@ class Load:
         (self.promised if resolution == api.COMMIT else self.refused).add(message_id)
 
     async def consume(self) -> None:
-        """Receives and acknowledges until it is cancelled."""
+        """Receives and acknowledges messages until it is cancelled."""
         while True:
             for message in await self._received():
                 system = message.system_properties
@@ -101,7 +101,7 @@ class Load:
         return [answer.message for answer in answers or () if answer.HasField("message")]
 
     async def _answered(self, call: Any) -> Any:
-        """Returns the answer; None if the broker went away, after a pause."""
+        """Returns the response. If the broker went away, waits a moment and returns None."""
         try:
             return await call
         except grpc.aio.AioRpcError:

@@ -1,4 +1,4 @@
-"""A Spark standalone cluster, a PostgreSQL and a broker that no path leads to: the verdict is the one of this machine alone."""
+"""A Spark standalone cluster finds the same as this machine alone, with a PostgreSQL and a broker on the network."""
 
 import asyncio
 import json
@@ -53,7 +53,7 @@ FEW_ROWS = {
 
 @pytest.fixture
 def master(processes: Processes, tmp_path: Path) -> str:
-    """The URL of a master with two workers, none of which can import our code."""
+    """Starts a Spark master with two workers, which cannot import our code. Returns the master's URL."""
     port, *pages = free_ports(4)
     url = f"spark://127.0.0.1:{port}"
     deploy = "org.apache.spark.deploy"
@@ -82,7 +82,7 @@ def master(processes: Processes, tmp_path: Path) -> str:
 
 @pytest.fixture
 def databases() -> Iterator[dict[str, str]]:
-    """A thousand orders, and 999 credits, whose keys leave room for 100,000 each: executors read them, in ranges."""
+    """Creates databases of 1,000 orders and 999 credits. Their keys span a range of 100,000, so executors read them in ranges."""
     programs = binaries()
     assert programs is not None
     with running_postgres(programs) as server:
@@ -99,7 +99,7 @@ def databases() -> Iterator[dict[str, str]]:
 
 
 async def announce(broker: BrokerProcess) -> None:
-    """Messages of some of the orders, and one of an order that does not exist."""
+    """Sends the messages of some orders, and the message of an order that does not exist."""
     async with running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
         for number in (1, 2, 3, 5000):
             body = b'{"order_id": "order %d", "customer": "ada", "total_cents": %d, "currency": "EUR"}' % (number, number)
@@ -107,7 +107,7 @@ async def announce(broker: BrokerProcess) -> None:
 
 
 def found_here(spark: SparkSession, databases: dict[str, str], broker: BrokerProcess, output: Path) -> list[dict[str, Any]]:
-    """The findings of the Spark session that the tests of this process share."""
+    """Returns the findings of the Spark session that the tests of this process share."""
     addresses = [parse_database_url(databases[name]) for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL")]
     books = Books(addresses[0], addresses[1], brokers=(broker.address,))
     cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds=0)

@@ -1,4 +1,4 @@
-"""Customers of the system of docker-compose.yml: they have the order service's key."""
+"""Customers of the system of docker-compose.yml, who have the order service's key."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,14 +13,14 @@ _NO_LIMIT: Final = 1_000_000
 
 
 def order(article: str, quantity: int) -> str:
-    """The id of a new order."""
+    """Places an order. Returns its id."""
     body = {"customer": "ada", "items": [{"name": article, "quantity": quantity, "price_cents": 100}]}
     answer = httpx.post(f"{ORDER_URL}/orders", json=body, headers=authorization("order-api-key"), timeout=60)
     return str(answer.raise_for_status().json()["order"]["order_id"])
 
 
 def place_orders(count: int, *, after_a_third: Callable[[], None] = lambda: None) -> list[OrderAnswer]:
-    """Orders of customers who ask until they are answered; `after_a_third` is called when a third of them is."""
+    """Places orders for customers who retry until they get a response. Calls `after_a_third` after a third of the responses."""
     requests = list(make_orders(count, refused_every=count + 1, limit_cents=_NO_LIMIT))
     answered: list[OrderAnswer] = []
 
@@ -35,7 +35,7 @@ def place_orders(count: int, *, after_a_third: Callable[[], None] = lambda: None
 
 
 def is_ready(url: str) -> bool:
-    """Whether the service at this address can serve callers."""
+    """Returns whether the service at this address is ready."""
     try:
         return httpx.get(f"{url}/readyz", timeout=10).is_success
     except httpx.TransportError:

@@ -1,4 +1,4 @@
-"""The system of docker-compose.yml under a project name of its own, as tests drive it, and what its databases hold."""
+"""Runs the system of docker-compose.yml for tests, under its own project name, and reads its databases."""
 
 import json
 import os
@@ -45,18 +45,18 @@ EVERYTHING: Final = ("--profile", "demo", "--profile", "inventory", "--profile",
 
 
 def password_of(secret: str) -> str:
-    """A password of everything that means something to URLs, shells, SQL or Redis."""
+    """Returns a password with the characters that are special in URLs, shells, SQL or Redis."""
     return f"p@s:s/w%o#r?d &+='\"\\$é{secret}"
 
 
 def authorization(secret: str) -> dict[bytes, bytes]:
-    """The header of a request that brings the key."""
+    """Returns the request header that carries the key."""
     return {b"Authorization": f"Bearer {password_of(secret)}".encode()}
 
 
 @dataclass(frozen=True)
 class Compose:
-    """The system with passwords and ports of its own. Its broker is the Python source; `test_broker_image` has the other."""
+    """The system, with its own passwords and ports. Its broker runs from Python source; `test_broker_image` tests the image."""
 
     docker_program: str
     secrets: Path
@@ -65,11 +65,11 @@ class Compose:
     """What .env would say."""
 
     def with_apache(self, **settings: str) -> Self:
-        """The system with Apache RocketMQ in the place of our broker."""
+        """Returns the system with Apache RocketMQ instead of our broker."""
         return replace(self, files=APACHE, settings=tuple(settings.items()))
 
     def run(self, *arguments: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
-        """What docker compose did and said."""
+        """Runs docker compose. Returns its exit status and output."""
         own = {"SECRETS_DIR": str(self.secrets), "DEMO_CPUS": str(os.cpu_count()), "COMPILED": "0", **PORTS}
         environment = {**os.environ, **own, **dict(self.settings)}
         return subprocess.run(
@@ -78,7 +78,7 @@ class Compose:
         )  # fmt: skip
 
     def must(self, *arguments: str, timeout_s: float = 300) -> str:
-        """What docker compose said; fails if it did not succeed, with what the containers said last."""
+        """Runs docker compose and returns its output. If it fails, the test fails and shows the containers' last log lines."""
         done = self.run(*arguments, timeout_s=timeout_s)
         assert done.returncode == 0, f"{done.stdout[-4000:]}\n{self.run('logs', '--tail=40').stdout}"
         return done.stdout
@@ -93,18 +93,18 @@ class Compose:
         return self.docker("exec", "-i", *self.ids(service), *arguments, given=given)
 
     def docker(self, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """What docker did and said."""
+        """Runs docker. Returns its exit status and output."""
         return subprocess.run([self.docker_program, *arguments], input=given, capture_output=True, text=True, timeout=120)
 
     def kill(self, service: str) -> None:
-        """SIGKILL to the service's container, which is then started again."""
+        """Kills the service's container with SIGKILL and starts it again."""
         (container,) = self.ids(service)
         for step in ("kill", "start"):
             done = self.docker(step, container)
             assert done.returncode == 0, done.stderr
 
     def ids(self, service: str = "") -> list[str]:
-        """The ids of the service's containers, or of all, those that have ended included."""
+        """Returns the ids of the service's containers, or of all containers, including those that have exited."""
         wanted = [
             f"label=com.docker.compose.project={PROJECT}",
             *([f"label=com.docker.compose.service={service}"] if service else []),
@@ -113,19 +113,19 @@ class Compose:
         return self.docker("ps", "-a", "-q", *filters).stdout.split()
 
     def containers(self) -> Mapping[str, Any]:
-        """What docker knows of each container, by service."""
+        """Returns docker's description of each container, by service."""
         inspected = json.loads(self.docker("inspect", *self.ids()).stdout)
         return {each["Config"]["Labels"]["com.docker.compose.service"]: each for each in inspected}
 
     def rows(self, database: str, name: str, query: str) -> list[tuple[str, ...]] | None:
-        """What a database answers its superuser; None if it does not answer."""
+        """Runs a query as the superuser. Returns None if the database does not respond."""
         asked = self.execute(database, "psql", "-U", "postgres", "-d", name, "-At", "-F", "\t", "-c", query)
         return None if asked.returncode else [tuple(line.split("\t")) for line in asked.stdout.splitlines()]
 
 
 @dataclass(frozen=True)
 class Books:
-    """Entries that the orders call for and entries that there are, each by order and kind."""
+    """The ledger entries that the orders require and those that exist, each by order and kind."""
 
     orders: int
     expected: Counter[tuple[str, ...]]
@@ -133,17 +133,17 @@ class Books:
 
     @property
     def lost(self) -> int:
-        """Entries that are missing."""
+        """The number of required entries that are missing."""
         return (self.expected - self.written).total()
 
     @property
     def doubled(self) -> int:
-        """Entries that nothing calls for."""
+        """The number of entries that no order requires."""
         return (self.written - self.expected).total()
 
 
 def books_of(compose: Compose) -> Books | None:
-    """What both databases hold; None while one of them does not answer."""
+    """Reads both databases. Returns None if one of them does not respond."""
     orders = compose.rows("order-database", "orders", "SELECT order_id, state FROM orders")
     entries = compose.rows("credit-database", "credits", "SELECT order_id, kind FROM credits")
     if orders is None or entries is None:
@@ -154,7 +154,7 @@ def books_of(compose: Compose) -> Books | None:
 
 
 def settled(compose: Compose) -> Books:
-    """The books, once every order has what it calls for, or after a while."""
+    """Returns the books once no required entry is missing, or after 180 s."""
     found = None
     deadline = time.monotonic() + 180
     while (found is None or found.lost) and time.monotonic() < deadline:

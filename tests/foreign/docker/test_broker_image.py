@@ -1,4 +1,4 @@
-"""The image of the broker alone, built and run for real: programs on the host use the broker in the container."""
+"""Tests the broker's own image, built and run: programs on the host use the broker in the container."""
 
 import asyncio
 import re
@@ -30,7 +30,7 @@ def image(docker: str) -> str:
 
 @pytest.fixture(scope="module")
 def container(docker: str, image: str) -> Iterator[RocketMQContainer]:
-    """Without ryuk, which removes what a killed test run leaves: its image may not be at hand."""
+    """Runs the container without ryuk, whose image may be missing. Ryuk removes the containers of a killed test run."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(testcontainers_config, "ryuk_disabled", True)
         with RocketMQContainer(image, is_grpc_open=True) as started:
@@ -38,7 +38,7 @@ def container(docker: str, image: str) -> Iterator[RocketMQContainer]:
 
 
 def attributes(container: RocketMQContainer) -> dict[str, Any]:
-    """What the engine says of the container now."""
+    """Returns the container's current attributes, as the Docker engine reports them."""
     container.reload()
     return dict(container.get_wrapped_container().attrs)
 
@@ -101,6 +101,6 @@ def test_a_broker_that_refuses_a_setting_says_so_at_once(container: RocketMQCont
 
 
 def test_the_broker_ends_cleanly_when_it_is_stopped(container: RocketMQContainer) -> None:
-    """The last test of the file: the broker does not run afterwards."""
+    """This must be the last test of the file: it stops the broker."""
     container.get_wrapped_container().stop(timeout=60)
     assert attributes(container)["State"]["ExitCode"] == 0

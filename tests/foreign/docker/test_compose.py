@@ -1,6 +1,6 @@
-"""docker-compose.yml, built and run for real: the same system with PostgreSQL and Redis, and then on Apache RocketMQ.
+"""Tests docker-compose.yml, built and run: the system with PostgreSQL and Redis, and then on Apache RocketMQ.
 
-The tests share one system, and each finds it as the one before has left it: they run in the order in which they stand here.
+The tests share one system, and each continues from the state that the previous test left. They run in the order of this file.
 """
 
 import json
@@ -82,7 +82,7 @@ PLACED_AT_A_TIME = 24
 
 @pytest.fixture(scope="module")
 def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compose]:
-    """The system, up; down and its volumes gone in the end."""
+    """Builds and starts the system. Stops it in the end and removes its volumes."""
     secrets = tmp_path_factory.mktemp("secrets")
     for secret in SECRETS:
         (secrets / secret).write_text(password_of(secret))
@@ -272,7 +272,7 @@ def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compo
 def test_any_container_may_be_killed_and_no_order_or_credit_is_lost_or_doubled(
     compose: Compose, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the inventory service. Prints a line for each container."""
+    """Runs with the inventory service. Prints a line for each container."""
     told = [f"{'killed':20}{'orders placed':>15}{'asked again':>13}{'lost':>6}{'doubled':>9}  verdict"]
     for service in CONTAINERS:
         before = settled(compose).orders
@@ -297,7 +297,7 @@ def test_a_spark_cluster_finds_them_consistent_as_well(compose: Compose) -> None
 
 
 def test_all_stop_in_the_time_they_are_given(compose: Compose) -> None:
-    """Nothing runs afterwards."""
+    """Leaves no container running."""
     done = compose.run(*EVERYTHING, "stop", timeout_s=600)
     assert done.returncode == 0, done.stdout
     codes = {service: container["State"]["ExitCode"] for service, container in compose.containers().items()}
@@ -305,7 +305,7 @@ def test_all_stop_in_the_time_they_are_given(compose: Compose) -> None:
 
 
 def test_apache_rocketmq_takes_the_store_over_and_the_same_services_lose_nothing(compose: Compose) -> None:
-    """The last test of the file. The order service dies twice between local commit and COMMIT: Apache's broker checks back."""
+    """This must be the last test of the file. Between local commit and COMMIT the order service dies, and Apache checks back."""
     image = "apache/rocketmq:4.9.7"
     if compose.docker("image", "inspect", image).returncode and compose.docker("pull", image).returncode:
         pytest.skip(f"no image {image}: tests/foreign/docker/images/build makes a stand-in for it")

@@ -1,4 +1,4 @@
-"""The container for developers is built by the tool that editors build it with (npm's @devcontainers/cli)."""
+"""Builds the development container with the tool that editors use (npm's @devcontainers/cli)."""
 
 import json
 import shutil

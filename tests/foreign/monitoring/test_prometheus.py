@@ -1,4 +1,4 @@
-"""deploy/monitoring with Prometheus's own programs: the rules, their tests, and each query of the dashboard on real metrics."""
+"""Tests deploy/monitoring with Prometheus's own programs: the rules, their tests, and each dashboard query on real metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Empty environments to install the wheel into, the interpreters of this machine, and those that a script sets up."""
+"""Empty environments to install the wheel into, the interpreters of this machine, and interpreters that a script installs."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tests.one_at_a_time import one_at_a_time
 
 
 def installed(wheel: Path, python: Path, folder: Path, *, extra: str = "") -> Path:
-    """The programs of an environment that has the wheel and what it asks for, nothing else."""
+    """Installs the wheel and its dependencies, and nothing else. Returns the folder of the environment's programs."""
     wanted = f"{wheel}[{extra}]" if extra else str(wheel)
     run(python, "-m", "venv", folder, cwd=folder)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
@@ -23,24 +23,24 @@ def installed(wheel: Path, python: Path, folder: Path, *, extra: str = "") -> Pa
 
 
 def other_pythons() -> dict[str, Path]:
-    """The interpreters of other versions than this one, by version."""
+    """Returns the interpreters of Python versions other than the running version, by version."""
     own = "{}.{}".format(*sys.version_info[:2])
     return {version: python for version, python in pythons().items() if version != own}
 
 
 def unhashed(lock: Path, folder: Path) -> Path:
-    """The lock's versions alone: pip wants a hash of our own wheel otherwise, and takes no extras in constraints."""
+    """Writes the lock's versions without hashes, which pip would require of our wheel too, and without extras."""
     (folder / "constraints.txt").write_text("\n".join(map("".join, locked_versions(lock).items())))
     return folder / "constraints.txt"
 
 
 def locked_versions(lock: Path) -> dict[str, str]:
-    """The version of each library in the lock, as `==VERSION`."""
+    """Returns the version of each library in the lock, as `==VERSION`."""
     return dict(re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", lock.read_text(), re.MULTILINE))
 
 
 def set_up(script: Path, *arguments: str | Path) -> str:
-    """Runs a script that sets up a Python. Returns what it printed. Skips the test if it exits with EX_UNAVAILABLE."""
+    """Runs a script that installs a Python. Returns its output. Skips the test if the script exits with EX_UNAVAILABLE."""
     with one_at_a_time(script.name):
         done = subprocess.run([script, *arguments], capture_output=True, text=True, timeout=1200, check=False)
     if done.returncode == os.EX_UNAVAILABLE:

@@ -1,4 +1,4 @@
-"""The wheel of the commit log's data source: it reads a log without anything else of this checkout but the broker's wheel."""
+"""The wheel of the commit log's data source reads a log. It needs only the broker's wheel and nothing else of this checkout."""
 
 import shutil
 import subprocess

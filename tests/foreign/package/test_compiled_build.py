@@ -1,6 +1,6 @@
-"""The compiled build, made once: what the broker promises holds on it, and pip prefers its wheel.
+"""Tests the compiled build, made once: it keeps the broker's promises, and pip prefers its wheel.
 
-This is the part of `make test-compiled` that compiling can break most easily. `make wheels` compiles for the other Pythons.
+These are the tests of `make test-compiled` that compiling breaks most easily. `make wheels` compiles for the other Pythons.
 """
 
 import os
@@ -33,7 +33,7 @@ for seed in range(1, 7):
 
 @pytest.fixture(scope="module")
 def build() -> Path:
-    """The folder of the compiled build and its wheel."""
+    """Compiles the broker. Returns the folder of the compiled build and its wheel."""
     done = subprocess.run([PROJECT_ROOT / "deploy" / "scripts" / "compile"], capture_output=True, text=True, timeout=2000)
     if "compiler and Python's headers are missing" in done.stderr:
         pytest.skip(done.stderr)
@@ -54,7 +54,7 @@ def output_of(*arguments: str, build: Path | None) -> str:
 
 
 def passes(build: Path, *tests: str) -> None:
-    """Runs the tests on the compiled build."""
+    """Runs the tests on the compiled build. They must pass."""
     output_of("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=quick", *tests, build=build)
 
 
@@ -72,7 +72,7 @@ def test_apaches_java_client_gets_what_it_expects(build: Path) -> None:
 
 
 def test_both_builds_make_the_same_history_of_the_same_worlds(build: Path) -> None:
-    """Broker, clients, services and faults of a seed: each frame and each write has the same bytes at the same time."""
+    """Plays the broker, clients, services and faults of a seed. Each frame and each write has the same bytes at the same time."""
     source, compiled = (output_of("-c", DIGESTS, build=which).splitlines() for which in (None, build))
     assert (source[0], compiled[0]) == ("False", "True")
     assert source[1:] == compiled[1:]

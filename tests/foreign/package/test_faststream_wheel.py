@@ -1,4 +1,4 @@
-"""The wheel of the FastStream broker: its own modules, and exactly the broker and the FastStream that it is built on."""
+"""The FastStream broker's wheel contains its own modules and requires the exact versions of the broker and of FastStream."""
 
 import sys
 import tomllib

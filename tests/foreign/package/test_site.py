@@ -1,4 +1,4 @@
-"""The documentation site: it builds without a warning, has every chapter, and its diagrams use the code's names."""
+"""The documentation site builds without a warning and has every chapter. Its diagrams use the code's names."""
 
 import dataclasses
 import os
@@ -39,7 +39,7 @@ def test_the_site_builds_without_a_warning_and_has_every_chapter_and_the_api(sit
 
 
 class Asked(HTMLParser):
-    """What a page has the browser ask for without a click: scripts, styles, fonts, images."""
+    """The addresses that a browser loads with a page, without a click: scripts, styles, fonts, images."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Asked(HTMLParser):
 
 
 def asked_by(page: Path) -> list[str]:
-    """The theme's own script asks unpkg.com for Mermaid where a page has an element of that class."""
+    """Returns the addresses that a browser loads with the page. The theme loads Mermaid from unpkg.com for class `mermaid`."""
     asked = Asked()
     asked.feed(page.read_text())
     return asked.addresses

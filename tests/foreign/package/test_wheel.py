@@ -1,4 +1,4 @@
-"""The wheel as users get it: built from the sdist, installed into an empty environment, and the README's example run there."""
+"""Tests the wheel that users get, built from the sdist and installed into an empty environment, and runs the README example."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ BUILD_SDIST = "import sys; from setuptools import build_meta; build_meta.build_s
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel made of what the sdist holds and nothing else."""
+    """Builds a wheel from the contents of the sdist alone."""
     folder = tmp_path_factory.mktemp("wheel")
     tree = folder / "tree"
     run("git", "clone", "--quiet", PROJECT_ROOT, tree, cwd=folder)
@@ -61,7 +61,7 @@ def namesrv_addr(environment: Path, tmp_path: Path) -> Iterator[str]:
 
 @contextmanager
 def running_broker(environment: Path, tmp_path: Path) -> Iterator[str]:
-    """Where to find a broker that the installed command runs."""
+    """Runs a broker by the installed command. Yields its name server's address."""
     namesrv_port, port = free_ports(2)
     settings = {"namesrvListenPort": namesrv_port, "listenPort": port, "storePathRootDir": tmp_path / "store"}
     (tmp_path / "broker.conf").write_text("".join(f"{name}={value}\n" for name, value in settings.items()))

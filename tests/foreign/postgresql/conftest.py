@@ -1,4 +1,4 @@
-"""A PostgreSQL of a test file's own, which its tests may freeze and stop."""
+"""Fixtures for a PostgreSQL server of each test file, which the tests may freeze and stop."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL of the tests' own: a process in a temporary directory in memory, on a free port of the loopback interface."""
+"""A PostgreSQL server for the tests: a process in a temporary directory in memory, on a free port of the loopback interface."""
 
 import os
 import shutil
@@ -22,16 +22,16 @@ IN_MEMORY = Path("/dev/shm")
 
 
 def binaries() -> Path | None:
-    """Where initdb and postgres are, the newest version's; None if PostgreSQL is not installed."""
+    """Returns the folder of initdb and postgres in their newest version, or None if PostgreSQL is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parent.parent.name))
     return found[-1].parent if found else None
 
 
 class PostgresServer:
-    """A server with a user `shop`, that can go away as servers do."""
+    """A PostgreSQL server with a user `shop`. Tests can stop and freeze it."""
 
     def __init__(self, programs: Path, directory: Path) -> None:
-        """Makes the database cluster in the directory; `start` starts the server."""
+        """Creates the database cluster in the directory. `start` starts the server."""
         self._user = "postgres" if os.geteuid() == 0 else None
         self._data = directory / "data"
         self._data.mkdir()
@@ -58,16 +58,16 @@ class PostgresServer:
 
     @property
     def url(self) -> str:
-        """The beginning of its URL: postgresql+psycopg://shop:...@127.0.0.1:port."""
+        """The beginning of the server's database URLs: postgresql+psycopg://shop:...@127.0.0.1:port."""
         return f"postgresql+psycopg://shop:{PASSWORD_IN_URL}@127.0.0.1:{self._port}"
 
     def start(self) -> None:
-        """Answers when it returns."""
+        """Starts the server. Returns once the server accepts connections."""
         options = f"-p {self._port} -k {self._data} -c listen_addresses=127.0.0.1 -c fsync=off"
         self._run([*self._control, "-l", str(self._data / "log"), "-o", options, "start"])
 
     def stop(self) -> None:
-        """Breaks all connections; from now on they are refused."""
+        """Stops the server at once and breaks all connections. Later connections are refused."""
         try:
             self._run([*self._control, "-m", "immediate", "stop"])
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -75,7 +75,7 @@ class PostgresServer:
             raise
 
     def freeze(self) -> None:
-        """Stops all its processes: connections are accepted still, by the kernel, and nothing is answered."""
+        """Suspends all processes of the server. The kernel still accepts connections, but they get no response."""
         server = psutil.Process(self._server_pid())
         server.suspend()
         wait_until(lambda: _is_frozen(server))  # from now on it has no new children
@@ -85,7 +85,7 @@ class PostgresServer:
         wait_until(lambda: all(map(_is_frozen, server.children())))
 
     def thaw(self) -> None:
-        """Its processes go on where they were."""
+        """Resumes the processes of the server."""
         server = psutil.Process(self._server_pid())
         for process in (*server.children(), server):
             with suppress(psutil.NoSuchProcess):
@@ -96,7 +96,7 @@ class PostgresServer:
         return int((self._data / "postmaster.pid").read_text().split()[0])
 
     def _state(self) -> str:
-        """What somebody wants to know who has to find out why it does not stop."""
+        """Returns the processes and the last log lines, to show why the server does not stop."""
         states = []
         with suppress(FileNotFoundError, psutil.NoSuchProcess):
             server = psutil.Process(self._server_pid())
@@ -119,7 +119,7 @@ def _is_frozen(process: psutil.Process) -> bool:
 
 @contextmanager
 def running_postgres(programs: Path) -> Iterator[PostgresServer]:
-    """A server that is started, and gone at the end."""
+    """Starts a server, and stops and removes it in the end."""
     # Not below pytest's directory, which only its owner may enter: PostgreSQL does not run as root.
     with TemporaryDirectory(prefix="postgres-", dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as directory:
         server = PostgresServer(programs, Path(directory))

@@ -1,7 +1,7 @@
-"""An order service on an old copy of its database: it gives no order up, says what is wrong, and the right database settles all.
+"""An order service on an old copy of its database gives up no order and reports the fault. The right database settles them all.
 
 `python -m pytest tests/foreign/postgresql/test_old_copy.py -rP` prints the table:
-fault, orders, credits, lost orders, and who told of it.
+fault, orders, credits, lost orders, and the reporters of the fault.
 """
 
 import subprocess
@@ -45,7 +45,7 @@ def copy_sqlite(original: str, copy: str) -> None:
 
 
 def copy_postgresql(original: str, copy: str) -> None:
-    """By pg_dump, as backups are made of a database that is at work."""
+    """Copies a running database with pg_dump, as backups do."""
     programs = binaries()
     assert programs is not None
     source, target = (url.replace("postgresql+psycopg", "postgresql") for url in (original, copy))
@@ -66,7 +66,7 @@ class Shop:
         system.order_service.environment.update(ORDER_DATABASE_URL=original, ORDER_FAILPOINTS_FOLDER=str(self._failpoints))
 
     def take_copy(self) -> None:
-        """As it is now, but that each deadline for a payment has passed when the copy is put to work."""
+        """Copies the database. In the copy, every payment deadline has passed."""
         self._make_copy(self.original, self.copy)
         engine = create_engine(parse_database_url(self.copy))
         with engine.begin() as connection:
@@ -74,7 +74,7 @@ class Shop:
         engine.dispose()
 
     def move_to(self, url: str) -> None:
-        """Kills the order service, and starts it on that database in the same producer group. On the copy it is not ready."""
+        """Kills the order service and starts it on that database, in the same producer group. On the copy it is not ready."""
         self.system.order_service.kill()
         self.system.order_service.environment["ORDER_DATABASE_URL"] = url
         self.system.order_service.spawn()
@@ -84,7 +84,7 @@ class Shop:
         return self._post("/orders", {"customer": customer, "items": ITEMS, "payment": payment})["order"]["order_id"]
 
     def place_and_lose_the_commit(self, customer: str) -> str:
-        """The transaction id of an order whose COMMIT never leaves."""
+        """Places an order whose COMMIT is never sent. Returns its transaction id."""
         self._lose_the_commit_for(customer)
         answer = self._post("/orders", {"customer": customer, "items": ITEMS})
         return str(answer["transaction"]["transaction_id"])
@@ -97,12 +97,12 @@ class Shop:
         self._post(f"/orders/{order_id}/payment", {})
 
     def doubts(self) -> list[str]:
-        """What /healthz says of the database's history. Orders are refused exactly while it says something."""
+        """Returns the faults of the database's history in /healthz. The service refuses orders while there are any."""
         missing: list[str] = httpx.get(f"{self.system.order_url}/healthz", timeout=30).json()["missing"]
         return [one for one in missing if one.startswith("history: ")]
 
     def ask_for_an_order(self) -> tuple[int, int]:
-        """The statuses of /readyz and of one more order."""
+        """Places an order. Returns the statuses of /readyz and of the order."""
         order = httpx.post(f"{self.system.order_url}/orders", json={"customer": "eve", "items": ITEMS}, timeout=60)
         return httpx.get(f"{self.system.order_url}/readyz", timeout=30).status_code, order.status_code
 

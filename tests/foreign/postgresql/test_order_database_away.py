@@ -1,4 +1,4 @@
-"""The order database is away while orders wait for their check-back: every committed order gets its credit all the same."""
+"""The order database is unreachable when the broker checks back: every committed order still gets its credit."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ ITEMS = [{"name": "tea", "quantity": 1, "price_cents": 250}]
 
 
 class Orders:
-    """Places orders; what became of them is in the books, whatever the order service could answer."""
+    """Customers who place orders. The books show the outcome, whatever the order service responded."""
 
     # Made once the system runs: its ports would be free before.
     def __init__(self, system: System, processes: Processes) -> None:
@@ -48,7 +48,7 @@ class Orders:
         )
 
     def prepare_to_lose_a_commit(self) -> None:
-        """Starts another order service of the producer group, which dies between its first local commit and COMMIT."""
+        """Starts another order service of the producer group. It dies between its first local commit and COMMIT."""
         self._doomed.start()
 
     def place_and_lose_the_commit(self) -> None:
@@ -60,7 +60,7 @@ class Orders:
         return [self._post(self._system.order_url) for _ in range(count)]
 
     def keep_placing_until(self, end: threading.Event) -> threading.Thread:
-        """A customer who orders all the time and takes every answer."""
+        """Starts a thread that places orders until `end` is set and accepts every response."""
 
         def place() -> None:
             while not end.is_set():

@@ -1,4 +1,4 @@
-"""Readiness and orders say one thing under each fault: 200 and 201, or 503 and 503; and no order that was placed is lost.
+"""Under each fault, /readyz and orders agree: 200 and 201, or 503 and 503. No placed order is lost.
 
 `pytest -s` prints the table: fault, orders placed, credits, lost orders, and what /readyz named.
 """
@@ -33,10 +33,10 @@ SOON_S = 30.0
 
 
 class Shop:
-    """The whole system with a name server of its own, on one kind of database, its stores on a small disk."""
+    """The whole system with its own name server, on one kind of database. Its stores are on a small disk."""
 
     def __init__(self, processes: Processes, home: Path, disk: Disk, databases: tuple[str, str] | None) -> None:
-        """`databases` are the URLs of orders and credits; without them they are SQLite files, orders on the small disk."""
+        """Takes the URLs of orders and credits. If `databases` is None, both are SQLite files, the orders on the small disk."""
         (namesrv_port, broker_port) = free_ports(2)
         namesrv_addr = f"127.0.0.1:{namesrv_port}"
         self.disk = disk
@@ -79,14 +79,14 @@ class Shop:
         self.system.start_services()
 
     def place(self) -> int:
-        """The status of one more order."""
+        """Places an order. Returns the response status."""
         answer = self.client.post("/orders", json=ORDER)
         if answer.status_code == 201:
             self.placed.append(answer.headers["Location"].rpartition("/")[2])
         return answer.status_code
 
     def readiness(self) -> tuple[int, list[str]]:
-        """The status, and what is missing."""
+        """Returns the status of /readyz and the names of the missing parts."""
         answer = self.client.get("/readyz")
         return answer.status_code, [error["field"] for error in answer.json().get("errors", ())]
 
@@ -96,7 +96,7 @@ class Shop:
 
 @contextlib.contextmanager
 def locked(shop: Shop) -> Iterator[None]:
-    """Another program holds the locks of a writer."""
+    """Holds a writer's locks on the order database from another connection."""
     if shop.order_url.startswith("sqlite"):
         with contextlib.closing(sqlite3.connect(shop.order_url.removeprefix("sqlite:///"), isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -110,7 +110,7 @@ def locked(shop: Shop) -> Iterator[None]:
 
 @contextlib.contextmanager
 def read_only(shop: Shop) -> Iterator[None]:
-    """As a standby that has not been promoted yet."""
+    """Makes the database read-only, like a standby that is not promoted yet."""
     with connected(shop) as connection:
         for value in ("on", "off"):
             connection.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}".encode())
@@ -122,7 +122,7 @@ def read_only(shop: Shop) -> Iterator[None]:
 
 @contextlib.contextmanager
 def full(shop: Shop) -> Iterator[None]:
-    """The disk of the order database, or that of the broker."""
+    """Fills the disk of the order database or of the broker."""
     shop.disk.fill()
     yield
     shop.disk.free()
@@ -213,7 +213,7 @@ def test_a_service_is_ready_exactly_while_orders_can_be_placed(
 
 
 def until(ask: Callable[[], T], wanted: T) -> T:
-    """The answer that is wanted, or the last one."""
+    """Repeats `ask` until it returns `wanted`, for at most SOON_S seconds. Returns the last result."""
     end_s = time.monotonic() + SOON_S
     while (answer := ask()) != wanted and time.monotonic() < end_s:
         time.sleep(0.2)

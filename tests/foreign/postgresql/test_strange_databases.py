@@ -1,4 +1,4 @@
-"""Databases as strangers have them: another encoding, a PgBouncer in front. They serve, or one sentence says why not."""
+"""Tests unusual databases, such as another encoding or a PgBouncer in front. Each works, or one sentence explains why not."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +66,7 @@ def test_a_server_that_serializes_by_default_does_not_choose_for_the_services(pa
 
 
 def test_a_sqlite_that_is_too_old_is_one_sentence_before_a_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on RHEL 8, whose Python 3.11 has 3.26: each order was held there for ever."""
+    """Python 3.11 on RHEL 8 has SQLite 3.26, on which every order got stuck."""
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
     monkeypatch.setattr("sqlite3.sqlite_version", "3.26.0")
     for work in (migrate_database, open_database):
@@ -77,7 +77,7 @@ def test_a_sqlite_that_is_too_old_is_one_sentence_before_a_file_is_made(tmp_path
 
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[str]:
-    """A database behind a PgBouncer."""
+    """Yields the URL of a database behind a PgBouncer."""
     program = pgbouncer()
     if program is None:
         pytest.skip("no PgBouncer here: apt-get install pgbouncer")
@@ -100,7 +100,7 @@ def test_a_pgbouncer_that_the_url_does_not_name_is_one_sentence_and_no_wait(pool
 
 
 def test_statements_are_repeated_on_whatever_session_pgbouncer_gives(engine: Engine) -> None:
-    """psycopg prepares a statement that is used often, on one session; the next transaction may meet another."""
+    """psycopg prepares a frequent statement on one session, and the next transaction may use another session."""
     for _ in range(20):
         with engine.connect() as one, engine.connect() as other:
             assert one.execute(text("SELECT :name"), {"name": NAME}).scalar_one() == NAME

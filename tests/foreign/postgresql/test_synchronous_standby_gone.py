@@ -1,6 +1,6 @@
-"""The synchronous standby of PostgreSQL goes: each database commit hangs. The services say so, and go on once it is back.
+"""The synchronous standby of PostgreSQL goes away, and every commit hangs. The services report this, and recover when it returns.
 
-`pytest -s` prints the table: what /readyz and an order said, and how long credits took afterwards.
+`pytest -s` prints the table: the responses of /readyz and of an order, and how long credits took afterwards.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ HEALS_WITHIN_S = 60.0
 
 @contextlib.contextmanager
 def standby_gone(url: str) -> Iterator[None]:
-    """Commits of the server wait for a standby that is not there; in this session they do not."""
+    """Makes the server's commits wait for a missing standby, except in this session."""
     with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
         connection.execute("SET synchronous_commit = local")
         for names in ("gone", ""):
@@ -37,7 +37,7 @@ def standby_gone(url: str) -> Iterator[None]:
 
 
 def wait_until(is_so: Callable[[], Any], timeout_s: float) -> float | None:
-    """The seconds that it took; None if it did not come."""
+    """Returns the seconds until `is_so` was true, or None after `timeout_s`."""
     began_s = time.monotonic()
     while not is_so():
         if time.monotonic() - began_s > timeout_s:

@@ -1,7 +1,7 @@
-"""The broker works with each other Python from 3.11 on, installed from the checkout as pip installs it for a user.
+"""The broker works with each other Python from 3.11 on. pip installs it from the checkout, as for a user.
 
-3.14 is downloaded, so that it is tested on each machine; tests/foreign/windows runs 3.13. The environments have what the
-broker asks for and the tools of the tests, nothing else; so they also show that the broker needs nothing of the application.
+3.14 is downloaded, so that it is tested on each machine; tests/foreign/windows runs 3.13. The environments contain only the
+broker's dependencies and the test tools, which shows that the broker does not depend on the application.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ print(len(names))
 
 
 def interpreter(version: str) -> Path:
-    """The Python of this version. Skips the test where it cannot be had."""
+    """Returns the Python of this version. Skips the test if that Python is not available."""
     if version != DOWNLOADED:
         if version not in other_pythons():
             pytest.skip(f"no Python {version}: neither on the PATH nor in ~/.pyenv (pyenv install {version})")
@@ -65,7 +65,7 @@ def interpreter(version: str) -> Path:
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of an environment into which pip installed the broker from its source."""
+    """Installs the broker from its source into an environment with pip. Returns the environment's Python."""
     found = interpreter(request.param)
     folder = tmp_path_factory.mktemp("environment")
     # pip builds in the folder itself.
@@ -120,7 +120,7 @@ def test_the_tests_pass(python: Path, layer: str, parts: tuple[str, ...]) -> Non
 
 @contextmanager
 def broker(python: Path, folder: Path) -> Iterator[str]:
-    """A broker that serves. Yields its name server's address, and expects that the broker ends well."""
+    """Runs a broker. Yields its name server's address and checks that the broker exits cleanly."""
     port, name_server = free_ports(2)
     conf = folder / "broker.conf"
     conf.write_text(f"listenPort={port}\nnamesrvListenPort={name_server}\nstorePathRootDir={folder / 'store'}\n")
@@ -137,7 +137,7 @@ def broker(python: Path, folder: Path) -> Iterator[str]:
 
 
 def passes(python: Path, *arguments: str | Path, cwd: Path) -> str:
-    """Runs pytest, with deprecations as errors. Returns what it printed."""
+    """Runs pytest with deprecation warnings as errors. Returns its output."""
     warnings = ("-W", "error::DeprecationWarning", "-W", "error::PendingDeprecationWarning")
     command = [python, "-m", "pytest", *warnings, *arguments]
     done = subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=600, check=False)

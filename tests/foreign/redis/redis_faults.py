@@ -1,6 +1,6 @@
-"""Faults of Redis under orders, and a table of what became of the orders: python -m tests.foreign.redis.redis_faults --help.
+"""Injects faults into Redis while orders are placed, and prints the outcome: python -m tests.foreign.redis.redis_faults --help.
 
-Each fault has a system of its own. Orders come all the time: before the fault, during it and after it.
+Each fault has its own system. Orders are placed before, during and after the fault.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _NO_LIMIT_CENTS: Final = 10**9
 
 
 class Relay:
-    """Carries bytes between clients and Redis, and harms the answers as long as it is told to."""
+    """A relay for bytes between clients and Redis. While `harm` is set, the relay damages Redis's replies."""
 
     def __init__(self, redis_port: int) -> None:
-        """Listens on a free port at once."""
+        """Listens on a free port."""
         self._redis_port = redis_port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -50,7 +50,7 @@ class Relay:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Takes no connection any more."""
+        """Stops accepting connections."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -87,7 +87,7 @@ class Relay:
 
 @contextmanager
 def locked_against_credits(engine: Engine) -> Iterator[None]:
-    """No credit can be written while the block runs; what tries waits."""
+    """Locks the credits while the block runs: no other program can write a credit until it ends."""
     with engine.connect() as lock:
         if engine.dialect.name == "sqlite":
             lock.connection.driver_connection.execute("BEGIN IMMEDIATE")
@@ -99,14 +99,14 @@ def locked_against_credits(engine: Engine) -> Iterator[None]:
 
 @dataclass
 class Stage:
-    """A system whose Redis is reached through the relay."""
+    """A system that reaches Redis through the relay."""
 
     system: System
     relay: Relay
     redis: Redis
 
     def stop_redis_for(self, seconds: float) -> None:
-        """Redis accepts connections meanwhile, since the kernel does, and answers nothing."""
+        """Suspends Redis. The kernel still accepts connections, but Redis does not reply."""
         os.kill(self.system.redis.pid, signal.SIGSTOP)
         time.sleep(seconds)
         os.kill(self.system.redis.pid, signal.SIGCONT)
@@ -118,7 +118,7 @@ class Stage:
 
     @contextmanager
     def credits_under_way(self) -> Iterator[None]:
-        """No credit can be written when the block begins, so tasks wait for the lock; they go on a second later."""
+        """Locks the credits before the block begins, so that tasks wait for the lock. Releases the lock a second later."""
         engine = create_engine(self.system.credit_database_url)
         with ExitStack() as locked:
             locked.enter_context(locked_against_credits(engine))
@@ -217,7 +217,7 @@ FAULTS: Final[dict[str, Callable[[Stage], None]]] = {
 
 @dataclass
 class Told:
-    """Who said that something is wrong, while the fault lasted and until the last credit."""
+    """The number of reports of a fault, from its beginning until the last credit."""
 
     words: Counter[str] = field(default_factory=Counter)
 
@@ -240,7 +240,7 @@ class Told:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of the orders."""
+    """The outcome of the orders under one fault."""
 
     fault: str
     database: str
@@ -254,7 +254,7 @@ class Row:
 
 
 def run(fault: str, home: Path, *, on_postgresql: bool) -> Row:
-    """Orders all the time, the fault in the middle of them."""
+    """Places orders continuously and injects the fault in the middle. Returns the outcome."""
     database_urls = [new_database(), new_database()] if on_postgresql else [None, None]
     with Processes(home / "logs") as processes, _stage(processes, home, *database_urls) as stage:
         system = stage.system
@@ -324,7 +324,7 @@ def _keep_looking(told: Told, system: System, over: threading.Event) -> None:
 
 
 def main() -> int:
-    """The exit status: 0 if no credit is lost or doubled."""
+    """Runs the faults and prints the table. Returns the exit status: 0 if no credit is lost or doubled."""
     parser = argparse.ArgumentParser(prog="python -m tests.foreign.redis.redis_faults", description=__doc__)
     parser.add_argument("faults", nargs="*", help=f"of {', '.join(FAULTS)}; all unless given")
     parser.add_argument("--postgresql", action="store_true", help="both services on PostgreSQL instead of SQLite")

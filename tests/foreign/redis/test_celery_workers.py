@@ -1,4 +1,4 @@
-"""Credits by way of a real Redis and real Celery workers: what only they do when they hang, forget, or lose a process."""
+"""Tests credits through a real Redis and real Celery workers, which hang, lose tasks or lose a process."""
 
 import json
 import os
@@ -36,7 +36,7 @@ PROCESSES = 2
 
 
 class CreditSide:
-    """Redis and a worker, and the service's inbox with the bell that sends tasks."""
+    """Redis, a worker, and the service's inbox with the bell that sends tasks."""
 
     def __init__(self, processes: Processes, folder: Path, program: tuple[str, ...] = WORKER, **environment: str) -> None:
         (port,) = free_ports(1)
@@ -60,7 +60,7 @@ class CreditSide:
         self.stored = 0
 
     def store(self, count: int = 10) -> None:
-        """Stores orders as the consumer does. Each is worth a point."""
+        """Stores orders as the consumer does. Each order is worth one point."""
         self.ledger.store(orders(count, first=self.stored))
         self.stored += count
         self.bell.ring()
@@ -72,7 +72,7 @@ class CreditSide:
 
     @contextmanager
     def orders_coming(self) -> Iterator[None]:
-        """Orders come all the time."""
+        """Stores orders continuously while the block runs."""
         over = threading.Event()
 
         def keep_storing() -> None:
@@ -280,7 +280,7 @@ def test_a_stopped_worker_is_seen_before_the_first_order(start: Start) -> None:
 
 
 def test_a_worker_holds_no_more_tasks_than_its_processes(start: Start) -> None:
-    """Tasks in its memory would be lost with it, and no other worker could take them."""
+    """If the worker died, tasks in its memory would be lost, and no other worker could run them."""
     side = start()
     side.store()
     wait_until(side.is_all_credited)

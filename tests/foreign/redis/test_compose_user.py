@@ -1,4 +1,4 @@
-"""The user of Redis in docker-compose.yml may do what the credit service and its workers do, and administers nothing."""
+"""The Redis user of docker-compose.yml has the permissions of the credit service and its workers, and no administrative ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture
 def redis_url(processes: Processes, tmp_path: Path) -> str:
-    """A Redis with the user of docker-compose.yml."""
+    """Starts a Redis with the user of docker-compose.yml. Returns its URL."""
     (permissions,) = re.findall(r'echo "user default on #\$\$hash (.+?)"', (PROJECT_ROOT / "docker-compose.yml").read_text())
     (port,), settings = free_ports(1), tmp_path / "redis.conf"
     settings.write_text(f"user default on >secret {permissions}\n")

@@ -1,4 +1,4 @@
-"""A credit worker whose process ends, or hangs, whenever it credits an order of this customer: a bug in native code."""
+"""A credit worker whose process exits or hangs when it credits an order of one customer, like a bug in native code."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`python -m demo` as a user runs it: what it prints, how it ends, and that nothing of it stays."""
+"""Tests `python -m demo` as a user runs it: its output and exit code, and that no process remains."""
 
 import os
 import re
@@ -22,7 +22,7 @@ MARK = "DEMO_TEST_RUN"
 
 
 class DemoRun:
-    """A demo as a process of its own, its output in a file, and everything it starts findable by a mark."""
+    """A demo in its own process, with its output in a file. An environment mark identifies the processes that it starts."""
 
     def __init__(self, folder: Path, *options: str) -> None:
         self.mark = uuid.uuid4().hex
@@ -48,7 +48,7 @@ class DemoRun:
             time.sleep(0.1)
 
     def processes(self) -> list[str]:
-        """Command lines of what is alive."""
+        """Returns the command lines of the demo's live processes."""
         return [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]) if self._is_ours(process)]
 
     def wait_until_nothing_is_left(self, timeout_s: float = 60) -> None:

@@ -1,4 +1,4 @@
-"""Messages pulled from a broker are the rows that its commit log has."""
+"""Messages pulled from a broker give the same rows as the broker's commit log."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ CHECKED_ONCE = {**QUICK_CHECKS, "transactionCheckMax": "1"}
 
 
 class Answers:
-    """Decides each message as the sender says; asked again, it never knows."""
+    """A listener that decides each message as the sender asked, and answers every check-back with UNKNOWN."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         assert isinstance(arg, LocalTransactionState)
@@ -45,7 +45,7 @@ class Answers:
 
 
 async def every_way(namesrv_addr: str) -> None:
-    """Transactions that end in every way, a long body, a delayed message, a redelivery, a dead letter."""
+    """Sends messages with every outcome: decided transactions, a long body, a delayed message, a redelivery, a dead letter."""
     group, database = "credit_service", Database()
     inbox = Inbox(database.consume)
     async with (
@@ -115,7 +115,7 @@ def apaches(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 @pytest.mark.java
 @pytest.mark.slow
 def test_apaches_broker_gives_the_rows_of_its_commit_log_save_op_messages(apaches: tuple[str, Path]) -> None:
-    """It keeps their topic to itself, and tells how far its own group has come in the half messages."""
+    """Apache's broker hides the topic of op messages, but returns the progress of its own group in the half messages."""
     namesrv_addr, home = apaches
     (cluster,) = asyncio.run(Tool("-n", namesrv_addr).rows("topics", "--all"))[:1]
     (store,) = home.rglob("commitlog")

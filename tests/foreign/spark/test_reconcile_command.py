@@ -1,4 +1,4 @@
-"""The command as users run it: a process of its own, its exit code, its lines and its Parquet."""
+"""Tests the command as users run it: a separate process, its exit code, its output and its Parquet files."""
 
 import json
 import os
@@ -235,7 +235,7 @@ def test_a_java_that_does_not_start_spark_is_one_line(shop: ShopDatabases, tmp_p
 
 @pytest.mark.skipif(os.getuid() != 0 or shutil.which("setpriv") is None, reason="only root can become a user without a name")
 def test_a_user_without_a_name_starts_spark_as_well() -> None:
-    """As in a container under `--user 54321`: the system knows neither a name nor a home of that user."""
+    """Runs as in a container with `--user 54321`: the system has no name and no home directory for that user."""
     # pytest keeps others out of the folders that it gives to tests.
     with TemporaryDirectory() as folder:
         _reconcile_as_nobody(Path(folder))
@@ -285,7 +285,7 @@ def test_an_output_that_cannot_be_written_is_one_line(shop: ShopDatabases, tmp_p
 
 
 def spread_keys(shop: ShopDatabases) -> None:
-    """Leaves 99 keys between two rows: where a table is cut is guessed from its keys."""
+    """Leaves 99 unused keys between two rows, since Spark estimates the ranges of a table from its keys."""
     tables = ((shop.orders, ("orders", "order_items", "transactions")), (shop.credits, ("credits",)))
     for database, names in tables:
         for table in names:
@@ -294,7 +294,7 @@ def spread_keys(shop: ShopDatabases) -> None:
 
 
 def test_large_books_are_read_in_ranges_by_many_tasks(shop: ShopDatabases, tmp_path: Path) -> None:
-    """More than 100,000 rows, most of them items: tables are two ranges of keys at least, and Spark reads, shuffles and joins."""
+    """Reads more than 100,000 rows, mostly items. Each large table has at least two key ranges, and Spark joins them."""
     ids = [f"{number:036x}" for number in range(3_000)]
     shop.add_orders(ids, at_ms=LONG_AGO_MS)
     shop.add_credits(ids[100:] + ids[-50:] + [f"invented-{number}" for number in range(7)], at_ms=LONG_AGO_MS)

@@ -1,4 +1,4 @@
-"""A history broken in every way that a program can mend, by real services, planned, repaired, and found consistent."""
+"""Real services break a history in every way that a program can repair. It is planned, repaired, and found consistent."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ GROUP = "credit_service"
 
 
 class Answers:
-    """Decides each message as the sender says; asked again, it never knows."""
+    """A listener that decides each message as the sender asked, and answers every check-back with UNKNOWN."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         assert isinstance(arg, LocalTransactionState)
@@ -50,7 +50,7 @@ class Answers:
 
 
 class Shop:
-    """The running system, and the accidents that befall it."""
+    """The running system, and functions that break its data."""
 
     def __init__(self, system: System, broker_address: str) -> None:
         self.system = system
@@ -63,12 +63,12 @@ class Shop:
         return str(answer.json()["order"]["order_id"])
 
     def placed_at_ms(self) -> int:
-        """When the first order was placed, which is the model of the others."""
+        """Returns the time of the first order, from which the others are copied."""
         with closing(sqlite3.connect(self.system.home / "orders.db", timeout=30)) as database:
             return int(database.execute("SELECT created_at_ms FROM orders ORDER BY id LIMIT 1").fetchone()[0])
 
     def copy_order(self, model: str, order_id: str, transaction_id: str) -> None:
-        """An order as the service writes it, with another id."""
+        """Writes a copy of the order `model` under another id, as the service would write it."""
         with closing(sqlite3.connect(self.system.home / "orders.db", timeout=30)) as database, database:
             for table, changed in (
                 ("orders", {"id": None, "order_id": order_id, "idempotency_key": None}),
@@ -86,7 +86,7 @@ class Shop:
             return database.execute(statement, values).fetchall()
 
     def add_credit(self, order_id: str, customer: str, cents: int) -> None:
-        """A credit that no message has brought; the balance does not know of it."""
+        """Adds a credit that no message caused. The balance does not include it."""
         now_ms = time.time_ns() // 1_000_000
         columns = "(order_id, customer, points, amount_cents, message_id, created_at_ms)"
         self.in_credits(
@@ -105,7 +105,7 @@ class Shop:
 
 
 def message_of(shop: Shop, order_id: str) -> Message:
-    """The order's message as the order service sends it."""
+    """Returns the order's message as the order service sends it."""
     placed_at_ms = shop.placed_at_ms()
     items = (OrderedItem(name="book", quantity=2),)
     order = OrderCreated(
@@ -115,7 +115,7 @@ def message_of(shop: Shop, order_id: str) -> Message:
 
 
 async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
-    """Sends the order's message as the order service does, decides it so, and answers the transaction id."""
+    """Sends the order's message as the order service does, with the given decision. Returns the transaction id."""
     message = message_of(shop, order_id)
     producer = TransactionProducer("order_service", Answers(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
     tool = Tool("--namesrv-addr", shop.system.namesrv_addr)
@@ -127,7 +127,7 @@ async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> st
 
 
 async def bury(shop: Shop, order_id: str, transaction_id: str) -> None:
-    """Returns the order's message to the broker once too often, as the group's consumer does: it becomes a dead letter."""
+    """Sends the order's message back once too often, as the group's consumer would. The message becomes a dead letter."""
     message = message_of(shop, order_id)
     returned = {properties.UNIQUE_KEY: transaction_id, properties.RETRY_TOPIC: TOPIC, properties.RECONSUME_TIME: "2"}
     more = {properties.MAX_RECONSUME_TIMES: "1", properties.DELAY_TIME_LEVEL: "1"}
@@ -138,7 +138,7 @@ async def bury(shop: Shop, order_id: str, transaction_id: str) -> None:
 
 
 def break_it_in_every_way(shop: Shop) -> dict[str, str]:
-    """What the plan is to do about each."""
+    """Breaks orders in every way. Returns the expected plan for each order."""
     fine, lost = shop.place(), shop.place("bob")
     shop.copy_order(fine, "dead", dead := asyncio.run(send(shop, "dead", COMMIT)))
     wait_until(lambda: shop.credited() == {fine, lost, "dead"})

@@ -1,4 +1,4 @@
-"""`watch` as users run it: a process that takes turns until it is told to stop. `test_watch_turns` owns the time of the turns."""
+"""Tests `watch` as users run it: a process that runs until it is stopped. `test_watch_turns` tests the times of its turns."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""A CPython for Windows, run by Wine, with the libraries of the broker and of its tests."""
+"""Fixtures for a CPython for Windows under Wine, with the libraries of the broker and of its tests."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SOURCES: Final = ("", "broker", "packages/commitlog", "packages/faststream-rocke
 
 
 def windows_path(path: Path) -> str:
-    """The path as a program under Wine sees it."""
+    """Converts a path to its Windows form, as a program under Wine needs it."""
     return "Z:" + str(path).replace("/", "\\")
 
 
 class Windows:
-    """The Python for Windows."""
+    """A runner of programs under the Python for Windows."""
 
     def __init__(self, python: Path) -> None:
         self._python = python
 
     def start(self, *arguments: str | Path, cwd: Path, **environment: str) -> subprocess.Popen[str]:
-        """Starts a program. Paths among its arguments are passed as Windows' paths."""
+        """Starts a program. Path arguments are converted to Windows paths."""
         path = ";".join(windows_path(PROJECT_ROOT / source) for source in SOURCES)
         return subprocess.Popen(
             [self._python, *(windows_path(it) if isinstance(it, Path) else it for it in arguments)],
@@ -51,7 +51,7 @@ class Windows:
         )
 
     def run(self, *arguments: str | Path, cwd: Path, timeout_s: float = 600, **environment: str) -> str:
-        """Runs a program that must end with status 0. Returns what it printed."""
+        """Runs a program, which must exit with status 0. Returns its output."""
         process = self.start(*arguments, cwd=cwd, **environment)
         output, _ = process.communicate(timeout=timeout_s)
         assert process.returncode == 0, f"status {process.returncode}\n{output[-8000:]}"
@@ -59,7 +59,7 @@ class Windows:
 
 
 class WindowsBroker:
-    """A broker under Windows, which the test can interrupt or kill."""
+    """A broker under Windows, which tests can interrupt or kill."""
 
     def __init__(self, process: subprocess.Popen[str], control: socket.socket) -> None:
         self._process = process
@@ -67,7 +67,7 @@ class WindowsBroker:
         self.lines: list[str] = []
 
     def until_ready(self) -> None:
-        """Waits until the broker serves."""
+        """Waits until the broker is ready."""
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.lines.append(line)
@@ -76,11 +76,11 @@ class WindowsBroker:
         pytest.fail("the broker ended:\n" + "".join(self.lines))
 
     def interrupt(self) -> int:
-        """What Ctrl-C does. Returns the exit status."""
+        """Sends Ctrl-C. Returns the exit status."""
         return self._end(b"ctrl-c\n")
 
     def kill(self) -> int:
-        """TerminateProcess. Returns the exit status."""
+        """Calls TerminateProcess. Returns the exit status."""
         return self._end(b"terminate\n")
 
     def _end(self, how: bytes) -> int:
@@ -94,7 +94,7 @@ Program = TypeVar("Program", bound="subprocess.Popen[Any]")
 
 
 def connected(start: Callable[[int], Program]) -> tuple[Program, socket.socket]:
-    """Starts a program that connects to the port that `start` is called with. Returns the program and the connection."""
+    """Starts a program that connects to the port passed to `start`. Returns the program and the connection."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(120)
         process = start(listening.getsockname()[1])
@@ -108,9 +108,9 @@ def connected(start: Callable[[int], Program]) -> tuple[Program, socket.socket]:
 
 @contextmanager
 def wine_services() -> Iterator[None]:
-    """Keeps a program running, which ends with its connection.
+    """Keeps a Wine program running during the block. It ends when its connection closes.
 
-    The first program of a Wine starts its services, which keep its output open and run as long as any program does.
+    The first program under Wine starts Wine's services, which hold its output open and run as long as any program does.
     """
     waiting = "import socket; socket.create_connection(('127.0.0.1', {})).recv(1)"
     quiet = subprocess.DEVNULL
@@ -123,7 +123,7 @@ def wine_services() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def windows() -> Iterator[Windows]:
-    """Skips the test where Wine or CPython for Windows cannot be had."""
+    """Yields the Python for Windows. Skips the test if Wine or CPython for Windows is not available."""
     versions = locked_versions(PROJECT_ROOT / "requirements.lock")
     set_up(SETUP, FOLDER, *(f"{name}{versions[name]}" for name in (*BROKER, *DATABASES, *TOOLS)))
     with wine_services():
@@ -132,7 +132,7 @@ def windows() -> Iterator[Windows]:
 
 @contextmanager
 def windows_broker(windows: Windows, conf: Path) -> Iterator[WindowsBroker]:
-    """A broker with these settings, which serves."""
+    """Runs a broker with these settings. Yields it once it is ready."""
     program = PROGRAMS / "controlled_broker.py"
     process, control = connected(lambda port: windows.start("-u", program, str(port), conf, cwd=conf.parent))
     broker = WindowsBroker(process, control)
@@ -146,7 +146,7 @@ def windows_broker(windows: Windows, conf: Path) -> Iterator[WindowsBroker]:
 
 
 def conf_of(store: Path, name: str, *, ports: Sequence[int] = (0, 0)) -> Path:
-    """Writes the settings of a broker on this store."""
+    """Writes the settings of a broker with this store. Returns the file."""
     conf = store.parent / f"{name}.conf"
     root = windows_path(store).replace("\\", "\\\\")
     conf.write_text(f"listenPort={ports[0]}\nnamesrvListenPort={ports[1]}\nstorePathRootDir={root}\n{FULL_DISK}\n")

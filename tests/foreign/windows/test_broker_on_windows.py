@@ -1,4 +1,4 @@
-"""A broker under Windows: sockets, Ctrl-C, kill and recovery, the lock on the store, and the same files as on Linux."""
+"""Tests a broker under Windows: sockets, Ctrl-C, kill and recovery, the store's lock, and the same files as on Linux."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def texts(first: int, end: int) -> list[str]:
 
 
 def new_ports() -> tuple[tuple[int, int], str]:
-    """The broker's port and its name server's, and the latter's address. Below the broker's own port is its VIP channel."""
+    """Returns the ports of a broker and its name server, and the latter's address. The VIP channel is below the broker's port."""
     port, name_server = free_ports(2)
     return (port, name_server), f"127.0.0.1:{name_server}"
 
@@ -141,7 +141,7 @@ def test_topics_that_windows_cannot_hold_apart_are_refused_in_one_sentence(windo
 
 
 def test_the_first_minute_in_powershell_is_as_the_page_says(windows: Windows, tmp_path: Path) -> None:
-    """All but pip, and with ports of its own."""
+    """Runs every command except pip, with free ports."""
     page = (PROJECT_ROOT / "broker" / "README.md").read_text()
     block = page.partition("in PowerShell")[2].split("\n\n")[1]
     install, start, *others = [line.partition("#")[0].split() for line in block.splitlines()]

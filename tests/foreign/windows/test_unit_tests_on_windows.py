@@ -1,4 +1,4 @@
-"""Unit tests, those of the databases, and the pages' examples pass under the Python for Windows."""
+"""The unit tests, the database tests and the documentation's examples pass under the Python for Windows."""
 
 from __future__ import annotations
 

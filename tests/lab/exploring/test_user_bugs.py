@@ -1,4 +1,4 @@
-"""An exploration finds well-known bugs of users, and nothing in programs without them."""
+"""An exploration finds well-known bugs in users' programs, and reports nothing for programs without bugs."""
 
 from __future__ import annotations
 

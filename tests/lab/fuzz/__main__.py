@@ -18,7 +18,7 @@ from tests.lab.fuzz.watch import MAX_MS, Watch
 
 
 async def fuzz_round(watch: Watch, seed: int, inputs: int) -> None:
-    """One round of all targets; the seed decides all of it."""
+    """Runs one round of all targets. The seed determines everything in the round."""
     with watch.logs():
         await fuzz_servers(watch, random.Random(f"servers {seed}"), inputs)
         await fuzz_answers(watch, random.Random(f"answers {seed}"), inputs // 4)
@@ -33,7 +33,7 @@ def main(
     inputs: Annotated[int, typer.Option(help="Frames for the servers in a round.")] = 8_000,
     report: Annotated[Path | None, typer.Option(help="A file that gets the report after each round.")] = None,
 ) -> None:
-    """Fuzz for a while, and report: exit code 1 if anything was found."""
+    """Fuzz for a while and report. The exit code is 1 if anything was found."""
     watch, ends_s = Watch(), time.monotonic() + minutes * 60
     first = seed
     while seed == first or time.monotonic() < ends_s:

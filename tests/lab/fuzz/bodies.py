@@ -1,4 +1,4 @@
-"""Bodies of requests and answers, as JSON values that are right before they are changed."""
+"""Bodies of requests and responses, as JSON values that are valid before they are changed."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TRANSACTION = {
 
 
 def request_body(values: Values, code: int) -> bytes:
-    """A body that a request of that code could have."""
+    """Returns a plausible body of a request with this code."""
     chance = values.chance
     if code in _REQUESTS and chance.random() < 0.9:
         return values.json_bytes(_REQUESTS[code](values))
@@ -51,7 +51,7 @@ def request_body(values: Values, code: int) -> bytes:
 
 
 def answer_body(values: Values, code: int) -> bytes:
-    """A body that the answer to a request of that code could have."""
+    """Returns a plausible body of the response to a request with this code."""
     chance = values.chance
     if code in (RequestCode.PULL_MESSAGE, RequestCode.QUERY_MESSAGE, RequestCode.VIEW_MESSAGE_BY_ID):
         return b"".join(values.record() for _ in range(chance.randrange(5)))

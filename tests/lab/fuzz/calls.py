@@ -1,4 +1,4 @@
-"""Fuzzes the calls of RocketMQ 5's clients: messages made by their descriptors, whole and damaged, straight into the handlers."""
+"""Fuzzes the calls of RocketMQ 5's clients. Requests are generated from their descriptors and go straight to the handlers."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _TEXTS = (
 
 
 class CallMaker:
-    """Makes requests. What answers name, such as receipt handles, comes into later requests."""
+    """A generator of requests. Identifiers from responses, such as receipt handles, appear in later requests."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self._told: list[str] = []
 
     def request(self, name: str) -> bytes:
-        """Returns the bytes of a request, of which half are damaged."""
+        """Returns the bytes of a request. DAMAGED_SHARE of the requests are damaged."""
         made = (service.TelemetryCommand if name == "Telemetry" else getattr(service, f"{name}Request"))()
         self._fill(made, 0)
         data = bytearray(made.SerializeToString())
@@ -58,7 +58,7 @@ class CallMaker:
         return bytes(data)
 
     def learn(self, answer: Message) -> None:
-        """Keeps the texts by which later requests can name what exists."""
+        """Keeps the identifiers with which later requests can name existing objects."""
         for field, value in answer.ListFields():
             if field.name in {"receipt_handle", "transaction_id", "message_id"}:
                 self._told = [*self._told[-50:], value]
@@ -112,7 +112,7 @@ class CallMaker:
 
 
 class _Carrier:
-    """A connection that keeps what a call sends."""
+    """A connection that keeps the data that a call sends."""
 
     def __init__(self) -> None:
         self.sent: list[bytes] = []
@@ -128,7 +128,7 @@ class _Carrier:
 
 
 async def fuzz_calls(watch: Watch, chance: random.Random, inputs: int) -> None:
-    """One round: so many requests to a broker of its own, and an honest client among them."""
+    """Runs one round: `inputs` requests to a new broker, and an honest client among them."""
     root = Path(tempfile.mkdtemp(prefix="fuzz-"))
     try:
         async with running_broker(root, grpc_server_port=0, enable_property_filter=True) as broker:
@@ -162,12 +162,12 @@ async def _attack(watch: Watch, chance: random.Random, methods: dict[str, Method
 
 
 def _statuses(made: Any) -> list[api.Status]:
-    """Returns the answer's status, and those of its entries."""
+    """Returns the response's status and the statuses of its entries."""
     return [it.status for it in (made, *getattr(made, "entries", ())) if it.HasField("status")]
 
 
 async def _answers(method: Method, data: bytes, client_id: str, language: str) -> list[bytes]:
-    """Returns the answers. The call's deadline is so near that no call waits for messages."""
+    """Returns the responses. The call's deadline is too short to wait for messages."""
     carrier, now_s = _Carrier(), asyncio.get_running_loop().time()
     metadata = {"x-mq-client-id": client_id, "x-mq-language": language, "grpc-timeout": "300m"}
     call = Call(carrier, 1, method, metadata, ("127.0.0.1", _PORT), now_s)

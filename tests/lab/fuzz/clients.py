@@ -1,4 +1,4 @@
-"""The client under fuzzed answers of brokers and name servers, and under fuzzed requests of them."""
+"""Tests the client with fuzzed responses from brokers and name servers, and with fuzzed requests from a broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _QUEUE = MessageQueue("orders", "broker-a", 0)
 
 
 class HostileRemoting:
-    """Stands where the client's connections are: each request gets a fuzzed answer, read by the real decoder."""
+    """A replacement for the client's connections. Each request gets a fuzzed response, which the real decoder reads."""
 
     def __init__(self, watch: Watch, maker: FrameMaker) -> None:
         self._watch, self._maker = watch, maker
@@ -43,7 +43,7 @@ class HostileRemoting:
     async def invoke(
         self, address: str, code: int, header: object = None, body: bytes = b"", *, timeout_ms: int = 0
     ) -> RemotingCommand:
-        """The answer; raises ConnectionClosed where the frame is none, as the connection does."""
+        """Returns a fuzzed response. Raises ConnectionClosed if its frame is invalid, as a real connection does."""
         before_s = time.thread_time()
         frame = self._maker.answer(code, 1)
         self._watch.current = f"client's answer {code_name(code)} {frame[:3000].hex()}"
@@ -56,7 +56,7 @@ class HostileRemoting:
 
 
 async def fuzz_answers(watch: Watch, chance: random.Random, inputs: int) -> None:
-    """Everything that the client asks, answered by a stranger: it must be taken or refused by the errors that are waited out."""
+    """Gives every request of the client a fuzzed response. The client must accept it or raise an error that callers expect."""
     remoting = cast(Any, HostileRemoting(watch, FrameMaker(chance)))
     for number in range(inputs):
         questions = _questions(remoting)
@@ -94,16 +94,16 @@ def _questions(remoting: Any) -> list[tuple[str, Callable[[], Awaitable[object]]
 
 class _Listener:
     def execute_local_transaction(self, message: object, arg: object) -> LocalTransactionState:
-        """Never asked here."""
+        """Returns UNKNOWN. It is never called here."""
         return LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: object) -> LocalTransactionState:
-        """Knows nothing."""
+        """Returns UNKNOWN."""
         return LocalTransactionState.UNKNOWN
 
 
 async def fuzz_requests(watch: Watch, chance: random.Random, inputs: int) -> None:
-    """What a hostile broker asks of a producer and a consumer that run, at an honest broker."""
+    """Sends fuzzed requests to a running producer and consumer, which are connected to an honest broker."""
     maker = FrameMaker(chance)
     with tempfile.TemporaryDirectory(prefix="fuzz-client-") as root:
         async with running_broker(Path(root)) as broker:

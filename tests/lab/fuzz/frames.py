@@ -1,4 +1,4 @@
-"""Frames by structure: right ones for every request code and both serializers, then changed in one layer or several."""
+"""Generates frames by structure: valid frames for every request code and both serializers, damaged in one or several layers."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -34,14 +34,14 @@ _OF_CODE = {
 
 
 class FrameMaker:
-    """Makes frames; `values` holds the generator of all chance."""
+    """A generator of frames. `values` holds the only random generator."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
         self.values = Values(chance)
 
     def request(self, served: Sequence[int] = CODES) -> tuple[int, bytes]:
-        """A request's code, mostly one of those that are served, and its frame, mostly damaged in some layer."""
+        """Returns a request's code, usually one of `served`, and its frame, usually damaged in some layer."""
         chance = self.chance
         code = (
             chance.choice(served if chance.random() < 0.9 else CODES)
@@ -53,7 +53,7 @@ class FrameMaker:
         return code, self.frame(code, fields, request_body(self.values, code), flag)
 
     def answer(self, code: int, opaque: int) -> bytes:
-        """The frame of an answer to a request of that code."""
+        """Returns the frame of a response to a request with this code."""
         name = code_name(code).replace("_", "").lower() + "responseheader"
         kind = next((kind for other, kind in _HEADERS.items() if other.lower() == name), headers.PullMessageResponseHeader)
         answered = self.chance.choice((0, 0, 0, 0, 0, 1, 10, 17, 19, 20, 21, 22, -1, 2**31 - 1))
@@ -62,7 +62,7 @@ class FrameMaker:
     def frame(
         self, code: int, fields: dict[str, Any], body: bytes, flag: int, *, opaque: int | None = None, is_whole: bool = False
     ) -> bytes:
-        """The frame of a command, changed in its fields, in its header and, unless it is to stay whole, in its bytes."""
+        """Encodes a command, with damage to its fields, to its header and, unless `is_whole`, to its bytes."""
         chance = self.chance
         opaque = chance.randrange(2**31) if opaque is None else opaque
         fields = self._changed_fields(fields)
@@ -158,7 +158,7 @@ class FrameMaker:
 
 
 def code_name(code: int) -> str:
-    """RocketMQ's name of a request code; "UNKNOWN" for others."""
+    """Returns RocketMQ's name of a request code, or "UNKNOWN"."""
     for codes in (RequestCode, AdminRequestCode):
         if code in codes.__members__.values():
             return codes(code).name
@@ -169,7 +169,7 @@ _HINTS: dict[type, dict[str, frozenset[type]]] = {}
 
 
 def _hints(kind: type[msgspec.Struct]) -> dict[str, frozenset[type]]:
-    """The plain types that each field takes."""
+    """Returns the plain types that each field accepts."""
     if kind not in _HINTS:
         _HINTS[kind] = {name: frozenset(_plain(hint)) for name, hint in typing.get_type_hints(kind).items()}
     return _HINTS[kind]

@@ -1,4 +1,4 @@
-"""Broker and name server under fuzzed frames, in process and over sockets, with an honest client beside."""
+"""Tests broker and name server with fuzzed frames, in process and over sockets, while an honest client uses them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _header(topic: str, properties: str, sys_flag: int = 0) -> SendMessageReques
 
 
 class Honest:
-    """A client that sends and reads; what it was told is stored must be there at the end."""
+    """A client that sends and reads. Every message whose storage was confirmed must be there at the end."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -54,7 +54,7 @@ class Honest:
         self.sent: list[bytes] = []
 
     async def send(self) -> None:
-        """Sends one message; it must be stored."""
+        """Sends one message, which must be stored."""
         body = b"honest-%d" % len(self.sent)
         answer = await self._client.invoke(
             self._address, RequestCode.SEND_MESSAGE_V2, _header(HONEST_TOPIC, ""), body, timeout_ms=_PATIENCE_MS
@@ -63,7 +63,7 @@ class Honest:
         self.sent.append(body)
 
     async def prepare(self, number: int) -> tuple[str, int, int]:
-        """Sends a half message, for the fuzzer to know of a transaction that exists."""
+        """Sends a half message, so that the fuzzer has the ids of an existing transaction."""
         properties = f"TRAN_MSG\x01true\x02PGROUP\x01honest\x02UNIQ_KEY\x01T{number}\x02"
         answer = await self._client.invoke(
             self._address, RequestCode.SEND_MESSAGE_V2, _header("half", properties, 4), b"half", timeout_ms=_PATIENCE_MS
@@ -74,7 +74,7 @@ class Honest:
         return f"T{number}", header.queue_offset, int(header.msg_id[16:], 16)
 
     async def commit(self, transaction: tuple[str, int, int]) -> None:
-        """Commits a transaction; a stranger may have decided it before."""
+        """Commits a transaction. A fuzzed request may have decided it before."""
         transaction_id, half_offset, commit_log_offset = transaction
         header = EndTransactionRequestHeader(
             producer_group="honest", tran_state_table_offset=half_offset, commit_log_offset=commit_log_offset,
@@ -83,7 +83,7 @@ class Honest:
         await self._client.invoke_oneway(self._address, RequestCode.END_TRANSACTION, header)
 
     async def read_back(self) -> None:
-        """Finds everything that was sent."""
+        """Reads all messages and checks that each sent message is there."""
         found: set[bytes] = set()
         offset = 0
         while True:
@@ -100,13 +100,13 @@ class Honest:
         assert not missing, f"{len(missing)} of {len(self.sent)} messages that were stored are gone: {missing[:3]}"
 
     async def close(self) -> None:
-        """Closes its connection."""
+        """Closes the client's connection."""
         await self._client.close()
 
 
 @asynccontextmanager
 async def running_broker(root: Path, **settings: Any) -> AsyncIterator[Broker]:
-    """A broker with its name server in this process, on any ports."""
+    """Runs a broker and its name server in this process, on free ports. Yields the broker."""
     given = {"store_path_root_dir": str(root), "listen_port": 0, "namesrv_listen_port": 0, **_SMALL, **settings}
     broker = Broker(BrokerSettings(**given))
     await broker.start()
@@ -117,7 +117,7 @@ async def running_broker(root: Path, **settings: Any) -> AsyncIterator[Broker]:
 
 
 async def fuzz_servers(watch: Watch, chance: random.Random, inputs: int) -> None:
-    """One round: that many inputs on one store, in turn for broker and name server; then the store is opened again and read."""
+    """Runs one round: `inputs` frames on one store, alternately for broker and name server. Then reopens and reads the store."""
     root = Path(tempfile.mkdtemp(prefix="fuzz-"))
     settings = {
         "flush_disk_type": chance.choice(("SYNC_FLUSH", "ASYNC_FLUSH")),
@@ -167,7 +167,7 @@ async def _attack(watch: Watch, chance: random.Random, broker: Broker, inputs: i
 
 
 class _Line:
-    """Connections to one server: most frames go straight in, some over a socket and in pieces."""
+    """Connections to one server. Most frames go straight in, and some go over a socket in pieces."""
 
     def __init__(self, watch: Watch, chance: random.Random, name: str, handler: Any, connections: Any, port: int) -> None:
         self._watch, self._chance, self._name = watch, chance, name
@@ -176,7 +176,7 @@ class _Line:
         self._open: list[Any] = []
 
     async def send(self, code: int, frame: bytes) -> None:
-        """One input."""
+        """Sends one frame to the server."""
         if self._chance.random() < SOCKET_SHARE:
             await self._over_a_socket(code, frame)
             return

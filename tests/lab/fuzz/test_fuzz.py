@@ -1,4 +1,4 @@
-"""A small budget of the fuzzer in every test run; `make fuzz` runs it for an hour."""
+"""Runs the fuzzer for a small number of inputs in every test run; `make fuzz` runs it for an hour."""
 
 from __future__ import annotations
 

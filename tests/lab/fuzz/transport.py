@@ -9,7 +9,7 @@ from rocketmq_broker.remoting.connections.connection import Connection
 
 
 class MemoryTransport(asyncio.Transport):
-    """Takes what is written, counts it, and keeps the last answers."""
+    """A transport that counts the written bytes and keeps the last responses."""
 
     def __init__(self, connection: Connection, port: int) -> None:
         super().__init__({"peername": ("127.0.0.1", port)})
@@ -18,29 +18,29 @@ class MemoryTransport(asyncio.Transport):
         self.written = bytearray()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Keeps what was written, as long as it is not much."""
+        """Keeps the written data, up to about 1 MiB."""
         if len(self.written) < 1 << 20:
             self.written += data
 
     def get_write_buffer_size(self) -> int:
-        """Everything left at once."""
+        """Returns 0, because all data leaves at once."""
         return 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """There is no buffer."""
+        """Does nothing, because there is no buffer."""
 
     def is_closing(self) -> bool:
-        """Whether it was closed."""
+        """Returns whether the transport was closed."""
         return self._is_closing
 
     def pause_reading(self) -> None:
-        """Nothing is read."""
+        """Does nothing, because the transport does not read."""
 
     def resume_reading(self) -> None:
-        """Nothing is read."""
+        """Does nothing, because the transport does not read."""
 
     def close(self) -> None:
-        """The connection learns of it in the next iteration of the loop, as from a socket."""
+        """Closes the transport. Like a socket, it notifies the connection in the next iteration of the loop."""
         if not self._is_closing:
             self._is_closing = True
             asyncio.get_running_loop().call_soon(self._connection.connection_lost, None)
@@ -49,7 +49,7 @@ class MemoryTransport(asyncio.Transport):
 
 
 def connected(handler: Any, open_connections: set[Connection], port: int) -> tuple[Connection, MemoryTransport]:
-    """A connection of a server, open."""
+    """Returns an open server connection and its transport."""
     connection = Connection(handler, open_connections=open_connections)
     transport = MemoryTransport(connection, port)
     connection.connection_made(transport)

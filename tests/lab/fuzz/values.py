@@ -1,4 +1,4 @@
-"""Values for fields and bodies: plausible ones, and those that somebody forgot to think of."""
+"""Values for fields and bodies: plausible values, and edge cases that developers forget."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -25,7 +25,7 @@ ODD_NUMBERS = (-1, -2, 2**15, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**62, 2
 
 
 class Values:
-    """Draws values. All chance comes from the one generator, so a run can be repeated."""
+    """A generator of values. All randomness comes from one random generator, so a run can be repeated."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -33,7 +33,7 @@ class Values:
         """Id, half queue offset and commit log offset of half messages that were stored."""
 
     def text(self, name: str) -> str:
-        """A text for a field of that name."""
+        """Returns a text for a field of that name."""
         low = name.lower()
         if self.chance.random() < 0.12:
             return self.odd_text()
@@ -52,13 +52,13 @@ class Values:
         return self.chance.choice(("key-1", "a", "broker-a", "DefaultCluster", "orders", "r"))
 
     def odd_text(self) -> str:
-        """A text that nobody expects."""
+        """Returns an unusual text."""
         if self.chance.random() < 0.3:
             return "".join(chr(self.chance.choice((self.chance.randrange(128), self.chance.randrange(0xD800)))) for _ in range(8))
         return self.chance.choice(ODD_TEXTS)
 
     def number(self, name: str) -> int:
-        """A number for a field of that name."""
+        """Returns a number for a field of that name."""
         low = name.lower()
         if self.chance.random() < 0.12:
             return self.chance.choice(ODD_NUMBERS)
@@ -72,7 +72,7 @@ class Values:
         return self.chance.choice(NUMBERS)
 
     def properties(self) -> str:
-        """Encoded properties, some of which only a broker may write."""
+        """Returns encoded properties, including some that only a broker may write."""
         names = (
             "TRAN_MSG", "PGROUP", "UNIQ_KEY", "KEYS", "TAGS", "DELAY", "REAL_TOPIC", "REAL_QID", "WAIT", "CLUSTER", "CHECK_IMMUNITY_TIME_IN_SECONDS",
             "TRANSACTION_CHECK_TIMES", "PREPAREDTRANSACTIONOFFSET", "TRAN_PREPARED_QUEUE_OFFSET", "RETRY_TOPIC", "REPLY_TO_CLIENT", "CORRELATION_ID", "INSTANCE_ID", "a",
@@ -85,7 +85,7 @@ class Values:
         return "".join(f"{name}\x01{value}\x02" for name, value in pairs)
 
     def json(self, depth: int = 0) -> Any:
-        """Any JSON value."""
+        """Returns any JSON value."""
         draw = self.chance.random()
         if depth > 3 or draw < 0.5:
             return self.chance.choice((None, True, 0, -1, 2**63, 1.5, "", "x", self.odd_text(), self.chance.choice(ODD_NUMBERS)))
@@ -94,7 +94,7 @@ class Values:
         return {self.text("key"): self.json(depth + 1) for _ in range(self.chance.randrange(4))}
 
     def record(self) -> bytes:
-        """A record as the commit log holds it; compressed at times, a bomb now and then."""
+        """Returns a commit log record. Its body is sometimes compressed, and is sometimes a decompression bomb."""
         body, sys_flag = self.chance.randbytes(self.chance.randrange(200)), 0
         if self.chance.random() < 0.3:
             sys_flag = self.chance.choice((1, 1 | 0x300, 1 | 0x100, 1 | 0x700))
@@ -112,7 +112,7 @@ class Values:
         return self.bytes(record) if self.chance.random() < 0.2 else record
 
     def bytes(self, data: bytes) -> bytes:
-        """The bytes, damaged: flipped, cut, doubled, or with other lengths in them."""
+        """Returns the bytes with damage: flipped, cut, doubled, or with wrong lengths."""
         if not data:
             return self.chance.randbytes(self.chance.randrange(9))
         at = self.chance.randrange(len(data))
@@ -131,11 +131,11 @@ class Values:
         return data[at:]
 
     def json_bytes(self, value: Any) -> bytes:
-        """JSON of a value in which some members were changed, dropped or given another type."""
+        """Returns a value as JSON, with some members changed, dropped or given another type."""
         return json.dumps(self.changed(value)).encode()
 
     def changed(self, value: Any) -> Any:
-        """The value with small changes."""
+        """Returns the value with small changes."""
         if self.chance.random() < 0.04:
             return self.json()
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What must not happen while frames are fuzzed: tracebacks in the log, a loop that stands still, memory that grows."""
+"""Detects what must not happen during fuzzing: tracebacks in the log, a blocked event loop, growing memory."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_MS = 50.0
 
 @dataclass(slots=True)
 class Finding:
-    """Something that must not happen, with the first input that brought it about."""
+    """A kind of misbehavior, with the first input that caused it."""
 
     what: str
     example: str
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Watch:
-    """Counts inputs, and keeps what is wrong."""
+    """The number of inputs and the findings of a fuzzer run."""
 
     inputs: Counter[str] = field(default_factory=Counter)
     findings: dict[str, Finding] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Watch:
     _rss_before: int = 0
 
     def found(self, what: str, example: str) -> None:
-        """Keeps a finding."""
+        """Adds a finding, or counts it again."""
         known = self.findings.get(what)
         if known is None:
             self.findings[what] = Finding(what, example)
@@ -58,7 +58,7 @@ class Watch:
 
     @contextmanager
     def frame(self, target: str, code: str, frame: bytes) -> Iterator[None]:
-        """One input. What is logged meanwhile is blamed on it, and its time is taken."""
+        """Counts one input and measures its time. Log records during the block are attributed to the input."""
         self.inputs[target] += 1
         shown = frame[:600].hex() + (f"... ({len(frame)} bytes)" if len(frame) > 600 else "")
         self.current = f"{target} {code} {shown}"
@@ -78,14 +78,14 @@ class Watch:
             self.slow[key] = took_ms, self.current
 
     def note_memory(self) -> None:
-        """Remembers how much memory the process has, or how much it has grown since the first time."""
+        """Records the process's memory the first time, and its growth after that."""
         rss = psutil.Process().memory_info().rss
         self._rss_before = self._rss_before or rss
         self.most_growth_mib = max(self.most_growth_mib, (rss - self._rss_before) / 2**20)
 
     @contextmanager
     def logs(self) -> Iterator[None]:
-        """Takes the log of all loggers in place of other handlers."""
+        """Replaces all log handlers while the block runs, and checks the records."""
         handler, root = _Reader(self), logging.getLogger()
         handlers, level = root.handlers[:], root.level
         root.handlers[:] = [handler]
@@ -104,7 +104,7 @@ class Watch:
         self.found(_signature(error) if error else str(context.get("message")), f"{self.current}\n{context!r}")
 
     def report(self) -> str:
-        """All of it as text."""
+        """Returns the results as text."""
         lines = [
             f"{sum(self.inputs.values()):,} inputs: " + ", ".join(f"{name} {count:,}" for name, count in self.inputs.items())
         ]

@@ -1,4 +1,4 @@
-"""What a test sees of hours and days that `advance` leaps over is what it sees of a run that plays each second of them."""
+"""A test in which `advance` leaps over hours and days observes the same as a run that plays each second."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SETTINGS: Mapping[str, object] = {
 
 @dataclass
 class Seen:
-    """What a test can see of a run."""
+    """All that a test can observe of a run."""
 
     story: str = ""
     commit_log: bytes = b""

@@ -1,4 +1,4 @@
-"""The race searched by seeds: each losing way is found by a fault that nobody told, and rocketmq-broker's way loses nothing."""
+"""Searches the race by seeds: random faults reveal each losing approach, and rocketmq-broker's approach loses nothing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A world with one broker and one shop, for tests that say what happens in it."""
+"""A world with one broker and one shop, whose events the test chooses."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ TEA = (Item("tea", 1, 250),)
 
 @dataclass
 class SmallShop:
-    """The shop while its world runs, and what is left of it afterwards."""
+    """A shop, available while its world runs and afterwards."""
 
     world: SimulatedWorld
     shop: SimulatedShop
@@ -28,25 +28,25 @@ class SmallShop:
     fired: list[tuple[str, str]] = field(default_factory=list)
 
     def place(self, number: int, at_s: float, *, later: bool = False, key: bool = True, items: tuple[Item, ...] = TEA) -> None:
-        """Lets Ada place an order at that time."""
+        """Schedules Ada's order at that time."""
         name = f"key-{number}" if key else None
         action = CustomerAction(ActionKind.PLACE, "ada", number, at_s, items, name, is_paid_later=later)
         self.customers.schedule(action)
 
     def act(self, kind: ActionKind, number: int, at_s: float) -> None:
-        """Lets Ada do something with her order at that time."""
+        """Schedules an action of Ada on her order at that time."""
         self.customers.schedule(CustomerAction(kind, "ada", number, at_s))
 
     def at(self, at_s: float, deed: Callable[..., object], *arguments: Any) -> None:
-        """Lets something happen at that time."""
+        """Schedules a call at that time."""
         self.world.loop.call_later(at_s, deed, *arguments)
 
     def program(self, name: str) -> Program:
-        """Returns a program by its name."""
+        """Returns the program of that name."""
         return self.world.programs[name]
 
     def rows(self, database: str, query: str) -> list[tuple[Any, ...]]:
-        """Returns what a database holds."""
+        """Returns the rows of a query on a database."""
         return list(self.shop.databases[f"{database}-database"].reader().execute(query))
 
     def credits(self) -> list[tuple[str, str]]:
@@ -62,7 +62,7 @@ class SmallShop:
         return dict(self.rows("inventory", "SELECT order_id, state FROM shipments"))
 
     def statuses(self, number: int) -> list[int | None]:
-        """Returns the statuses of all answers about an order."""
+        """Returns the statuses of all responses about an order."""
         return [asked.answer.status for asked in self.asked if asked.number == number]
 
 
@@ -70,7 +70,7 @@ Story = Callable[[SmallShop], Awaitable[None] | None]
 
 
 def play(story: Story, seed: int = 1, for_s: float = 60.0, **settings: Any) -> SmallShop:
-    """Plays a world: `story` is called when all programs serve, and says what happens then. Close the shop after use."""
+    """Plays a world. Calls `story`, which schedules the events, when all programs are ready. Close the shop after use."""
     world = SimulatedWorld(seed)
     names = name_server(world)
     address = f"{names.machine.address}:9876"

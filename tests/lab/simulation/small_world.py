@@ -1,4 +1,4 @@
-"""Real books for the judges: three services and their broker in one virtual time, and orders of each kind."""
+"""Real books for the judges: three services and their broker in one virtual time, with orders of each kind."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ GROUPS = ("credit_service", "inventory_service")
 
 @dataclass
 class SmallWorld:
-    """The databases and the broker's files after all is settled; tests break them."""
+    """The databases and the broker's files after everything is settled. Tests break them."""
 
     orders: Engine
     credits: Engine
@@ -76,7 +76,7 @@ class SmallWorld:
         _execute(self.stock, statement, values)
 
     def order_id(self, customer: str) -> str:
-        """The order of the customer, who has one."""
+        """Returns the order id of a customer who has one order."""
         with self.orders.connect() as connection:
             found = connection.execute(text("SELECT order_id FROM orders WHERE customer = :it"), {"it": customer})
             return str(found.scalar_one())
@@ -89,7 +89,7 @@ def _execute(engine: Engine, statement: str, values: dict[str, Any]) -> None:
 
 @dataclass
 class _Outbox:
-    """Sends nothing: the world does, since its event loop is the producer's."""
+    """An outbox that keeps messages. The world sends them, because its event loop is the producer's."""
 
     sent: list[tuple[Message, Attempt]] = field(default_factory=list)
 
@@ -100,7 +100,7 @@ class _Outbox:
 
 @dataclass
 class _LedgerAtOnce:
-    """Credits without Celery."""
+    """A ledger that credits at once, without Celery."""
 
     ledger: Ledger
     forgets: Collection[str] = ()
@@ -116,7 +116,7 @@ class _LedgerAtOnce:
 
 @dataclass
 class _SaysCommit:
-    """A listener that answers COMMIT, whatever its database says."""
+    """A listener that always returns COMMIT, whatever the database contains."""
 
     listener: TransactionListener
 
@@ -131,7 +131,7 @@ class _SaysCommit:
 
 @contextmanager
 def databases(folder: Path) -> Iterator[SmallWorld]:
-    """The databases of a world, before anything happened."""
+    """Yields the databases of a world before the first order."""
     with ExitStack() as stack:
         engines = []
         for name, migrations in (("orders", ORDER_MIGRATIONS), ("credits", CREDIT_MIGRATIONS), ("stock", INVENTORY_MIGRATIONS)):
@@ -142,14 +142,14 @@ def databases(folder: Path) -> Iterator[SmallWorld]:
 
 @dataclass
 class Wrong:
-    """What a service of the world does wrong; nothing, by default."""
+    """The misbehavior of a world's service. The default is none."""
 
     forgets: Collection[str] = ()
     says_commit: bool = False
 
 
 class Tap:
-    """Shows each frame between clients and broker to a judge, and each database commit."""
+    """A tap that passes each frame between clients and broker, and each database commit, to a judge."""
 
     def __init__(self, safety: SafetyJudge, small: SmallWorld) -> None:
         self.safety, self.small = safety, small
@@ -182,7 +182,7 @@ class Tap:
         self.dirty = getattr(self, "dirty", set()) | {name}
 
     def _look(self) -> None:
-        """Looks at the databases before the next frame, since SQLAlchemy tells of a database commit before it happens."""
+        """Reads the changed databases before the next frame, because SQLAlchemy reports a database commit before it happens."""
         for name in sorted(getattr(self, "dirty", set())):
             with getattr(self.small, name).connect() as connection:
                 self.violations += self.safety.observe_commit(name, connection.connection.driver_connection)
@@ -190,7 +190,7 @@ class Tap:
 
 
 async def play(small: SmallWorld, folder: Path, seed: int = 7, tap: Tap | None = None, wrong: Wrong | None = None) -> None:
-    """Ada's order is placed; bob's COMMIT is lost; cy pays later; dan never pays; eve cancels; fay's order is short, and ends."""
+    """Plays six orders: ada's is placed, bob's COMMIT is lost, cy pays later, dan never pays, eve cancels, fay's lacks stock."""
     settings = {"mapedFileSizeCommitLog": 1 << 20}
     async with RocketMQ(settings, store=folder / "store", seed=seed) as rocketmq:
         if tap is not None:

@@ -1,4 +1,4 @@
-"""Worlds that take a moment, for tests of the search: what they do stands in their plans."""
+"""Worlds that run in a moment, for tests of the search. The plan determines their behavior."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class SmallWorld:
 
 
 def plan_of(seed: int) -> Plan:
-    """Ten orders, and two faults whose kinds go round with the seed."""
+    """Returns a plan of ten orders and two faults, whose kinds depend on the seed."""
     faults = [PlannedEvent(50.0 + number, KINDS[(seed + number) % len(KINDS)], "broker-a", 10.0) for number in range(2)]
     orders = [PlannedEvent(5.0 * number, "order.place", "ana", parameters={"order": number}) for number in range(10)]
     return Plan(seed, {"brokers": 2}, (), 100.0).with_events([*orders, *faults])
 
 
 def play(plan: Plan) -> SmallWorld:
-    """Every promise holds."""
+    """Plays a world that keeps every promise."""
     happenings = [RecordedEvent(int(event.at_s * 1e9), event.where, _kind(event), event.described()) for event in plan.events]
     fired = Counter(event.what for event in plan.events if event.what in KINDS)
     return SmallWorld(f"digest of {plan.seed}", fired=fired, happenings=happenings)
 
 
 def play_losing_order_3(plan: Plan) -> SmallWorld:
-    """Seed 37 loses order 3 if the clock leaps or whatever else is its first fault."""
+    """Plays a world. Seed 37 loses order 3 if the first fault of the plan is still there."""
     world = play(plan)
     orders = {event.parameters["order"] for event in plan.events if event.what == "order.place"}
     if plan.seed == 37 and 3 in orders and KINDS[37 % len(KINDS)] in world.fired:
@@ -54,7 +54,7 @@ def play_losing_order_3(plan: Plan) -> SmallWorld:
 
 
 def play_losing_order_3_or_its_customer(plan: Plan) -> SmallWorld:
-    """As before; and without the brokers that it was drawn with, something else is wrong."""
+    """Plays a world as `play_losing_order_3` does. With one broker instead of two, seed 37 breaks the promise in another way."""
     world = play_losing_order_3(plan)
     if plan.seed == 37 and plan.shape["brokers"] == 1:
         world.violations = [SmallViolation("No order is lost.", "its customer is lost")]
@@ -65,7 +65,7 @@ def play_losing_order_3_or_its_customer(plan: Plan) -> SmallWorld:
 
 
 def play_with_two_errors(plan: Plan) -> SmallWorld:
-    """Each twentieth seed breaks the same promise, one seed for another reason."""
+    """Plays a world. Every twentieth seed breaks the same promise, and seed 40 breaks it for another reason."""
     world = play(plan)
     if plan.seed % 20 == 0:
         error = "KeyError: 'worker-1'" if plan.seed == 40 else f"InvalidStateError in line {plan.seed}"
@@ -74,7 +74,7 @@ def play_with_two_errors(plan: Plan) -> SmallWorld:
 
 
 def play_losing_every_fiftieth(plan: Plan) -> SmallWorld:
-    """Each fiftieth seed breaks a promise, one of two."""
+    """Plays a world. Every fiftieth seed breaks one of two promises."""
     world = play(plan)
     if plan.seed % 50 == 0:
         world.violations.append(SmallViolation(f"Promise {plan.seed % 100}.", "it is broken"))
@@ -82,14 +82,14 @@ def play_losing_every_fiftieth(plan: Plan) -> SmallWorld:
 
 
 def play_without_freezes(plan: Plan) -> SmallWorld:
-    """A kind of fault never fires."""
+    """Plays a world in which one kind of fault never fires."""
     world = play(plan)
     del world.fired[FaultKind.PROCESS_FREEZE]
     return world
 
 
 def play_hanging_or_dying(plan: Plan) -> SmallWorld:
-    """Seed 2 has no end, seed 3 ends its process, seed 4 raises an error."""
+    """Plays a world. Seed 2 hangs, seed 3 kills its process, and seed 4 raises an error."""
     if plan.seed == 2:
         time.sleep(600)
     if plan.seed == 3:
@@ -100,7 +100,7 @@ def play_hanging_or_dying(plan: Plan) -> SmallWorld:
 
 
 def play_by_the_hash_of_a_text(plan: Plan) -> SmallWorld:
-    """Seed 5 plays otherwise in each interpreter."""
+    """Plays a world. Seed 5 behaves differently in each interpreter."""
     world = play(plan)
     if plan.seed == 5:
         world.digest = str(hash("order-5"))
@@ -108,7 +108,7 @@ def play_by_the_hash_of_a_text(plan: Plan) -> SmallWorld:
 
 
 def play_slowly(plan: Plan) -> SmallWorld:
-    """Takes long enough for a person to press Ctrl-C."""
+    """Plays a world slowly enough for a person to press Ctrl-C."""
     time.sleep(0.2)
     return play(plan)
 

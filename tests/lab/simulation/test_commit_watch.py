@@ -1,4 +1,4 @@
-"""Rows by hand, and the one promise that each breaks."""
+"""Rows written by hand, each of which breaks exactly one promise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lab.simulation.judges.violation import Promise
 
 
 class Ledgers:
-    """The columns that the watch reads, in one database."""
+    """A database with the columns that the watch reads."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection, self.watch = connection, CommitWatch()

@@ -1,4 +1,4 @@
-"""A planned fault counts once something has met it, and only once."""
+"""A planned fault counts once, and only after a program has met it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds that once broke a promise, told by what goes wrong in them."""
+"""Worlds that once broke a promise. Each test is named after the failure."""
 
 from dataclasses import replace
 
@@ -73,7 +73,7 @@ def test_a_broker_that_ends_closes_its_connections_in_the_same_order_each_time()
 
 
 def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> None:
-    """The worker's statement waits behind a lock and a database that hangs, until the faults are over."""
+    """The worker's statement waits for a lock, and then for a hanging database, until the faults are over."""
     placing = {"order": 3, "items": [["ink", 2, 2600]], "key": "dan-3", "pays_later": False}
     events = [
         PlannedEvent(1.879, FaultKind.DATABASE_LOCKED, "credits-database", 30.0),

@@ -1,4 +1,4 @@
-"""The story of a world's frames: an order's way from the half message to the delivery, as arrows between processes."""
+"""The recorder shows a world's frames, from an order's half message to its delivery, as arrows between processes."""
 
 from pathlib import Path
 

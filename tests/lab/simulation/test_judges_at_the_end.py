@@ -1,4 +1,4 @@
-"""The auditor and liveness: right books give no violation, and each broken book its own."""
+"""Tests the auditor and the liveness judge: right books give no violation, and each broken book gives its own violation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Told = dict[Promise, set[str]]
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[SmallWorld, Path]:
-    """A world that was played once; tests break copies of it."""
+    """Plays a world once. Tests break copies of it."""
     folder = tmp_path_factory.mktemp("played")
     with databases(folder) as world:
         asyncio.run(play(world, folder))
@@ -51,7 +51,7 @@ def reports(small: SmallWorld) -> tuple[AuditReport, LivenessReport]:
 
 
 def broken(small: SmallWorld) -> Told:
-    """What all judges find, by customer."""
+    """Returns the violations that the judges find: the affected customers of each promise."""
     customers = small.told
     by_audit, liveness = reports(small)
     found: Told = {}
@@ -158,7 +158,7 @@ def test_a_message_that_nobody_acknowledged_is_pending(small: SmallWorld) -> Non
 
 
 def record_of(topic: str, order_id: str, commit_log_offset: int = 0) -> bytes:
-    """A record of the order's message in that topic."""
+    """Returns a record of the order's message in that topic."""
     named = {properties.KEYS: order_id, properties.UNIQUE_KEY: f"U-{order_id}", properties.REAL_TOPIC: "orders"}
     return encode_record(
         topic=topic.encode(), queue_id=0, queue_offset=0, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,
@@ -168,7 +168,7 @@ def record_of(topic: str, order_id: str, commit_log_offset: int = 0) -> bytes:
 
 
 def appended(small: SmallWorld, topic: str, order_id: str) -> None:
-    """Adds a record to the log that waits for a person."""
+    """Appends a record of the order to the log, as a message that waits for a person."""
     path = next(path for path in small.files if path.parent.name == "commitlog")
     last = small.read().stores["broker-a"].records[-1]
     end = last.commit_log_offset + last.size
@@ -194,7 +194,7 @@ def test_judges_that_disagree_are_a_violation(small: SmallWorld) -> None:
 
 
 def dead_letter(topic: str, order_id: str) -> MessageExt:
-    """A message of the order that waits for a person."""
+    """Returns a dead letter of the order, which waits for a person."""
     return to_message(decode_record(record_of(topic, order_id)), "broker-a")
 
 
@@ -231,7 +231,7 @@ def test_a_refusal_that_was_told_has_its_entry_in_the_ledger(small: SmallWorld) 
 
 
 def test_a_person_mends_only_what_is_missing(small: SmallWorld) -> None:
-    """Two points too many are wrong, whichever list names the order."""
+    """Two points too many are a violation, even if a list for persons names the order."""
     small.in_credits("UPDATE balances SET points = points + 2 WHERE customer = 'ada'")
     small.in_credits("UPDATE credits SET points = points + 2 WHERE customer = 'ada'")
     small.lists = replace(small.lists, dead_letters=(dead_letter("%DLQ%credit_service", small.order_id("ada")),))

@@ -1,4 +1,4 @@
-"""Worlds whose broker behaves like Apache's: two copies of a half message deliver twice, and the ledger counts once."""
+"""With a broker that behaves like Apache's, two copies of a half message are delivered, and the ledger counts them once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`python -m lab.simulation.planted`: it tells and writes what earlier hunts have kept."""
+"""Tests `python -m lab.simulation.planted`: it prints and writes the results of earlier hunts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUG, MISSED, NOT_SHRUNK = "op-message-first", "recovered-log-unsynced", "pull-of
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Returns a file with a bug that the second world found, one that two worlds missed, and one that nobody has shrunk."""
+    """Returns a file with a bug that the second world found, a bug that two worlds missed, and a bug without a shrunk plan."""
     monkeypatch.setattr(found, "FOUND", {})
     monkeypatch.setattr(command, "play_one", None)
     kept = KeptHunt(tmp_path / "planted.jsonl")

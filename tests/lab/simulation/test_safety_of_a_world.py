@@ -1,4 +1,4 @@
-"""Safety over all frames and database commits of a world that goes right, and of one whose services are made to go wrong."""
+"""Tests safety over all frames and database commits of a correct world, and of a world whose services misbehave."""
 
 from __future__ import annotations
 

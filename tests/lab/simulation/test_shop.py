@@ -1,4 +1,4 @@
-"""Orders flow through a simulated shop, whatever dies or hangs, and the same seed makes the same history."""
+"""Orders flow through a simulated shop under any crash or hang. The same seed gives the same history."""
 
 import asyncio
 import math
@@ -201,7 +201,7 @@ def test_no_order_is_lost_while_a_database_refuses_hangs_or_is_locked(played: Pl
 
 
 def inbox(shop: SmallShop) -> list[tuple[str, str]]:
-    """Consumer and status of each message that waits in the credit database."""
+    """Returns the consumer and status of each message in the credit database's inbox."""
     return sorted(shop.rows("credits", "SELECT consumer, status FROM rocketmq_inbox"))
 
 
@@ -267,7 +267,7 @@ def test_a_process_of_the_pool_that_hangs_is_killed_at_its_time_limit(played: Pl
 
 
 def poisoned(shop: SmallShop, effect: OrderFault) -> None:
-    """The second order cannot be credited for three minutes, and further ones are placed for two minutes."""
+    """Blocks the credit of the second order for three minutes, and places further orders for two minutes."""
     shop.shop.redis.fail_order(2, 180.0, effect)
     for number in range(30):
         shop.place(number, 1.0 + 4 * number)

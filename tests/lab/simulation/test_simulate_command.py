@@ -1,4 +1,4 @@
-"""`make simulate`: many seeds in several processes, stopped and continued, and a failing one shrunk and told."""
+"""Tests `make simulate`: it plays many seeds in several processes, stops and continues, and shrinks a failing seed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[3]
 
 
 class Ran:
-    """A command for small worlds, and what it prints."""
+    """A command for small worlds, and its output."""
 
     def __init__(self, folder: Path, play: Callable[[Plan], PlayedWorld], version: str = "v1") -> None:
         self.folder = folder

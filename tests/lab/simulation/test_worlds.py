@@ -1,4 +1,4 @@
-"""Worlds of the shop, each from its seed: every promise holds in each. `make simulate` plays more."""
+"""Plays worlds of the shop, each from a seed. Every promise holds in each. `make simulate` plays more."""
 
 from collections import Counter
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Who may come in: the order of RocketMQ's checks, its words, and what each request needs, in both serializers."""
+"""Tests access control: the order of RocketMQ's checks, its error texts, and each request's permissions, in both serializers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def request(
     secret: str = SECRET,
     serializer: SerializeType = SerializeType.JSON,
 ) -> RemotingCommand:
-    """A request as its frame would be decoded, signed unless it comes from nobody."""
+    """Returns a request as decoded from its frame. It is signed unless `account` is None."""
     complete = {**WHOLE.get(code, {}), **(fields or {})}
     if account is not None:
         complete = SessionCredentials(account, secret).signed(complete, body)
@@ -81,7 +81,7 @@ def request(
 
 
 def refusal(command: RemotingCommand, *, rules: AccessRules = RULES, ip: str = IP) -> str | None:
-    """Why it is refused; None if it may come in."""
+    """Returns the reason for which the request is refused, or None if it is allowed."""
     try:
         rules.check(command, ip, STORED.get)
     except AccessDenied as error:

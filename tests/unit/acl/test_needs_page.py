@@ -1,4 +1,4 @@
-"""The table of docs/access.md, "What each request needs", beside what the ACL asks for."""
+"""Compares the table "What each request needs" in docs/access.md with the permissions that the ACL requires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "access.md"
 
 
 def rows() -> dict[int, tuple[str, str]]:
-    """By request code: what it needs, and whether an auditor may send it."""
+    """Returns the needed permission by request code, and whether an auditor may send the request."""
     _, _, rest = PAGE.read_text().partition("### What each request needs\n")
     table = re.findall(r"^\| ([A-Z][A-Z0-9_, ]+) \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", rest.partition("\n#")[0], re.MULTILINE)
     names = {code.name: int(code) for code in (*RequestCode, *AdminRequestCode)}

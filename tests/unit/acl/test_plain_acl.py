@@ -1,4 +1,4 @@
-"""plain_acl.yml: what RocketMQ's own file says, what mistakes are called, and that a rewritten file says the same."""
+"""Tests plain_acl.yml: RocketMQ's own file is read, mistakes are named, and a rewritten file has the same content."""
 
 import pytest
 from hypothesis import given
@@ -106,7 +106,7 @@ def test_what_is_no_list_of_accounts_is_refused(text: str) -> None:
 
 
 def is_usable(key: str) -> bool:
-    """Whether an account can have this key."""
+    """Returns whether an account can have this key."""
     try:
         Account(access_key=key, secret_key="a long secret")
     except AccountMistake:

@@ -1,4 +1,4 @@
-"""Entries of white lists, as RocketMQ's RemoteAddressStrategyFactory reads them."""
+"""Tests the entries of white lists against RocketMQ's RemoteAddressStrategyFactory."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Signatures, compared with those that Apache's own code makes (AclSignerTest, AclClientRPCHook, Go's interceptor)."""
+"""Compares signatures with those of Apache's own code (AclSignerTest, AclClientRPCHook, Go's interceptor)."""
 
 import pytest
 

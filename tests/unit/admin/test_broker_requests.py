@@ -1,4 +1,4 @@
-"""What one broker is asked by the operators' tool, and how its answers and refusals read."""
+"""Tests the requests of the operators' tool to one broker, and the texts for its responses and refusals."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_an_offset_message_id_names_the_broker_that_stores_it() -> None:
 
 
 class Queue:
-    """A queue of so many messages, from the first on; a pull gives three at most."""
+    """A queue of messages from offset `first` up to `end`. A pull returns at most three messages."""
 
     def __init__(self, first: int, end: int, *, stuck_at: int | None = None) -> None:
         self.first = first

@@ -1,4 +1,4 @@
-"""What the doctor makes of a broker's clock, which no request asks for."""
+"""Tests how the doctor estimates a broker's clock, which no request returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding and treating dead letters; brokers are tables, and no socket is opened."""
+"""Tests finding and treating dead letters. Brokers are tables, and no socket is opened."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def stored(
 
 
 class Broker:
-    """What a broker has, and what it was told to do."""
+    """The data of a broker, and the requests that it received."""
 
     def __init__(self, *records: Record, address: str = "127.0.0.1:1") -> None:
         self.address = address
@@ -113,7 +113,7 @@ class Broker:
 
 
 class ApachesBroker(Broker):
-    """It knows no request of ours."""
+    """A broker that does not support our own requests."""
 
     def __init__(self, *records: Record) -> None:
         super().__init__(*records)

@@ -1,4 +1,4 @@
-"""Finding the broker that is meant, and what is asked of it; brokers are tables, and no socket is opened."""
+"""Tests finding the right broker and the requests to it. Brokers are tables, and no socket is opened."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def stored(topic: str, transaction_id: str, *, offset: int, queue_offset: int = 
 
 
 class Broker:
-    """What a broker has, and what it was told to do."""
+    """The data of a broker, and the requests that it received."""
 
     def __init__(self, address: str = "127.0.0.1:1", records: list[Record] | None = None, *, first: int = 0) -> None:
         self.address = address
@@ -227,7 +227,7 @@ async def test_a_half_offset_alone_names_no_transaction_of_several_brokers() -> 
 
 
 class Answering:
-    """A remoting client whose peer answers as the test says."""
+    """A remoting client whose peer responds as the test defines."""
 
     def __init__(self, answer: Callable[[RemotingCommand], bytes]) -> None:
         self._answer = answer

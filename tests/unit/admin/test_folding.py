@@ -1,4 +1,4 @@
-"""Long rows of alike check-backs are folded into one event; everything else stays as it is."""
+"""Long series of similar check-backs are folded into one event; all other events stay the same."""
 
 from __future__ import annotations
 

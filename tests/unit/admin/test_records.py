@@ -1,4 +1,4 @@
-"""The fields of a record, each with its bytes and what they mean."""
+"""Tests the fields of a record, each with its bytes and their meaning."""
 
 from __future__ import annotations
 

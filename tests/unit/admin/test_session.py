@@ -1,4 +1,4 @@
-"""One run of a command: which brokers it is for, which failures end it, and the exit code that says so."""
+"""Tests one run of a command: the brokers that it addresses, the failures that end it, and its exit code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OwnPeers(Peers):
 
 @pytest.fixture
 def peers(monkeypatch: pytest.MonkeyPatch) -> OwnPeers:
-    """The broker that the command reaches."""
+    """Replaces the remoting client, so that the command reaches brokers of the test."""
     peers = OwnPeers()
     monkeypatch.setattr(session, "open_remoting", lambda *_: peers)
     return peers

@@ -1,4 +1,4 @@
-"""A body for a reader: JSON with line breaks, text as it is, bytes in hex."""
+"""Bodies are shown to a reader as JSON with line breaks, as plain text, or as hex."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The story that records alone tell: those of Apache's brokers, which keep no list of transactions."""
+"""Builds a timeline from records alone, as for Apache's brokers, which keep no list of transactions."""
 
 from __future__ import annotations
 

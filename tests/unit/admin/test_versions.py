@@ -1,4 +1,4 @@
-"""Which releases the doctor takes for too old, or too far apart."""
+"""Tests which releases the doctor reports as too old or too far apart."""
 
 from __future__ import annotations
 

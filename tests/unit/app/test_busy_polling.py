@@ -1,4 +1,4 @@
-"""When the broker asks for a moment before it sleeps."""
+"""Tests when the broker polls for a moment before it sleeps."""
 
 import msgspec
 import pytest

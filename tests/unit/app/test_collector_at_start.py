@@ -1,4 +1,4 @@
-"""The garbage collector while a broker starts."""
+"""Tests the garbage collector's settings while a broker starts."""
 
 import gc
 

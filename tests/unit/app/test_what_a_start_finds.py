@@ -1,4 +1,4 @@
-"""What a broker makes of the files that an earlier life left."""
+"""Tests how a broker starts on the files of an earlier run."""
 
 from pathlib import Path
 

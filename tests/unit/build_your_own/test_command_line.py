@@ -1,4 +1,4 @@
-"""The tester's command line says what it needs."""
+"""The tester's command line names the arguments that it requires."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The solution stands alone, and keeps RocketMQ's bytes."""
+"""The solution needs no other module of the project, and writes RocketMQ's exact bytes."""
 
 import ast
 import sys

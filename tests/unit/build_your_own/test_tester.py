@@ -1,4 +1,4 @@
-"""What the tester makes of bytes, and how a verdict reads."""
+"""Tests how the tester reads bytes, and the text of a verdict."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The texts of the stages say what is true: their bytes, and what they promise of the tester."""
+"""The texts of the stages are correct in their bytes and in their claims about the tester."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ PARTS = ("What to build", "The bytes", "What the tester does", "Hints", "Trade-o
 
 
 def claims_of(stage: Stage) -> list[str]:
-    """The sentences that the stage's module claims, as far as they are written out there."""
+    """Returns the claims that the stage's module contains as literals."""
     tree = ast.parse((FOLDER / "stages" / f"{stage.name}.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
     spoken = [call.args[0] for call in calls if call.func.attr in ("claim", "start") and call.args]  # type: ignore[attr-defined]

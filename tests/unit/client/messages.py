@@ -1,4 +1,4 @@
-"""Messages and queues as the tests of the client need them."""
+"""Messages and queues for the client's tests."""
 
 from collections.abc import Iterable, Mapping
 

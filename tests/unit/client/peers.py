@@ -1,4 +1,4 @@
-"""Name servers and brokers as functions: a remoting client that opens no socket."""
+"""Name servers and brokers as functions, for a remoting client that opens no socket."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Peer = Callable[[RemotingCommand], bytes | Exception]
 
 
 class Asked(NamedTuple):
-    """A request that came."""
+    """A request that a peer received."""
 
     address: str
     command: RemotingCommand
@@ -40,10 +40,10 @@ def decoded(frame: bytes) -> RemotingCommand:
 
 
 class Peers:
-    """Peers that listen at some addresses; the others refuse connections."""
+    """Peers at the given addresses. All other addresses refuse connections."""
 
     def __init__(self, **peers: Peer) -> None:
-        """By name, each at `name:1`."""
+        """Takes the peers by name. Each gets the address `NAME:1`."""
         self.by_address: dict[str, Peer] = {f"{name}:1": peer for name, peer in peers.items()}
         self.asked: list[Asked] = []
 
@@ -85,7 +85,7 @@ class Peers:
 
 
 class Places:
-    """Routes that know where brokers are, and nothing else."""
+    """Routes that only return the addresses of brokers."""
 
     queues_of_new_topics = 4
 
@@ -94,5 +94,5 @@ class Places:
 
 
 def calls_to(peers: Peers) -> BrokerCalls:
-    """Requests to brokers, each at `NAME:1`."""
+    """Returns BrokerCalls for brokers whose addresses are `NAME:1`."""
     return BrokerCalls(peers.as_remoting(), cast(Routes, Places()))

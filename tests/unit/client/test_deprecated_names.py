@@ -1,4 +1,4 @@
-"""Names that were replaced: they work until the release after the one that deprecates them."""
+"""Replaced names work until the release after the release that deprecates them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The synchronous facade: what it is given, and when."""
+"""Tests the synchronous facade: its results and their timing."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What newcomers set wrongly: a producer or consumer says so when it is made, with the name that was meant."""
+"""Wrong settings of newcomers raise an error when the producer or consumer is created. The error names the intended setting."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names of groups that a program gives its clients."""
+"""Tests the group names that a program gives its clients."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A listener that holds its messages: for as long as it takes, and no longer than they are its own."""
+"""A listener may hold its messages as long as it needs, but no longer than the queue is assigned to its consumer."""
 
 import asyncio
 import threading
@@ -55,7 +55,7 @@ def make(request: pytest.FixtureRequest, threads: ListenerThreads, returned: Ret
 
 
 class Holder:
-    """Holds what it is given until the messages are withdrawn, or it is told to go on."""
+    """A listener that holds its messages until they are withdrawn or the test releases them."""
 
     def __init__(self) -> None:
         self.has_begun, self.may_go_on = threading.Event(), threading.Event()

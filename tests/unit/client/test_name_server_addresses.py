@@ -1,4 +1,4 @@
-"""Where the name servers are."""
+"""Tests how a client finds the addresses of the name servers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a namespace makes of names, messages, queues and listeners."""
+"""Tests the effect of a namespace on names, messages, queues and listeners."""
 
 import asyncio
 from typing import cast

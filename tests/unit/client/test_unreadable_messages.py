@@ -1,4 +1,4 @@
-"""Compressed bombs and damaged bodies: they go to the dead letters, and their queue moves on."""
+"""Compressed bombs and damaged bodies go to the dead letters, and their queue continues."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -97,7 +97,7 @@ def test_what_no_reader_takes_is_marked_and_named_in_the_log(caplog: pytest.LogC
 
 
 class Return:
-    """Takes messages back, and knows which level each came with."""
+    """A broker that accepts returned messages and keeps their delay levels."""
 
     def __init__(self) -> None:
         self.given: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""New topics on all brokers of a cluster, and what a stranger can make of their names."""
+"""Tests that new topics spread to all brokers of a cluster, and the effect of names that a stranger registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STRANGE = "a\x1b[2J\nb"
 
 
 class Cluster:
-    """Two brokers, of which the first has a topic, and a name server where a stranger registered another."""
+    """Two brokers, of which the first has a topic, and a name server at which a stranger registered another topic."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, registered: set[str]) -> None:
         self.tables = {"first": {"orders": TopicConfig("orders")}, "second": dict[str, TopicConfig]()}
@@ -40,7 +40,7 @@ class Cluster:
 
 
 async def test_a_topic_that_no_broker_of_the_cluster_has_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until a broker has it: a stranger that registers a name first must not keep it from being spread."""
+    """A topic is spread once a broker has it: a stranger who registers the name first must not prevent this."""
     cluster = Cluster(monkeypatch, {"orders", STRANGE, "credits"})
     known = TopicSpreading(set(), frozenset())
     assert await known.spread("name server", ["first", "second"]) == ["orders"]

@@ -1,4 +1,4 @@
-"""What broker.conf may hold by mistake or by malice: it is read, or refused in one line."""
+"""Mistakes and malicious content in broker.conf are accepted, or refused in one line."""
 
 # ruff: noqa: E501
 from __future__ import annotations
@@ -25,7 +25,7 @@ odd_values = st.text(max_size=20) | st.sampled_from(
 
 
 def read(path: Path, content: bytes) -> list[str]:
-    """What the command line says of a broker.conf with that content, asked to print the settings and to end."""
+    """Returns the broker's output for a broker.conf with this content, when it only prints the settings and exits."""
     path.write_bytes(content)
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):

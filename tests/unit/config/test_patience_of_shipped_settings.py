@@ -1,4 +1,4 @@
-"""OrderSettings that ask soon must not give up soon: each shipped configuration outlasts a long outage of the order database."""
+"""Settings with frequent check-backs must not give up early. Each shipped configuration outlasts a long database outage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_LEAST_HOURS = 8
 
 
 def patience_hours(settings: BrokerSettings) -> float:
-    """For how long a producer may answer each check with UNKNOWN before its message is given up."""
+    """Returns for how many hours a producer may answer UNKNOWN before the broker gives up the message."""
     asking_ms = settings.transaction_time_out + settings.transaction_check_max * settings.transaction_check_interval
     return min(asking_ms / 3_600_000, settings.file_reserved_time)
 
@@ -38,12 +38,12 @@ def test_the_settings_of_the_demo_outlast_an_outage_of_hours() -> None:
 
 
 def last_check_hours(settings: BrokerSettings) -> float:
-    """How old a half message is, at least, when the broker asks for the last time."""
+    """Returns the minimum age of a half message at its last check-back, in hours."""
     return patience_hours(settings) - settings.transaction_check_interval / 3_600_000
 
 
 def payment_deadline_hours(environment: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> float:
-    """As long as the order service of this environment lets an order wait for its payment."""
+    """Returns how many hours the order service waits for a payment in this environment."""
     monkeypatch.delenv("ORDER_PAYMENT_DEADLINE_S", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -62,7 +62,7 @@ def environment_of_compose() -> dict[str, str]:
 def test_an_order_is_asked_about_once_more_after_its_deadline_for_payment(
     path: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else the broker discards the message of an order that may still be paid, or has just been."""
+    """Otherwise the broker could discard the message of an order that may still be paid, or has just been paid."""
     environment = environment_of_compose() if path == ROOT / "deploy" / "docker" / "broker.conf" else {}
     assert payment_deadline_hours(environment, monkeypatch) < last_check_hours(load_settings(path, None).settings)
 

@@ -1,4 +1,4 @@
-"""Celery reads variables of its own, and takes them for more important than what the program says."""
+"""Celery reads its own environment variables, which take precedence over the program's settings."""
 
 import pytest
 

@@ -15,7 +15,7 @@ NAMES = ("waiting", "failed", "parked", "oldest_seconds")
 
 
 class CreditDatabase:
-    """Ledger and inbox, which may be away."""
+    """A ledger and an inbox, which the test can make unreachable."""
 
     is_away = False
 

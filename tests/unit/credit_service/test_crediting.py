@@ -1,4 +1,4 @@
-"""What becomes of messages by the outcome of their entries, with a ledger in memory."""
+"""Tests how messages are handled for each outcome of their entries, with a ledger in memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from tests.component.credit_service.conftest import a_cancellation, a_message, a
 
 @dataclass
 class LedgerInMemory:
-    """Answers as a test says, or CREDITED."""
+    """A ledger that returns the outcomes chosen by the test, or CREDITED."""
 
     answers: dict[str, CreditOutcome] = field(default_factory=dict)
     written: list[Credit] = field(default_factory=list)
@@ -44,7 +44,7 @@ class LedgerInMemory:
 
 
 def waiting(message: MessageExt) -> InboxMessage:
-    """The message as the inbox has it."""
+    """Returns the message as the inbox stores it."""
     return InboxMessage(
         topic=message.topic, body=message.body, properties=message.properties, key=message.message_id, status=InboxStatus.NEW,
         received_at_ms=1, attempts=0, failed_at_ms=None, last_error=None,

@@ -1,4 +1,4 @@
-"""When a task is sent, and what it passes on, with a Celery and a Redis that answer as a test says."""
+"""Tests when a task is sent and which data it carries. The test controls Celery and Redis."""
 
 from contextlib import suppress
 from typing import Any
@@ -15,7 +15,7 @@ URL = "redis://127.0.0.1:1/0"
 
 
 class World:
-    """Inbox, Celery and Redis in one."""
+    """The inbox, Celery and Redis in one object."""
 
     def __init__(self) -> None:
         self.due = True

@@ -1,4 +1,4 @@
-"""Workers by their connections, with a Redis that answers as a test says."""
+"""Finds workers by their connections. The test controls Redis."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ Connections = list[dict[str, str]]
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
-    """The connections of CLIENT LIST."""
+    """Returns the connections that CLIENT LIST reports. Tests fill the list."""
     found: Connections = []
 
     class Redis:

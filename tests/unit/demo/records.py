@@ -1,4 +1,4 @@
-"""Transactions as the commit log tells of them."""
+"""Creates transactions as read from the commit log."""
 
 import json
 from dataclasses import replace
@@ -28,14 +28,14 @@ NOTHING = Record(
 
 
 def trace_of(order_id: str, *, checks: int = 0) -> Trace:
-    """A transaction that was committed: half message at 1 s, visible at 4 s."""
+    """Returns a committed transaction: its half message is stored at 1 s, and the message is visible at 4 s."""
     half = replace(NOTHING, store_timestamp=1_000, properties=properties.encode({"KEYS": order_id}))
     committed = replace(NOTHING, store_timestamp=4_000, properties=properties.encode({"TRANSACTION_CHECK_TIMES": str(checks)}))
     return Trace(half, replace(NOTHING, store_timestamp=4_001), [committed])
 
 
 def undelivered(transaction_id: str, *, total_cents: int = 100, body: bytes = b"", is_decided: bool = True) -> Trace:
-    """A transaction without a committed message: rolled back, or pending."""
+    """Returns a transaction without a committed message: rolled back or pending."""
     body = body or json.dumps({"total_cents": total_cents}).encode()
     half = replace(NOTHING, store_timestamp=1_000, body=body, properties=properties.encode({"UNIQ_KEY": transaction_id}))
     return Trace(half, NOTHING if is_decided else None)

@@ -9,7 +9,7 @@ HOST = bytes(8)
 
 
 class CommitLog:
-    """Writes records as a broker would, in segments of 4 KiB."""
+    """A commit log with records as a broker writes them, in segments of 4 KiB."""
 
     def __init__(self, store: Path) -> None:
         self.store = store

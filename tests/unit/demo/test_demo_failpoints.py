@@ -1,4 +1,4 @@
-"""The catalogue of failpoints: the services', complete, described in docs/services.md; and the folder in which they are armed."""
+"""The catalogue contains all failpoints of the services, as docs/services.md does. Also tests the folder that arms them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = [failpoint.name for failpoint in FAILPOINTS]
 
 
 def names_in(module: object) -> set[str]:
-    """The failpoints that a module has as constants."""
+    """Returns the failpoints among the constants of a module."""
     return {
         value
         for name, value in vars(module).items()

@@ -1,4 +1,4 @@
-"""Half messages sorted by how they ended, and what the demo says of them."""
+"""Tests how half messages are sorted by outcome, and the demo's text about them."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What expressions say of messages. tests/foreign/apache/test_sql92_expressions.py compares it with RocketMQ's own filter."""
+"""Tests how expressions evaluate. tests/foreign/apache/test_sql92_expressions.py compares them with RocketMQ's own filter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MESSAGE = {"a": "5", "f": "3.14", "s": "abc", "yes": "true", "big": "3000000000"
 
 
 def answer(expression: str, **named: str) -> bool | str | None:
-    """True, False, None for unknown, or that it fails."""
+    """Evaluates the expression. Returns True, False, None for unknown, or "fails"."""
     try:
         return compile_sql(expression).condition.evaluate(properties.encode(named or MESSAGE))
     except EvaluationFailed:

@@ -1,4 +1,4 @@
-"""What is no expression, and what is too large a one."""
+"""Tests expressions that are refused: invalid ones and ones that are too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What newcomers pass to a message by mistake: each time one sentence that says what to write instead."""
+"""Mistakes of newcomers with messages raise one sentence that says what to write instead."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Message ids, tags, topics and groups."""
+"""Tests message ids, tags, topics and groups."""
 
 import threading
 
@@ -57,7 +57,7 @@ def test_ids_stay_unique_when_the_clock_is_set_back() -> None:
 
 
 def test_ids_stay_unique_in_a_forked_process() -> None:
-    """The child has the parent's maker, with the same counter: only what stands before time and counter can tell them apart."""
+    """The child inherits the parent's maker with the same counter, so only the ids' prefix can differ."""
     process_id = 4711
     maker = UniqueIdMaker(World(process_id=lambda: process_id))
     parent = {maker.make(1_700_000_000_000)[:20] for _ in range(2)}

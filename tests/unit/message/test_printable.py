@@ -1,4 +1,4 @@
-"""Text of strangers as it may reach a screen."""
+"""Tests how untrusted text is made safe for a screen."""
 
 from __future__ import annotations
 

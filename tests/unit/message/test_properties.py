@@ -1,4 +1,4 @@
-"""Properties: the one string that carries them, changed in place."""
+"""Tests message properties: one string carries them and is changed in place."""
 
 import pytest
 from hypothesis import assume, given

@@ -1,4 +1,4 @@
-"""Records: what the commit log stores and a pull returns."""
+"""Tests records, which the commit log stores and a pull returns."""
 
 import json
 import zlib

@@ -1,4 +1,4 @@
-"""What a scrape says after something has happened; the broker's parts are real, only its sockets are missing."""
+"""Tests the scraped metrics after events. The broker's parts are real, but have no sockets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COMMIT, ROLLBACK = 8, 12
 
 
 class Scraper:
-    """A broker's parts, and what their metrics say."""
+    """A broker's parts and their metrics."""
 
     def __init__(self) -> None:
         self.broker = TransactionBroker()

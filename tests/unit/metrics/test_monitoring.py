@@ -1,4 +1,4 @@
-"""deploy/monitoring: dashboard and alerts name only metrics that exist, and the alerts are those of the pages."""
+"""The dashboard and alerts of deploy/monitoring use only existing metrics. The documentation lists the same alerts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Idle:
 
 
 def families_of_the_services() -> Iterable[Metric]:
-    """Returns what the three services export."""
+    """Returns the metric families that the three services export."""
     registry, idle = CollectorRegistry(), cast(Any, Idle())
     serve_metrics(Flask(__name__), registry, lambda: 0)
     counted({}, registry)

@@ -1,4 +1,4 @@
-"""Who may change what a name server in a process of its own says."""
+"""Tests who may change the data of a name server that runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name server's own settings."""
+"""Tests the name server's own settings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Names and values on the name server."""
+"""Tests the name server's key-value configuration."""
 
 from functools import partial
 from pathlib import Path

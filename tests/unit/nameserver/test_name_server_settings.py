@@ -1,4 +1,4 @@
-"""What a name server of its own is told."""
+"""Tests the settings of a name server that runs in its own process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name server's answers, as frames."""
+"""Tests the name server's responses, as frames."""
 
 import zlib
 
@@ -44,7 +44,7 @@ BODY = RegisterBrokerBody(
 
 
 class Wire:
-    """Stands for a connection: what is sent is decoded."""
+    """A replacement for a connection, which decodes the sent frames."""
 
     peer = "127.0.0.1:5555"
     must_rest = False
@@ -57,7 +57,7 @@ class Wire:
 
 
 class Desk:
-    """A name server's processors, asked by frames."""
+    """A name server's processors, which receive requests as frames."""
 
     def __init__(self) -> None:
         self.kv_config = KVConfig(None)

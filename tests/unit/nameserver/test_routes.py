@@ -1,4 +1,4 @@
-"""What the name server knows of brokers and topics."""
+"""Tests the name server's table of brokers and topics."""
 
 from collections.abc import Generator, Sequence
 

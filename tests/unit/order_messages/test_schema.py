@@ -1,4 +1,4 @@
-"""The contract between producers and consumers, over all versions: what one writes another reads."""
+"""Tests the contract between producers and consumers over all versions: each version reads the messages of the others."""
 
 import json
 from typing import Any
@@ -30,7 +30,7 @@ EACH_VERSION = [*FIRST_VERSIONS, (OrderCreated, CREATED_2)]
 
 
 class OrderCreatedOfVersion1(BaseModel):
-    """How consumers of version 1 read: released, and not to be changed."""
+    """The model with which consumers of the released version 1 read. Do not change it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 

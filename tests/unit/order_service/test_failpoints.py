@@ -1,4 +1,4 @@
-"""Failpoints of the order service: in the local transaction, and in the answer to a check-back."""
+"""Tests the order service's failpoints: in the local transaction and in the answer to a check-back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDER = Message.of("orders", b'{"customer": "ada"}').with_properties({properties
 
 
 class Decided:
-    """A listener that always decides likewise."""
+    """A listener that always returns the same decision."""
 
     def __init__(self, decision: LocalTransactionState) -> None:
         self._decision = decision
@@ -36,7 +36,7 @@ class Decided:
 
 
 class Desk:
-    """A failing listener, and what it did."""
+    """A listener with failpoints, and a record of its actions."""
 
     def __init__(self, folder: Path, decision: LocalTransactionState) -> None:
         self.executed_before_the_end: list[int] = []

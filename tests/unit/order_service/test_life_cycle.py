@@ -21,5 +21,5 @@ def test_nothing_leads_out_of_the_end() -> None:
 
 
 def test_no_order_that_was_told_expires() -> None:
-    """Its consumers have its message: only a second one can take it back."""
+    """Consumers already have the order's message, and only a second message can take it back."""
     assert [next_state(state, OrderEvent.EXPIRE) for state in OrderState if state.is_published] == [None, None]

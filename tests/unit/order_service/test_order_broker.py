@@ -1,4 +1,4 @@
-"""The order service's broker, on a producer that answers as a test says."""
+"""Tests the order service's broker with a producer whose results the test chooses."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from tests.component.order_service.conftest import an_order
 
 
 class Producer:
-    """What OrderBroker uses of a TransactionProducer. Each answer is a value, or an error to raise."""
+    """The part of a TransactionProducer that OrderBroker uses. Each result is a value, or an error to raise."""
 
     def __init__(self, group: str, listener: object, *, namesrv_addr: str, send_timeout_ms: int, rpc_hook: object) -> None:
         self.made_with = (group, namesrv_addr, send_timeout_ms, rpc_hook)

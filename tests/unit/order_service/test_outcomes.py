@@ -1,4 +1,4 @@
-"""One table says what follows from the outcome of a local transaction."""
+"""One table defines the consequences of each outcome of a local transaction."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Writes commit logs for tests, record by record, as a broker does."""
+"""Writes commit logs for tests record by record, as a broker does."""
 
 import json
 import struct
@@ -13,15 +13,15 @@ UNIT = struct.Struct(">qiq")
 
 
 def order_body(order_id: str, placed_at_ms: int = 1, **said: object) -> bytes:
-    """What the order service says of an order that `ShopDatabases.add_orders` has added; in its first version, without items."""
+    """Returns the message body of an order that `ShopDatabases.add_orders` added, in its first version, without items."""
     order = {"order_id": order_id, "customer": "ada", "total_cents": 1250, "currency": "EUR", "created_at_ms": placed_at_ms}
     return json.dumps({**order, **said}).encode()
 
 
 class LogWriter:
-    """A store directory whose commit log grows by one record a call; each call answers the record's commit log offset.
+    """A store directory whose commit log grows by one record per call. Each call returns the record's commit log offset.
 
-    Consume queues grow with it, unless the log is to have none.
+    Consume queues grow with the log, unless `has_queues` is False.
     """
 
     def __init__(self, store: Path, *, segment_size: int = 1 << 20, begins_at: int = 0, has_queues: bool = True) -> None:
@@ -45,7 +45,7 @@ class LogWriter:
         return self.append(topics.OP_HALF_TOPIC, None, "", self._latest_ms, body=body, more={properties.TAGS: "d"})
 
     def decide_latest(self) -> int:
-        """Decides the half message that was written last."""
+        """Decides the latest half message."""
         return self.decide(self._queue_offsets[topics.HALF_TOPIC] - 1)
 
     def deliver(
@@ -68,22 +68,22 @@ class LogWriter:
         return self.append(topics.CHECK_MAX_TIME_TOPIC, key, None, at, more={properties.REAL_TOPIC: "orders"})
 
     def delay(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
-        """What a consumer group sent back, and waits for its time."""
+        """Appends a message that a consumer group sent back and that waits for its delay."""
         named = {properties.REAL_TOPIC: topics.retry_topic(group), properties.RETRY_TOPIC: "orders"}
         return self.append(topics.SCHEDULE_TOPIC, key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def retry(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
-        """A message given to its group once more."""
+        """Appends a message to the group's retry topic."""
         named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
         return self.append(topics.retry_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def bury(self, key: str, *, at: int = 1, group: str = "credit_service") -> int:
-        """A dead letter."""
+        """Appends a dead letter."""
         named = {properties.REAL_TOPIC: "orders", properties.RETRY_TOPIC: "orders"}
         return self.append(topics.dead_letter_topic(group), key, None, at, sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, more=named)
 
     def consume(self, group: str = "credit_service", **kept_back: int) -> None:
-        """Writes consumerOffset.json: the group has consumed all but the last messages of the topics named."""
+        """Writes consumerOffset.json: the group has consumed each named topic except its last messages."""
         table = {}
         names = {"orders": "orders", "retries": topics.retry_topic(group), "cancellations": "order_cancellations"}
         for name, topic in names.items():
@@ -149,7 +149,7 @@ class LogWriter:
 
     @property
     def end(self) -> int:
-        """Where the next record goes, if the segment has room for it."""
+        """The offset of the next record, if the segment has room for it."""
         return self._segment_offset + len(self._data)
 
     def damage(self, commit_log_offset: int, data: bytes) -> None:
@@ -159,7 +159,7 @@ class LogWriter:
         self.save()
 
     def flip(self, commit_log_offset: int, part: bytes, behind: bytes = b"") -> None:
-        """Flips one bit of the byte at which `part` begins, right behind other bytes, in the record at this offset."""
+        """Flips one bit of the first byte of `part` that directly follows `behind`, in the record at this offset."""
         position = self._data.index(behind + part, commit_log_offset - self._segment_offset) + len(behind)
         self._data[position] ^= 1
         self.save()

@@ -1,4 +1,4 @@
-"""docs/reconciliation.md names each column that a service writes: as compared, or as not compared and why."""
+"""docs/reconciliation.md lists each column that a service writes: as compared, or as not compared with a reason."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ COMPARED = COMPARED.partition("\n## ")[0]
 
 
 def named(heading: str) -> set[str]:
-    """The columns in the first cells of the table below this heading."""
+    """Returns the columns in the first cells of the table below this heading."""
     part = COMPARED.partition(f"### {heading}\n")[2].partition("\n### ")[0]
     cells = re.findall(r"^\| (`[^|]+) \|", part, re.MULTILINE)
     return {

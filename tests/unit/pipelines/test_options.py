@@ -1,4 +1,4 @@
-"""Commands take their options in groups. `options.txt` has the options as `--help` tells them, in its order."""
+"""Commands take their options in groups. `options.txt` lists the options in the order of `--help`."""
 
 from collections.abc import Iterator
 from pathlib import Path

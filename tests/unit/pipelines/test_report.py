@@ -1,4 +1,4 @@
-"""What the reconciliation prints."""
+"""Tests the output of the reconciliation."""
 
 from rich.console import Console
 

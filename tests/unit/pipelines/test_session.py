@@ -1,4 +1,4 @@
-"""Spark's settings for small and large books, here and on a cluster."""
+"""Tests Spark's settings for small and large books, on one machine and on a cluster."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Why Spark did not start: what is wrong with Java, SPARK_HOME, limits and arguments is named, and the first error otherwise."""
+"""Tests the reason given when Spark does not start: Java, SPARK_HOME, limits, arguments, or else the first error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Reconciling over and over."""
+"""Tests repeated reconciliation."""
 
 import threading
 
@@ -7,7 +7,7 @@ from pipelines.errors import UnreadableDatabase
 
 
 class Turns:
-    """Says what it is told to, and stops the watch after that."""
+    """Turns with given outcomes. The last turn stops the watch."""
 
     def __init__(self, *outcomes: str | Exception) -> None:
         self.outcomes = list(outcomes)
@@ -27,7 +27,7 @@ class Turns:
 
 
 class Impatient(threading.Event):
-    """Waits no time, and remembers for how long it should have."""
+    """An event that does not wait, but records the requested time."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the broker asks of macOS. Its answers are played here: no test runs on macOS."""
+"""Tests the calls that the broker makes on macOS. The tests simulate their results, because none of them runs on macOS."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Answer = Callable[[int, int], int]
 
 
 class MacOS:
-    """macOS as far as a program asks it: F_FULLFSYNC, and no fdatasync."""
+    """A simulation of macOS for a program: F_FULLFSYNC exists, and fdatasync does not."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: list[str] = []

@@ -1,4 +1,4 @@
-"""What differs between systems is in `rocketmq_broker.platform` alone: no other module asks which system it runs on."""
+"""Only `rocketmq_broker.platform` handles differences between operating systems: no other module checks the system."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ARGUMENTS: Final = frozenset({"creationflags", "pass_fds", "preexec_fn", "proces
 
 
 def departures(tree: ast.Module) -> Iterator[str]:
-    """What a module takes from one system only."""
+    """Yields the imports and names of a module that exist on one system only."""
     for node in ast.walk(tree):
         match node:
             case ast.Import(names):

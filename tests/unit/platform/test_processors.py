@@ -1,4 +1,4 @@
-"""How many processors a process may use."""
+"""Tests how many processors a process may use."""
 
 import os
 from pathlib import Path

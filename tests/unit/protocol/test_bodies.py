@@ -1,4 +1,4 @@
-"""Bodies: as fastjson writes them, as Go writes them, and damaged."""
+"""Tests bodies as fastjson writes them, as Go writes them, and with damage."""
 
 import zlib
 from typing import Any
@@ -61,7 +61,7 @@ def test_a_route_is_written_for_old_and_new_readers() -> None:
 
 
 def test_a_route_has_the_members_that_apaches_name_servers_write() -> None:
-    """Those of 4.9.7; in standard JSON also the one that RocketMQ 5 added, without which clients of 5 may fail."""
+    """Route data has the members of 4.9.7. Standard JSON also has the member of RocketMQ 5, which clients of 5 may need."""
     old, new = (ROUTE.encode_for(accepts_standard_json_only=standard) for standard in (False, True))
     queues = (
         b'"filterServerTable":{},"queueDatas":[{"brokerName":"broker-a","readQueueNums":4,"writeQueueNums":4,"perm":6,'

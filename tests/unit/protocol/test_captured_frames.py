@@ -1,4 +1,4 @@
-"""Frames as Apache's 4.9.7 client, mqadmin, broker and name server really sent them (see tests/data/frames)."""
+"""Frames that Apache's 4.9.7 client, mqadmin, broker and name server sent (see tests/data/frames)."""
 
 import dataclasses
 import json
@@ -119,7 +119,7 @@ REQUEST_TYPE = "ReqT"
 
 
 class Captured(NamedTuple):
-    """A line of the file."""
+    """A line of the file of captured frames."""
 
     sender: str
     request_code: int
@@ -200,7 +200,7 @@ def plain(data: bytes) -> Any:
 
 
 def ordered(value: Any) -> Any:
-    """The members by their keys, object keys in one spelling, without what RocketMQ 5 added to standard JSON."""
+    """Returns the value with sorted members and uniform object keys, without the members that RocketMQ 5 added."""
     if isinstance(value, dict):
         return {sorted_key(key): ordered(member) for key, member in value.items() if key not in ADDED_BY_ROCKETMQ_5}
     return [ordered(member) for member in value] if isinstance(value, list) else value

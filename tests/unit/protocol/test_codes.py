@@ -1,4 +1,4 @@
-"""Codes: none stands for two things, and our own stay out of RocketMQ's way."""
+"""No request code is used twice, and our own codes do not collide with RocketMQ's."""
 
 from enum import IntEnum
 

@@ -1,4 +1,4 @@
-"""Commands: typed headers in and out, in both serializers."""
+"""Tests encoding and decoding commands with typed headers, in both serializers."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Compressed registrations: read in steps, within bounds, and every tear is told."""
+"""Compressed registrations are read in steps and within limits, and every truncation is reported."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Frames: splitting a stream, whatever the pieces."""
+"""Frames are split from a stream, whatever the sizes of the received pieces."""
 
 import contextlib
 import struct

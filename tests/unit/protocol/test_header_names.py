@@ -1,4 +1,4 @@
-"""The names of header fields on the wire: those of Apache's classes, and which of them have to be there (@CFNotNull)."""
+"""Compares header field names on the wire with those of Apache's classes, and which fields are required (@CFNotNull)."""
 
 import msgspec
 import pytest
@@ -123,7 +123,7 @@ def header_types() -> dict[str, type[CommandHeader]]:
 
 
 def apaches_fields(name: str) -> dict[str, bool]:
-    """Field -> whether it has to be there."""
+    """Returns, for each field, whether it is required."""
     return {field.removesuffix("!"): field.endswith("!") for field in APACHE[name].split()}
 
 

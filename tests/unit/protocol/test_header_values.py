@@ -1,4 +1,4 @@
-"""Header fields: what their strings may say, and which sentence refuses the others."""
+"""Tests the accepted strings of header fields, and the errors for all others."""
 
 import contextlib
 
@@ -35,7 +35,7 @@ INT64_LIMITS = (-(2**63), 2**63 - 1)
 
 
 def command_with(fields: dict[str, str], serialize_type: SerializeType) -> RemotingCommand:
-    """A command that came with these fields, whatever any header says of them."""
+    """Returns a received command with these fields, whether or not a header defines them."""
     if serialize_type is SerializeType.JSON:
         return RemotingCommand(code=1, opaque=1, json_fields=msgspec.Raw(fields_of.encode_json(fields)))
     return RemotingCommand(code=1, opaque=1, binary_fields=fields_of.encode_binary(fields), serialize_type=serialize_type)
@@ -154,7 +154,7 @@ def test_any_fields_come_back_from_a_whole_frame(fields: dict[str, str], seriali
 
 @given(st.binary(max_size=80))
 def test_no_binary_fields_are_a_surprise(data: bytes) -> None:
-    """They are decoded, or refused as torn; what is decoded is what the bytes say."""
+    """Binary fields are decoded or refused as truncated, and decoded fields equal the bytes."""
     with contextlib.suppress(HeaderError):
         assert all(isinstance(name, str) and value for name, value in fields_of.decode_binary(data).items())
 

@@ -1,4 +1,4 @@
-"""Heartbeats: the defaults that a client may leave out, constants as names and as ordinals, and what is refused."""
+"""Tests heartbeats: defaults of omitted fields, constants as names and as ordinals, and refused values."""
 
 from enum import Enum
 

@@ -1,4 +1,4 @@
-"""TLS and HTTP at the wrong port: told by four bytes, and never taken for a frame's length."""
+"""TLS and HTTP at the wrong port are recognized by four bytes, and are never read as the length of a frame."""
 
 import pytest
 from hypothesis import given

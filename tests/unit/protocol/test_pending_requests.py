@@ -1,4 +1,4 @@
-"""Pending requests: who waits for which answer, and how long."""
+"""Tests pending requests: which request a response completes, and when a request times out."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Java's properties, the corners of the format: escapes, continued lines, and what is written comes back."""
+"""Tests Java's properties format: escapes, continued lines, and that reading returns what was written."""
 
 import pytest
 from hypothesis import given

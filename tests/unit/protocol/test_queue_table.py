@@ -1,4 +1,4 @@
-"""Maps from message queues: whatever the topic is called, they come back."""
+"""Maps keyed by message queue are read back unchanged, whatever the topic's name."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""Bodies that are not standard JSON: what is taken for what, and where leniency ends."""
+"""Tests bodies that are not standard JSON: how they are read, and which are refused."""
 
 from enum import Enum
 from typing import ClassVar

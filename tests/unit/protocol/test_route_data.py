@@ -1,4 +1,4 @@
-"""Routes and clusters on the wire: masters and slaves, order, and the two ways to write broker ids."""
+"""Tests routes and clusters on the wire: masters and slaves, order, and the two formats of broker ids."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What consumers tell of themselves: under Java's names, and read from clients in other languages."""
+"""Tests the information that consumers report: under Java's names, and from clients in other languages."""
 
 import pytest
 

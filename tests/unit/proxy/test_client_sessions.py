@@ -1,4 +1,4 @@
-"""A client's session ends with its telemetry, and takes no answer away from a call."""
+"""A client's session ends with its telemetry stream. Calls in progress still get their responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALLER = Caller("client-1", ("127.0.0.1", 1))
 
 
 class SlowBroker:
-    """A broker that answers when the test says so."""
+    """A broker that responds when the test lets it."""
 
     def __init__(self) -> None:
         self.asked: asyncio.Queue[tuple[Connection, RemotingCommand]] = asyncio.Queue()

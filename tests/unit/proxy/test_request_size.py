@@ -1,4 +1,4 @@
-"""What one SendMessage request makes the event loop do is bounded, before it is decoded and after."""
+"""The event loop's work for one SendMessage request is bounded, before and after the request is decoded."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_message_has_at_most_128_keys() -> None:
 
 
 class Session:
-    """A session that counts the messages it is given."""
+    """A session that counts the sent messages."""
 
     sent = 0
 

@@ -1,4 +1,4 @@
-"""A sent message becomes properties, or is refused in words."""
+"""A sent message is converted to properties, or is refused with an error text."""
 
 from __future__ import annotations
 

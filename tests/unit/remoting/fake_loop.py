@@ -1,4 +1,4 @@
-"""An event loop whose time is the test's: timers fire when the test lets time pass."""
+"""An event loop with simulated time: timers fire when the test advances the time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Timer:
 
 
 class FakeLoop:
-    """What connections use of a loop: its clock, its timers, its futures."""
+    """The parts of an event loop that connections use: its clock, timers and futures."""
 
     def __init__(self) -> None:
         self.now_s = 1000.0
@@ -51,7 +51,7 @@ class FakeLoop:
         return [timer for timer in self.timers if not timer.is_cancelled]
 
     def pass_time(self, seconds: float) -> None:
-        """Time passes, and each timer fires when its time has come."""
+        """Advances the time, and fires each timer when it is due."""
         end_s = self.now_s + seconds
         while due := [timer for timer in self.waiting if timer.when() <= end_s]:
             first = min(due, key=Timer.when)

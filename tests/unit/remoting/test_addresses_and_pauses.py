@@ -1,4 +1,4 @@
-"""Addresses of peers, pauses between attempts, and the answer of those who only ask."""
+"""Tests peer addresses, pauses between attempts, and the response of programs that only send requests."""
 
 import itertools
 from typing import Any, cast

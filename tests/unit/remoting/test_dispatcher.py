@@ -1,4 +1,4 @@
-"""Requests to handlers, and what becomes of errors."""
+"""Requests reach their handlers, and errors of handlers are reported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Wire:
     peer = "127.0.0.1:5555"
 
     def __init__(self, patience: int = 1000) -> None:
-        """The turn of the event loop has room for that many requests or steps."""
+        """Creates a connection whose turn has room for `patience` requests or steps."""
         self.answers: list[RemotingCommand] = []
         self.postponed: list[RemotingCommand] | None = None
         self.patience = patience
@@ -119,7 +119,7 @@ def test_everybody_hears_of_a_closed_connection_whatever_one_of_them_does() -> N
 
 
 def play_turns(dispatcher: Dispatcher, wire: Wire, patience: int) -> int:
-    """Goes on until nothing is postponed; how many turns that took."""
+    """Handles requests until none is postponed. Returns the number of turns."""
     turns = 0
     while (requests := wire.postponed) is not None:
         wire.postponed, wire.patience = None, patience

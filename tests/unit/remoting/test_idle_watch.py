@@ -1,4 +1,4 @@
-"""Connections that are of no use: nothing moves, or a frame is never whole."""
+"""Idle connections are closed: those without traffic, and those whose frame is never complete."""
 
 import logging
 

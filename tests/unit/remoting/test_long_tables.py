@@ -1,4 +1,4 @@
-"""Long answers are encoded in steps, and are byte for byte what encoding them in one go makes."""
+"""Long responses are encoded in steps, with the same bytes as in a single step."""
 
 import pytest
 

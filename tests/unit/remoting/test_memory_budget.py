@@ -1,4 +1,4 @@
-"""What all connections together may hold."""
+"""Tests the memory limit for all connections together."""
 
 from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 

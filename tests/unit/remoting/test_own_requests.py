@@ -1,4 +1,4 @@
-"""Requests of our own: answers reach their callers, late ones time out, and one timer serves all."""
+"""Tests requests of our own: responses reach their callers, late ones time out, and one timer serves all requests."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""A program's RPC hook: what it sees, and what it stops."""
+"""Tests a program's RPC hook: the calls that it receives, and the requests that it stops."""
 
 import asyncio
 from collections.abc import Callable
@@ -20,7 +20,7 @@ PEER = "10.0.0.1:5"
 
 
 class Hook:
-    """Writes down what it sees, and raises what the test says."""
+    """A hook that records its calls and raises the error chosen by the test."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, int, dict[str, str], bytes]] = []

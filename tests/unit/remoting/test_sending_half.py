@@ -1,4 +1,4 @@
-"""What leaves by a connection: gathered frames, one write, and an end to what the peer does not take."""
+"""Tests sending on a connection: gathered frames, one write, and a limit for a peer that does not read."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ LIMITS = ConnectionLimits(high_water_bytes=100, max_unsent_bytes=1000, close_tim
 
 
 class Transport:
-    """Takes nothing off its buffer unless the test says so."""
+    """A transport that keeps written data in its buffer until the test removes it."""
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
@@ -39,7 +39,7 @@ class Transport:
 
 
 class Half(SendingHalf):
-    """Counts how often the memory was noted."""
+    """A sending half that counts the calls of `_note_memory`."""
 
     noted = 0
 

@@ -1,4 +1,4 @@
-"""Turns of the event loop, shared by those who have more to do than fits into one."""
+"""Tests turns of the event loop, shared by tasks that need more than one turn."""
 
 import asyncio
 

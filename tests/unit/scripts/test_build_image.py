@@ -1,4 +1,4 @@
-"""Which image a release refuses, and what it says where it has none. tests/foreign/docker/test_broker_image.py builds one."""
+"""Tests which images a release refuses, and the error if there is none. tests/foreign/docker/test_broker_image.py builds one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The tour for CodeTour is that of docs/tour.md, and each of its steps finds its lines and files."""
+"""The tour for CodeTour equals docs/tour.md, and each step points to existing lines and files."""
 
 import json
 import re

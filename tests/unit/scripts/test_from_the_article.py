@@ -1,4 +1,4 @@
-"""The table of Apache's names: both pages have it, and each row names code, a test and a chapter that exist."""
+"""Both pages have the table of Apache's names, and each row names existing code, a test and a chapter."""
 
 import re
 from pathlib import Path

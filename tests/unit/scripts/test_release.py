@@ -1,4 +1,4 @@
-"""What `make release` refuses, and what it writes beside the distributions."""
+"""Tests which releases `make release` refuses, and the files that it writes beside the distributions."""
 
 import hashlib
 import io

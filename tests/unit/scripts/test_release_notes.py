@@ -1,4 +1,4 @@
-"""The notes of a release: which section they are, and where their links lead."""
+"""Tests a release's notes: which section they contain, and the targets of their links."""
 
 import pytest
 

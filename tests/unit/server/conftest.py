@@ -1,4 +1,4 @@
-"""A broker without sockets: a real store in a temporary folder, and connections that keep what they are sent."""
+"""A broker without sockets: a real store in a temporary folder, and connections that keep the sent frames."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Clock:
 
 
 class Wire:
-    """Stands for a connection."""
+    """A replacement for a connection, which keeps the sent frames."""
 
     must_rest = False
 
@@ -95,7 +95,7 @@ class Wire:
 
 
 class CommitAtOnce:
-    """Stands for the group commit: durable is what `settle` was called after."""
+    """A replacement for the group commit. Writes are durable once `settle` has been called after them."""
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
@@ -129,14 +129,14 @@ class CommitAtOnce:
             future.set_result(None)
 
     def fail(self, error: StoreUnwritable) -> None:
-        """Those who wait by `wait` learn that it is lost."""
+        """Fails the futures of `wait` with the error."""
         futures, self._futures = self._futures, []
         for future in futures:
             future.set_exception(error)
 
 
 class NoHalfMessages:
-    """Stands for the transaction processor: notes what begins a transaction."""
+    """A replacement for the transaction processor, which records each message that begins a transaction."""
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
@@ -150,7 +150,7 @@ class NoHalfMessages:
 
 
 class Desk:
-    """The processors around one store, asked by frames."""
+    """The processors around one store, which receive requests as frames."""
 
     def __init__(
         self, root: Path, max_message_size: int = 4 << 20, auto_create: bool = True, property_filter: bool = False
@@ -266,13 +266,13 @@ class Desk:
         opaque: int = 1,
         serialize_type: SerializeType = SerializeType.JSON,
     ) -> None:
-        """Hands the request over; the answer, if there is one, is among the wire's."""
+        """Passes a request to the dispatcher. The response, if any, is appended to `wire.answers`."""
         frame = encode_request(code, header, body, opaque=opaque, oneway=oneway, serialize_type=serialize_type)
         self.dispatcher.on_requests(wire, FrameDecoder().feed(frame))
         self.commit.settle()
 
     def ask(self, code: int, header: CommandHeader | None = None, body: bytes = b"", wire: Wire | None = None) -> RemotingCommand:
-        """The answer to a request."""
+        """Sends a request. Returns the response."""
         wire = wire or Wire()
         before = len(wire.answers)
         self.request(wire, code, header, body)
@@ -280,7 +280,7 @@ class Desk:
         return answer
 
     def heartbeat(self, wire: Wire, *, consumers: list[ConsumerData] | None = None, producers: tuple[str, ...] = ()) -> None:
-        """A client is there."""
+        """Sends a heartbeat of a client."""
         data = HeartbeatData(
             client_id=f"client@{wire.peer}",
             consumer_data_set=consumers or [],
@@ -290,16 +290,16 @@ class Desk:
         assert answer.code == ResponseCode.SUCCESS
 
     def messages(self, topic: str, queue_id: int = 0) -> list[Record]:
-        """All visible messages of a queue."""
+        """Returns all visible messages of a queue."""
         return decode_records(b"".join(self.store.pull(topic.encode(), queue_id, 0, 1000, 1 << 30).records))
 
     def step_clock(self, step_ms: int) -> None:
-        """The wall clock is set, as BrokerClock tells of it."""
+        """Steps the wall clock, as BrokerClock reports it."""
         self.delayed.clock_stepped(step_ms)
         self.clock.now_ms += step_ms
 
     def deliver_due(self, after_ms: int = 0) -> None:
-        """What the timer does, some time later."""
+        """Delivers the messages that are due after `after_ms`, as the timer does."""
         self.clock.now_ms += after_ms
         self.delayed.deliver_due()
         self.commit.settle()

@@ -1,4 +1,4 @@
-"""A hostile client for model-based tests: each attack asks what it may, and checks that it is refused where it must be."""
+"""A hostile client for model-based tests. Each attack sends requests and checks that the forbidden ones are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ALL_OF_SYS_FLAG: Final = 0x7FFFFFF3
 
 
 class HostileClient:
-    """Knows the ids, groups, times and offsets of the transactions it attacks. Use a new one for each life of the broker."""
+    """A client that attacks transactions by their ids, groups, times and offsets. Use a new object for each run of the broker."""
 
     def __init__(self, broker: TransactionBroker) -> None:
         self.half_offsets: set[int] = set()
@@ -50,11 +50,11 @@ class HostileClient:
         self._wire = HostileWire(broker)
 
     def attack(self, kind: int, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """One of `ATTACKS` on a transaction. Everything stored so far is durable afterwards."""
+        """Runs an attack of `ATTACKS` on a transaction. Afterwards, everything stored so far is durable."""
         ATTACKS[kind](self, transaction_id, half, born_ms)
 
     def claim_to_be_committed(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """A plain message with the transaction bits of a committed or rolled-back one, or with those that it begins one."""
+        """Sends plain messages with the transaction bits of a committed, a rolled-back and a half message."""
         for bits in (sysflag.TRANSACTION_COMMIT_TYPE, sysflag.TRANSACTION_ROLLBACK_TYPE, sysflag.TRANSACTION_PREPARED_TYPE):
             header = sent(transaction_id, born_ms, sys_flag=bits)
             assert self._wire.ask(RequestCode.SEND_MESSAGE_V2, header, FORGED) in REFUSED
@@ -63,21 +63,21 @@ class HostileClient:
             self._wire.tell(RequestCode.SEND_MESSAGE_V2, header, FORGED)
 
     def look_like_the_message(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """A plain message with everything a client may say."""
+        """Sends a plain message with every value that a client may set."""
         header = sent(transaction_id, born_ms, sys_flag=_ALL_OF_SYS_FLAG)
         assert self._wire.ask(RequestCode.SEND_MESSAGE_V2, header, FORGED) == ResponseCode.SUCCESS
 
     def claim_to_be_a_copy(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """A half message with what only the broker writes into copies."""
+        """Sends a half message with the properties that only the broker writes into copies."""
         own = [("TRANSACTION_CHECK_TIMES", "1"), ("TRAN_PREPARED_QUEUE_OFFSET", str(half.queue_offset)), ("RESUMED_FROM", "0")]
         self._send_half(transaction_id, born_ms, *own, *own)
 
     def claim_to_be_resumed(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """A half message with the count that a resumption leaves."""
+        """Sends a half message with the number of check-backs that a resumed message has."""
         self._send_half(transaction_id, born_ms, ("TRANSACTION_CHECK_TIMES", "0"))
 
     def claim_a_destination(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """A half message and a delayed one that name system topics as their own, twice."""
+        """Sends a half message and a delayed message that both name system topics as their destination, twice."""
         own = [("REAL_TOPIC", OP_TOPIC), ("REAL_TOPIC", "SCHEDULE_TOPIC_XXXX"), ("REAL_QID", "7"), ("REAL_QID", "x")]
         self._send_half(transaction_id, born_ms, *own)
         delayed = sent(transaction_id, born_ms, *own, ("DELAY", "1"))
@@ -85,15 +85,15 @@ class HostileClient:
         self._wire.deliver_due()
 
     def commit_a_twin(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """A half message that looks the same, committed by who sent it: a transaction of its own."""
+        """Sends a similar half message and commits it, which is a separate transaction."""
         self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_COMMIT_TYPE)
 
     def roll_back_a_twin(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """The same, rolled back."""
+        """Sends a similar half message and rolls it back."""
         self._end_twin(transaction_id, born_ms, sysflag.TRANSACTION_ROLLBACK_TYPE)
 
     def decide_wrongly(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """Decisions that name the transaction almost rightly."""
+        """Sends decisions in which one field of the transaction is wrong."""
         wrong = (
             (GROUP, half.queue_offset + 1, half.commit_log_offset),
             (GROUP, half.queue_offset, half.commit_log_offset + 1),
@@ -104,7 +104,7 @@ class HostileClient:
                 assert self._end(Appended(commit_log_offset, queue_offset, 0), answer, group) in REFUSED
 
     def forge_a_record(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """Records inside bodies: resumed, sent back, viewed, decided."""
+        """Sends records inside message bodies, and tries to resume, send back, view and decide them."""
         for topic in (HALF_TOPIC, DISCARD_TOPIC, "%DLQ%g", "orders"):
             at = self._broker.store.written_position + _HEAD_LENGTH
             body = forged_record(at, topic=topic.encode(), queue_offset=half.queue_offset, body=FORGED, UNIQ_KEY=transaction_id)
@@ -114,7 +114,7 @@ class HostileClient:
                 assert self._end(Appended(at, half.queue_offset, 0), answer) in REFUSED
 
     def use_the_half_message(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """The half message itself: resumed though nobody discarded it, sent back as if a consumer had it."""
+        """Tries to resume the half message, which was not discarded, and to send it back, which no consumer received."""
         at = half.commit_log_offset
         resume = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(STORE_HOST, at))
         assert self._wire.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, resume) in REFUSED
@@ -124,7 +124,7 @@ class HostileClient:
         self._use_as_dead_letter(at)
 
     def set_offsets(self, transaction_id: str, half: Appended, born_ms: int) -> None:
-        """Offsets of the group that says how far transactions are settled, by every request that writes offsets."""
+        """Sends every request that writes offsets, for the group that holds the progress of transactions."""
         for topic in (HALF_TOPIC, OP_TOPIC):
             commit = {"consumer_group": TRANSACTION_GROUP, "topic": topic, "queue_id": 0, "commit_offset": half.queue_offset + 1}
             pull = PullMessageRequestHeader(

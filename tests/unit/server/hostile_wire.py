@@ -1,4 +1,4 @@
-"""Whatever a client can ask of a broker over the wire, around the store and the transactions of a TransactionBroker."""
+"""Sends every request that a client can send, to the store and the transactions of a TransactionBroker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HIGHEST_DELAY_LEVEL = 18
 
 
 class HostileWire:
-    """One hostile client's connection to a broker. What it asks is durable when the answer is there."""
+    """A hostile client's connection to a broker. All effects of a request are durable when its response arrives."""
 
     def __init__(
         self, broker: TransactionBroker, peer: str = "127.0.0.1:6666", *, groups: SubscriptionGroups | None = None
@@ -66,16 +66,16 @@ class HostileWire:
         self._add_processors(groups or SubscriptionGroups(ROOT / "config", broker.files))
 
     def ask(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> int:
-        """The response code."""
+        """Sends a request. Returns the response code."""
         return self.answer(code, header, body).code
 
     def answer(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> RemotingCommand:
-        """The whole answer."""
+        """Sends a request. Returns the response."""
         (answer,) = self._request(code, header, body, is_oneway=False)
         return answer
 
     def tell(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
-        """A one-way request."""
+        """Sends a one-way request."""
         assert self._request(code, header, body, is_oneway=True) == []
 
     def _request(self, code: int, header: CommandHeader | None, body: bytes, *, is_oneway: bool) -> list[RemotingCommand]:
@@ -87,7 +87,7 @@ class HostileWire:
         return self.wire.answers[before:]
 
     def deliver_due(self) -> None:
-        """What the timer of delayed messages does."""
+        """Delivers the delayed messages that are due, as the timer does."""
         self.delayed.deliver_due()
         self.broker.flush()
         self.delayed.confirm(self.broker.store.flushed_position)
@@ -159,7 +159,7 @@ class HostileWire:
 
 
 def sent(transaction_id: str, born_ms: int, *more: tuple[str, str], **changes: object) -> SendMessageRequestHeaderV2:
-    """The header of a message that has everything of the victim's but what only a broker writes, and what it claims of that."""
+    """Returns the header of a message that equals the victim's in all that a client may set, with additional properties."""
     pairs = [("UNIQ_KEY", transaction_id), ("PGROUP", GROUP), ("TAGS", "created"), *more]
     fields = {
         "producer_group": GROUP, "topic": "orders", "default_topic": "TBW102", "default_topic_queue_nums": 4, "queue_id": 2,
@@ -170,14 +170,14 @@ def sent(transaction_id: str, born_ms: int, *more: tuple[str, str], **changes: o
 
 
 def batch(encoded: str, body: bytes) -> bytes:
-    """The body of SEND_BATCH_MESSAGE with one message."""
+    """Returns the body of SEND_BATCH_MESSAGE with one message."""
     data = encoded.encode()
     head = struct.pack(">iiiii", 22 + len(body) + len(data), 0, 0, 0, len(body))
     return head + body + struct.pack(">h", len(data)) + data
 
 
 def forged_record(commit_log_offset: int, *, topic: bytes, queue_offset: int, body: bytes = b"forged", **own: str) -> bytes:
-    """A record that is intact in every respect if it comes to lie at that commit log offset: inside a body, say."""
+    """Returns a record that is intact if it is stored at that commit log offset, for example inside a message body."""
     own = {"UNIQ_KEY": "T1", "PGROUP": GROUP, "REAL_TOPIC": "orders", "REAL_QID": "2", **own}
     return encode_record(
         topic=topic, queue_id=0, queue_offset=queue_offset, commit_log_offset=commit_log_offset, flag=0, sys_flag=0,

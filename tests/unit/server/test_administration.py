@@ -1,4 +1,4 @@
-"""What operators ask a broker for."""
+"""Tests the requests of operators to a broker."""
 
 from __future__ import annotations
 

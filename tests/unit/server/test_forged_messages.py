@@ -1,4 +1,4 @@
-"""What only a broker says of a message, said by a client: refused or left out, on every way a message can come in."""
+"""Data that only a broker may write into a message is refused or removed if a client sends it, with any request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def batch(encoded: str) -> bytes:
 
 
 def ways(sent: SendMessageRequestHeaderV2) -> list[tuple[RequestCode, CommandHeader, bytes]]:
-    """The requests by which a client can have the message stored."""
+    """Returns the requests with which a client can have the message stored."""
     as_batch = msgspec.structs.replace(sent, batch=True)
     return [
         (RequestCode.SEND_MESSAGE_V2, sent, b"body"),
@@ -92,7 +92,7 @@ def test_of_the_sys_flag_only_what_a_client_may_say_is_stored(desk: Desk, way: i
 
 
 def test_a_failed_message_that_an_old_consumer_sends_by_itself_is_tried_again(desk: Desk) -> None:
-    """Java clients before 4.6.1 leave TRAN_MSG in it, and say in the sysFlag what TRAN_MSG says."""
+    """Java clients before 4.6.1 leave TRAN_MSG in the message and set the transaction bits of the sysFlag accordingly."""
     encoded = "TRAN_MSG\x01true\x02PGROUP\x01p\x02REAL_TOPIC\x01orders\x02REAL_QID\x017\x02DELAY\x013\x02RETRY_TOPIC\x01orders"
     sent = header(topic="%RETRY%g", properties=encoded, sys_flag=sysflag.TRANSACTION_PREPARED_TYPE, reconsume_times=1)
     assert desk.ask(RequestCode.SEND_MESSAGE_V2, sent, b"body").code == ResponseCode.SUCCESS

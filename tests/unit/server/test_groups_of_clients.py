@@ -1,4 +1,4 @@
-"""Producers and consumers as their heartbeats tell."""
+"""Tests the producers and consumers that heartbeats report."""
 
 import pytest
 

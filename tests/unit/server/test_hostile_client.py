@@ -1,4 +1,4 @@
-"""What somebody sends who means harm: no honest transaction comes out otherwise than its producer decided."""
+"""A hostile client sends forged requests. Every honest transaction still ends as its producer decided."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def a_half_message_that_claims_to_be_a_later_copy(wire: HostileWire, half: Appen
 
 
 def a_twin_that_its_sender_commits(wire: HostileWire, half: Appended, born_ms: int) -> None:
-    """Same id, group, time and body size: everything that a client can choose."""
+    """The twin has the same id, group, time and body size, which are all that a client can choose."""
     wire.ask(RequestCode.SEND_MESSAGE_V2, sent("A", born_ms, AS_HALF, **PREPARED_FLAG), b"twin")
     twin = wire.broker.records(HALF_TOPIC)[-1]
     place = Appended(twin.commit_log_offset, twin.queue_offset, 0)
@@ -116,7 +116,7 @@ def test_the_producers_decision_counts_after_the_next_start(attack: Attack, answ
 
 
 def record_inside_a_body(wire: HostileWire, **record: object) -> int:
-    """Sends a message whose body is a record; returns where that lies."""
+    """Sends a message whose body is a record. Returns the commit log offset of the body."""
     at = wire.broker.store.written_position + HEAD_LENGTH
     body = forged_record(at, **record)
     assert wire.ask(RequestCode.SEND_MESSAGE_V2, sent("carrier", 0), body) == ResponseCode.SUCCESS

@@ -1,4 +1,4 @@
-"""What operators look at: consume queues, figures of topics, settings."""
+"""Tests the data that operators inspect: consume queues, figures of topics, settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one party can take of that which all fill together."""
+"""Tests the share of a common resource that one client can take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The transactional broker against a model of it: whatever happens in whatever order, each transaction has one outcome."""
+"""Compares the transactional broker with a model. In any order of events, each transaction has exactly one outcome."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ OUTCOMES = {COMMIT: COMMITTED, ROLLBACK: ROLLED_BACK}
 
 @dataclass(slots=True)
 class Transaction:
-    """What the model knows of one: a resumed message begins another with the same id."""
+    """A transaction in the model. A resumed message begins another transaction with the same id."""
 
     transaction_id: str
     half: Appended
@@ -55,7 +55,7 @@ class Transaction:
 
 @dataclass(slots=True)
 class Debts:
-    """What the model knows of a producer's unanswered checks: about which half message, and when it was asked."""
+    """A producer's unanswered check-backs in the model: the half message and time of each."""
 
     asked: list[tuple[int, int | None]] = field(default_factory=list)
     """None instead of the time: the check is overdue."""
@@ -78,13 +78,13 @@ class Debts:
         return sum(offset == commit_log_offset for offset, _ in self.asked)
 
     def answered(self, commit_log_offset: int) -> None:
-        """A producer that answers has lost its overdue check-backs."""
+        """Removes the check-backs of this half message and all overdue ones, which count as lost once the producer answers."""
         self.asked = [(offset, ms) for offset, ms in self.asked if offset != commit_log_offset and ms is not None]
 
 
 @dataclass(slots=True)
 class Model:
-    """All transactions, by the offset that decisions refer to."""
+    """All transactions by commit log offset of the half message, which decisions name."""
 
     all: dict[int, Transaction] = field(default_factory=dict)
 
@@ -98,7 +98,7 @@ class Model:
         return {offset: one.state for offset, one in self.all.items()}
 
     def go_back_to(self, states: dict[int, str]) -> None:
-        """What happened since is lost; how often was asked and when, is not."""
+        """Restores the given states. Later events are lost, except the numbers and times of check-backs."""
         self.all = {offset: one for offset, one in self.all.items() if offset in states}
         for offset, one in self.all.items():
             one.state = states[offset]
@@ -107,7 +107,7 @@ class Model:
 class TransactionalBroker(RuleBasedStateMachine):
     """Random sends, decisions, duplicates, ticks, restarts, full disks, clock steps, and producers that come and go.
 
-    Among them is a hostile client, which knows everything of the honest transactions and asks whatever a client can ask.
+    A hostile client takes part. It has all data of the honest transactions and sends every request that a client can send.
     """
 
     @initialize()
@@ -139,7 +139,7 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule(sender=st.integers(0, 2), answer=st.sampled_from([COMMIT, ROLLBACK]))
     def send_and_decide_ten(self, sender: int, answer: int) -> None:
-        """So many that an older one holds the half queue back too far."""
+        """Sends and decides ten transactions, so that an older one holds the half queue back too far."""
         for _ in range(10):
             self.send(sender, None, True)
             latest = self.model.all[max(self.model.all)]
@@ -165,7 +165,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         self._decide(transaction, check, answer, flush, producer)
 
     def _know_nothing_of(self, check: Check, producer: Producer) -> None:
-        """What an honest producer says when it is asked about a hostile client's transaction."""
+        """Answers UNKNOWN to a check-back about a hostile client's transaction, as an honest producer does."""
         self.debts[producer.peer].answered(check.commit_log_offset)
         self.broker.end(producer, check, UNKNOWN, flush=False, from_check=True, is_oneway=True)
 
@@ -205,7 +205,7 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule(online=st.sets(st.integers(0, 2)))
     def come_and_go(self, online: set[int]) -> None:
-        """Producers that go leave their checks unanswered; these count no more."""
+        """Producers that leave do not answer their check-backs, which no longer count."""
         staying = [self.producers[index] for index in sorted(online)]
         for producer in [one for one in self.broker.producers["order_service"] if one not in staying]:
             self.broker.leave(producer)
@@ -254,7 +254,7 @@ class TransactionalBroker(RuleBasedStateMachine):
         self._looked()
 
     def _looked(self) -> None:
-        """What a look at the transactions must have led to."""
+        """Checks the effects of the broker's check of its transactions."""
         now_ms = self.broker.now_ms
         online = self.broker.producers["order_service"]
         for debts in self.debts.values():

@@ -1,4 +1,4 @@
-"""The transactional part of a broker without its event loop: real store, real processors, producers made of lists."""
+"""The transactional part of a broker without an event loop: a real store, real processors, and producers that are lists."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ TRANSACTION_GROUP = "CID_RMQ_SYS_TRANS"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check-back as a producer sees it."""
+    """A check-back as a producer receives it."""
 
     commit_log_offset: int
     queue_offset: int
@@ -99,7 +99,7 @@ class Producer:
 
 @dataclass(slots=True)
 class CountsFile:
-    """The file of check counts."""
+    """The file of check counts, in memory."""
 
     content: dict[str, Any] = field(default_factory=dict)
 
@@ -111,7 +111,7 @@ class CountsFile:
 
 
 class AtOnce:
-    """Stands for the tasks of the event loop: does all of the work before it returns."""
+    """A replacement for the tasks of the event loop. `start` returns when the work is done."""
 
     def start(self, name: str, work: Coroutine[Any, Any, None]) -> None:
         with contextlib.suppress(StopIteration):
@@ -120,7 +120,7 @@ class AtOnce:
 
 
 class Handlers:
-    """Stands for a Dispatcher and shows the handlers, so that a test sees what they raise."""
+    """A replacement for a Dispatcher that exposes its handlers, so that a test sees their errors."""
 
     def __init__(self) -> None:
         self.handlers: dict[int, Handler] = {}
@@ -133,7 +133,7 @@ class Handlers:
 
 
 class TransactionBroker:
-    """One life of a broker; `restarted` is the next."""
+    """One run of a broker. `restarted` returns the next run."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class TransactionBroker:
         self._waiting.append((position, connection, encode_response(request, ResponseCode.SUCCESS, header, body)))
 
     def flush(self) -> None:
-        """One group commit under SYNC_FLUSH."""
+        """Performs one group commit under SYNC_FLUSH."""
         try:
             self.store.flush()
         except StoreUnwritable:
@@ -249,7 +249,7 @@ class TransactionBroker:
         self._waiting.clear()
 
     def restarted(self, files: MemoryFiles | None = None, *, now_ms: int | None = None, queue_nums: int = 8) -> TransactionBroker:
-        """The next life, by default after a kill."""
+        """Restarts the broker, by default after a kill. Returns the new run."""
         return TransactionBroker(
             files=files if files is not None else self.files.killed(),
             offsets={
@@ -271,7 +271,7 @@ class TransactionBroker:
         self.producers[group] = list(producers)
 
     def leave(self, producer: Producer, group: str = GROUP) -> None:
-        """The producer's connection ends."""
+        """Ends the producer's connection."""
         self.producers[group].remove(producer)
         self.dispatcher.on_disconnected(producer.connection)
 
@@ -324,7 +324,7 @@ class TransactionBroker:
             self.flush()
 
     def _ask(self, producer: Producer, code: int, header: Any, *, is_oneway: bool = False) -> bytes | None:
-        """Raises what the handler raises."""
+        """Calls the handler of a request. Raises the handler's error."""
         answer = self.dispatcher.handlers[code](producer.connection, _request(code, header, is_oneway))
         assert answer is None or isinstance(answer, bytes)
         return answer
@@ -335,7 +335,7 @@ class TransactionBroker:
         self.flush()
 
     def step_clock(self, step_ms: int) -> None:
-        """The wall clock is set by more than a second."""
+        """Steps the wall clock by more than a second."""
         self.now_ms += step_ms
         self._stepped_ms += step_ms
         self.clock.follow()

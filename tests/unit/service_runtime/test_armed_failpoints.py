@@ -1,4 +1,4 @@
-"""Failpoints that are armed by files: hit once, by what they are meant for, and on record then."""
+"""Failpoints armed by files are triggered once, by their intended target, and are then recorded."""
 
 from pathlib import Path
 

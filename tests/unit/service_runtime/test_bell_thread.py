@@ -13,7 +13,7 @@ PATIENCE_S = 60.0
 
 
 class Calls:
-    """The calls of a bell thread: each waits until the test answers it."""
+    """The calls of a bell thread. Each call waits until the test returns its result."""
 
     def __init__(self) -> None:
         self._begun: queue.Queue[None] = queue.Queue()

@@ -1,4 +1,4 @@
-"""One rule for database URLs: the services' engines and the pipelines' addresses go by it."""
+"""The services' engines and the pipelines' addresses follow the same rule for database URLs."""
 
 from urllib.parse import parse_qsl, urlsplit
 
@@ -57,7 +57,7 @@ UNUSABLE = [
 
 
 def libpq_keywords(url: str) -> dict[str, str]:
-    """What the services' driver is told of the place and the person."""
+    """Returns the connection parameters that the services' driver gets."""
     engine = create_database_engine(url)
     (_, keywords) = engine.dialect.create_connect_args(engine.url)
     assert keywords.pop("client_encoding") == "UTF8"
@@ -65,7 +65,7 @@ def libpq_keywords(url: str) -> dict[str, str]:
 
 
 def keywords_of_pipelines(url: str) -> dict[str, str]:
-    """What the pipelines' driver is told, as libpq reads a URI."""
+    """Returns the connection parameters that the pipelines' driver gets, as libpq parses a URI."""
     parts = urlsplit(pipelines_address(url).uri)
     place = {"host": parts.hostname, "port": parts.port, "user": parts.username, "dbname": parts.path.lstrip("/")}
     named = {name: str(value) for name, value in place.items() if value}

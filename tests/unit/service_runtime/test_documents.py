@@ -1,4 +1,4 @@
-"""Each service's pages and its OpenAPI document, held against what the service really has."""
+"""Compares each service's pages and OpenAPI document with the service's actual routes and settings."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The consumer of a service with an inbox, on a push consumer that answers as a test says."""
+"""Tests the consumer of a service with an inbox. The test chooses the results of its push consumer."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
 class Consumer:
-    """What ConsumerThread uses of a PushConsumer. The answer is a value, or an error to raise."""
+    """The part of a PushConsumer that ConsumerThread uses. Each result is a value, or an error to raise."""
 
     def __init__(self, group: str, **settings: Any) -> None:
         self.group = group

@@ -33,7 +33,7 @@ def read(message: MessageExt) -> object:
 
 @dataclass(slots=True)
 class Inbox:
-    """Stores messages; these errors come first."""
+    """An inbox that stores messages after it has raised the given errors."""
 
     errors: list[Exception] = field(default_factory=list)
     stored: list[list[str]] = field(default_factory=list)
@@ -109,7 +109,7 @@ def test_unreadable_messages_alone_store_nothing_and_ring_no_bell() -> None:
 
 
 class Waits:
-    """Threads of a test that wait for a turn, and a clock that the pauses advance."""
+    """Threads of a test that wait for a turn, and a clock that pauses advance."""
 
     def __init__(self) -> None:
         self.begun: queue.Queue[None] = queue.Queue()
@@ -134,7 +134,7 @@ class Waits:
 
 @dataclass(slots=True)
 class SlowStore:
-    """Stores messages. The first call waits until the test lets it end; the second one raises the error."""
+    """A store of messages. The first call waits until the test releases it, and the second call raises the error."""
 
     error: BaseException | None = None
     has_begun: threading.Event = field(default_factory=threading.Event)

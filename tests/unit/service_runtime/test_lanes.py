@@ -1,4 +1,4 @@
-"""Every route that asks somebody who may hang has a lane, in each service."""
+"""In each service, every route that calls a dependency that may hang has a lane."""
 
 from unittest.mock import MagicMock
 

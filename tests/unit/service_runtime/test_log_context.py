@@ -18,7 +18,7 @@ logger = logging.getLogger("shop")
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """What the logger writes, once a formatter is set."""
+    """Yields the stream to which the logger writes."""
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     logger.addHandler(handler)

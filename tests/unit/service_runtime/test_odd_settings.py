@@ -1,4 +1,4 @@
-"""What a service's command line and environment may hold by mistake: one line and an exit status, never a traceback."""
+"""Mistakes in a service's command line or environment give one line and an exit status, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person has to know of a database that went back in time."""
+"""Tests the report to operators when a database went back in time."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Readiness: asked in the background, once a second at most, and never for long."""
+"""Readiness is checked in the background, at most once a second, and never blocks for long."""
 
 import threading
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from service_runtime.http.readiness import Missing, Need, Readiness
 
 
 class Asked:
-    """Something that is needed; counts how often it is asked."""
+    """A dependency that counts its readiness checks."""
 
     def __init__(self, answer: Callable[[], str | None] = lambda: None) -> None:
         self.answer = answer

@@ -1,4 +1,4 @@
-"""Passwords from files, put into URLs."""
+"""Tests passwords that are read from files and put into URLs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How the settings of all our processes are named, and what they say of wrong values."""
+"""Tests the names of all processes' settings, and the errors for wrong values."""
 
 import os
 
@@ -23,7 +23,7 @@ SHARED = {"NAMESRV_ADDR", "REDIS_URL", "REDIS_PASSWORD_FILE", "FAILPOINTS", "LOG
 
 
 def names(settings: type[NamedSettings]) -> dict[str, str]:
-    """Field name -> documented name."""
+    """Returns the documented name of each field."""
     return {field: str(info.validation_alias) for field, info in settings.model_fields.items()}
 
 
@@ -44,7 +44,7 @@ def test_a_setting_s_name_says_whose_it_is(settings: type[NamedSettings]) -> Non
 
 @every_class
 def test_no_other_name_in_the_environment_counts(settings: type[NamedSettings], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither DATABASE_URL or HTTP_HOST, which other programs have, nor the documented name in other letters."""
+    """DATABASE_URL and HTTP_HOST, which other programs use, are ignored, and so are the documented names in another case."""
     default = settings()
     for field, name in names(settings).items():
         for stray in {field, field.upper(), name.lower(), name.title()} - {name}:

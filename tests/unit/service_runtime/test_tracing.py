@@ -10,7 +10,7 @@ from service_runtime.observing.context import carried_properties, logging_about,
 
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """What is recorded: tracing is on, without the provider of the whole process."""
+    """Returns the exporter of the recorded spans. Tracing is on, without a global provider."""
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr(context.trace, "get_tracer_provider", lambda: provider)

@@ -1,4 +1,4 @@
-"""Conversations come in any order, and are judged in the order of time."""
+"""Conversations may arrive in any order, and are judged in time order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge of messages of transactions sees those that lie in their queues twice."""
+"""The judge of transactional messages detects messages that are in their queues twice."""
 
 from __future__ import annotations
 

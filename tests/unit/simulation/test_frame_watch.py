@@ -1,4 +1,4 @@
-"""Frames by hand, and the one promise that each breaks."""
+"""Frames written by hand, each of which breaks exactly one promise."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOST = host_bytes("127.0.0.1", 1)
 
 
 class Wire:
-    """A client and a broker, whose frames a watch sees."""
+    """A client and a broker whose frames a watch observes."""
 
     def __init__(self) -> None:
         self.handled: set[tuple[str, str, str]] = set()

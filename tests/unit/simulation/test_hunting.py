@@ -1,4 +1,4 @@
-"""The hunt for planted bugs."""
+"""Tests the hunt for planted bugs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVENTS = [PlannedEvent(float(number), "order.place", "ana", 0.0, {"order": numbe
 
 
 class SmallHunt:
-    """A hunt through worlds of half a second of a processor, what it plays, and what it tells."""
+    """A hunt whose worlds take half a second of processor time, with a record of its plays and reports."""
 
     def __init__(self, file: Path) -> None:
         self.kept = KeptHunt(file)
@@ -34,7 +34,7 @@ class SmallHunt:
         hunt(names, seeds, self.play, self.kept, tries=50, watcher=self)
 
     def play(self, plan: Plan | int) -> WorldEnd:
-        """The second world is broken anyway. The third and all after the 49th lose order 3 when a slow flush does not count."""
+        """Plays a world. Seed 2 is always broken. Seeds 3 and 50 to 98 lose order 3 if a slow flush counts as success."""
         if isinstance(plan, int):
             self.played.append(plan)
             plan = Plan(plan, {}, tuple(EVENTS), 10.0)

@@ -1,4 +1,4 @@
-"""The plans of many seeds: all kinds of faults are in them, each with a target and parameters that fit its world."""
+"""The plans of many seeds contain all kinds of faults, each with a target and parameters that fit its world."""
 
 from __future__ import annotations
 

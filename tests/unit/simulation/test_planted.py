@@ -1,4 +1,4 @@
-"""Planted bugs: each replaces what it names, keeps signatures, and leaves no trace."""
+"""Each planted bug replaces the named code, keeps signatures, and leaves no trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shadow takes every answer that an honest order service gives, and none that it cannot give."""
+"""The shadow accepts every response that an honest order service can give, and refuses all others."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ CANCELLED, EXPIRED = ShadowState.CANCELLED, ShadowState.EXPIRED
 
 
 class Ada:
-    """A customer who waits for each answer before she asks again."""
+    """A customer who waits for each response before the next request."""
 
     def __init__(self) -> None:
         self.shadow = Shadow(LIMIT)
 
     def place(self, kind: AnswerKind, order_id: str | None = None, *, replay: bool = False, **asked: Any) -> bool:
-        """Places an order with the key `k`; whether the answer can be."""
+        """Places an order with the key `k`. Returns whether the shadow accepts the response."""
         request = CustomerRequest("ada", PLACE, **{"idempotency_key": "k", "total_cents": 500, **asked})
         return self._fits(request, CustomerAnswer(kind, order_id, is_replay=replay))
 
@@ -172,7 +172,7 @@ def test_two_orders_for_one_key_and_orders_from_nowhere_are_found(ada: Ada) -> N
 
 @dataclass
 class HonestService:
-    """Does what the order service promises, to one customer with a few keys; its answers come late, or never."""
+    """An order service that keeps its promises to one customer with a few keys. Its responses may arrive late or never."""
 
     chance: random.Random
     orders: dict[str, ShadowState] = field(default_factory=dict)
@@ -194,7 +194,7 @@ class HonestService:
         return CustomerAnswer(DONE, request.order_id, state)
 
     def passes_time(self) -> None:
-        """An order ends by itself."""
+        """Ends an order without a request, for example by expiry."""
         if self.orders:
             order_id = self.chance.choice(sorted(self.orders))
             after = next_state(OrderState(self.orders[order_id]), self.chance.choice([OrderEvent.EXPIRE, OrderEvent.CANCEL]))
@@ -218,7 +218,7 @@ class HonestService:
 
 @dataclass
 class Underway:
-    """A request on its way to the service, and its answer on the way back."""
+    """A request on its way to the service, and its response on the way back."""
 
     sent: SentRequest
     answer: CustomerAnswer | None = None
@@ -228,7 +228,7 @@ class Underway:
 @settings(max_examples=200, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_honest_service_is_never_accused(chance: random.Random) -> None:
-    """Requests overlap, arrive late or never, and so do their answers."""
+    """Requests and responses overlap, arrive late or are lost."""
     service, shadow = HonestService(chance), Shadow(LIMIT)
     underway: list[Underway] = []
     found = []

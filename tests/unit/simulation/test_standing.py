@@ -1,4 +1,4 @@
-"""What was played is kept part by part: whatever moment a run stops at, the next one plays what is missing, and nothing twice."""
+"""Results are kept part by part. After an interruption at any moment, the next run plays only the missing seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def end(seed: int, *broken: FoundBroken) -> WorldEnd:
 
 
 def play(standing: Standing, wanted: range) -> list[int]:
-    """Plays what is missing, and returns it."""
+    """Plays the missing seeds and returns them."""
     parts = standing.missing(wanted)
     for part in parts:
         standing.add([end(seed) for seed in reversed(part)])

@@ -18,7 +18,7 @@ Open = Callable[..., MessageStore]
 
 
 def small_config(root: Path, **settings: Any) -> StoreConfig:
-    """Files so small that a few messages fill them."""
+    """Returns a configuration with files so small that a few messages fill them."""
     sizes = {"commit_log_segment_size": 1024, "consume_queue_units_per_file": 8, "index_slots": 16, "index_entries": 64}
     return StoreConfig(root=root, store_host=HOST, **{**sizes, **settings})
 
@@ -39,14 +39,14 @@ def append(store: MessageStore, body: bytes = b"body", **fields: Any) -> Appende
 
 
 def send(store: MessageStore, *bodies: bytes, **fields: Any) -> list[Appended]:
-    """Appends, writes and publishes."""
+    """Appends, writes and publishes messages. Returns their positions."""
     appended = [append(store, body, **fields) for body in bodies]
     store.publish(store.write())
     return appended
 
 
 def bodies(store: MessageStore, topic: bytes = b"orders", queue_id: int = 0, **limits: Any) -> list[bytes]:
-    """Everything a consumer gets that pulls until the end."""
+    """Pulls until the end of a queue. Returns the bodies of all messages."""
     got: list[bytes] = []
     offset = store.min_offset(topic, queue_id)
     while offset < store.max_offset(topic, queue_id):
@@ -70,7 +70,7 @@ def delete_topic(store: MessageStore, topic: bytes) -> None:
 
 
 def crash(store: MessageStore) -> None:
-    """Ends a store as kill -9 does: nothing is written any more, only the locks go."""
+    """Ends a store as kill -9 does: writes nothing, and releases the locks."""
     store._open_files.close()
     store.lock.release()
     store._is_open = False
@@ -89,7 +89,7 @@ def store(config: StoreConfig) -> Iterator[MessageStore]:
 
 
 def delete_expired(store: MessageStore, now_ms: int, needed_from: int | None = None) -> list[Path]:
-    """All that a store cleaner does, in one go; answers what was deleted."""
+    """Deletes expired files as a store cleaner does. Returns the deleted paths."""
     paths = store.expiry.expire(now_ms, needed_from).paths
     if paths:
         paths += [path for trimmed in store.expiry.trim() for path in trimmed.paths]

@@ -1,4 +1,4 @@
-"""A disk in memory that remembers every operation, and can say what a crash after any of them would have left."""
+"""A disk in memory that records every operation and can return the state after a crash at any of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SECTOR = 64
 
 
 class Crash(Enum):
-    """How much of what was not synced is lost."""
+    """The part of the unsynced data that a crash loses."""
 
     PROCESS_KILLED = "nothing: the operating system lives on"
     UNSYNCED_DROPPED = "all of it"
@@ -34,7 +34,7 @@ class Operation:
 
 
 class CrashDisk(Disk):
-    """Implements the store's FileSystem port. An operation becomes durable only by the sync that covers it."""
+    """A disk that implements the store's FileSystem port. An operation becomes durable only with a sync that covers it."""
 
     def __init__(self, files: MemoryFiles | None = None) -> None:
         self.memory = files or MemoryFiles()
@@ -92,7 +92,7 @@ class CrashDisk(Disk):
         return self.used
 
     def image(self, operations: Iterable[Operation], crash: Crash, seed: int = 0) -> CrashDisk:
-        """The disk that a new start finds after a crash behind these operations."""
+        """Returns the disk that a restart finds after a crash following these operations."""
         disk, made = MemoryFiles(), []
         for operation in operations:
             if operation.name == "create":

@@ -1,4 +1,4 @@
-"""After a crash at any point, whatever was acknowledged is there once, in its place, and the store goes on."""
+"""After a crash at any point, each acknowledged message is there once and in its place, and the store continues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOPICS = (b"half", b"op", b"orders")
 
 
 class Run:
-    """A broker with SYNC_FLUSH that sends batches; remembers which operation each acknowledgement came after."""
+    """A broker with SYNC_FLUSH that sends batches. Records after which operation each message was acknowledged."""
 
     def __init__(self, config: StoreConfig) -> None:
         self.disk = CrashDisk()
@@ -144,7 +144,7 @@ def test_what_a_start_after_a_kill_has_shown_survives_a_power_failure() -> None:
 
 
 def test_a_record_of_which_only_a_part_was_written_is_no_message() -> None:
-    """The checksum covers the body alone: a write that ended in the topic or the properties leaves it right."""
+    """The checksum covers only the body, so it is still right if a write ended within the topic or the properties."""
     run = Run(CONFIG)
     run.batch(1)
     whole = run.store.written_position
@@ -201,7 +201,7 @@ def test_a_config_file_is_the_old_or_the_new_one_after_any_crash(crash: Crash) -
 
 
 def _as_operations(disk: CrashDisk) -> list[Operation]:
-    """Operations that make a disk like this one, durably."""
+    """Returns operations that make a disk durable with the same contents as this one."""
     made = CrashDisk()
     for path in disk.memory.paths:
         file = made.open(path, create=True)

@@ -1,4 +1,4 @@
-"""What a start finds only on a second look: damage in places that no checksum covers, and what older files do not say."""
+"""Tests damage that a start finds only on a second look: in places without a checksum, or missing from older files."""
 
 from __future__ import annotations
 
@@ -349,7 +349,7 @@ def test_zeroed_units_mislead_neither_a_search_by_time_nor_one_by_commit_log_off
 
 
 def damage_units_far_apart(store: MessageStore, config: StoreConfig, count: int) -> None:
-    """Message 0 is well, and after each message come 600 bytes of another queue's."""
+    """Damages units that are far apart: message 0 is intact, and after each message come 600 bytes of another queue."""
     for number in range(count + 1):
         send(store, b"%d" % number)
         send(store, *[b"other"] * 6, queue_id=1)

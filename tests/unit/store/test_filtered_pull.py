@@ -1,4 +1,4 @@
-"""Pulling what a filter wants, by the properties of the records."""
+"""Tests pulls with a filter on the properties of the records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EVERYTHING = 1 << 30
 
 
 class Wants:
-    """A filter that wants messages whose property `n` is one of these, and remembers what it was asked."""
+    """A filter that matches messages whose property `n` is one of these numbers. Records the properties that it checked."""
 
     def __init__(self, *numbers: int, cost_ns: int = 0) -> None:
         self._wanted = {b"n\x01%d" % number for number in numbers}

@@ -1,4 +1,4 @@
-"""A disk in memory does what a real one does, and loses what a power failure takes."""
+"""A disk in memory behaves like a real disk, and loses the same data in a power failure."""
 
 from __future__ import annotations
 

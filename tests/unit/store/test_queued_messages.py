@@ -1,4 +1,4 @@
-"""Messages at places that somebody outside names: only what a consume queue shows there is one."""
+"""Tests untrusted message offsets: only an offset in a consume queue is a message."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEAD_LENGTH = 88
 
 
 def record_inside_a_body(at: int, queue_offset: int, topic: bytes = b"orders") -> bytes:
-    """A record that is intact in every respect if it comes to lie there."""
+    """Returns a record that is intact if it is stored at that commit log offset."""
     return encode_record(
         topic=topic, queue_id=0, queue_offset=queue_offset, commit_log_offset=at, flag=0, sys_flag=0, born_timestamp=NOW,
         born_host=HOST, store_timestamp=NOW, store_host=HOST, reconsume_times=0, prepared_transaction_offset=0, body=b"forged",

@@ -1,4 +1,4 @@
-"""Listeners that do as they are told."""
+"""Listeners whose answers the test chooses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMIT, ROLLBACK, UNKNOWN = (
 
 
 class Transactions:
-    """Answers as it is told, and counts how often it is asked."""
+    """A transaction listener with fixed answers. Counts its check-backs."""
 
     def __init__(self, executed: LocalTransactionState = COMMIT, checked: LocalTransactionState = COMMIT) -> None:
         self.executed, self.checked = executed, checked
@@ -28,7 +28,7 @@ class Transactions:
 
 
 class Consumption:
-    """Keeps what it gets; fails on the first messages, as often as it is told."""
+    """A consumer's listener that keeps its messages. Its first `failures` calls fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.got: list[MessageExt] = []

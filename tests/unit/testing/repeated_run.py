@@ -1,6 +1,6 @@
-"""A run with everything in it that could differ from one to the next; prints what it left, in hash and words.
+"""Runs everything that could differ between two runs, and prints the results as a hash and as text.
 
-Run it as a program, so that not even the order of Python's sets is the same twice.
+Run it as a program, so that even the order of Python's sets differs between runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a broker in a container is told, as far as no engine is asked."""
+"""Tests the settings that a broker in a container gets, as far as no container engine is needed."""
 
 import pytest
 

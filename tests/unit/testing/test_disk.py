@@ -1,4 +1,4 @@
-"""The disk of a broker under test can be full, and its broker can be killed."""
+"""Tests that the disk of a broker can fill up and that the broker can be killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the journal of a test keeps, and what it tells of one message."""
+"""Tests the events that a test's journal keeps, and its output for one message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transport through which frames pass that somebody looks at."""
+"""Tests a transport whose frames an observer can see."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.testing.tapped import Tapped, frames
 
 
 class Written(asyncio.Transport):
-    """Keeps what is written to it."""
+    """A transport that keeps the written data."""
 
     def __init__(self, peername: object = ("127.0.0.1", 5)) -> None:
         super().__init__({"peername": peername})

@@ -1,4 +1,4 @@
-"""An event loop whose time is the test's."""
+"""Tests an event loop whose time the test controls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def run(work: Callable[[VirtualTime], Awaitable[T]]) -> T:
-    """On a loop of its own."""
+    """Runs the work on a new event loop in virtual time. Returns its result."""
     virtual = VirtualTime(0)
 
     async def begin() -> T:
@@ -194,7 +194,7 @@ async def test_a_loop_gets_its_own_time_back() -> None:
 
 
 class PlayedProactor:
-    """What a ProactorEventLoop waits with: it has the operations that wait for a file, and answers none of them."""
+    """A replacement for the proactor of a ProactorEventLoop. Reads never complete, and waits are recorded."""
 
     def __init__(self) -> None:
         self._cache: dict[int, asyncio.Future[bytes]] = {}
@@ -218,7 +218,7 @@ class PlayedProactor:
 
 
 class WindowsLoop(BaseProactorEventLoop):
-    """A ProactorEventLoop that reads from its own socket, so that other threads can wake it up, as the one of Windows does."""
+    """A ProactorEventLoop that reads from its own socket, so that other threads can wake it up, as on Windows."""
 
     def run_forever(self) -> None:
         self.call_soon(self._loop_self_reading)  # type: ignore[attr-defined]
@@ -255,7 +255,7 @@ def test_a_loop_without_a_selector_is_refused() -> None:
 
 
 async def test_fifteen_minutes_of_check_backs_wake_the_event_loop_seldom() -> None:
-    """Speed that does not depend on the machine: each turn of the event loop takes some 20 microseconds."""
+    """Measures speed independently of the machine: each turn of the event loop takes about 20 microseconds."""
     async with RocketMQ(seed=1) as rocketmq:
         producer = await rocketmq.transaction_producer("shops", Transactions(UNKNOWN, UNKNOWN))
         await producer.send_message_in_transaction(order())

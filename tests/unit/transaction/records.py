@@ -31,7 +31,7 @@ def half_inner(
 
 
 def changed(message: InnerMessage, **fields: object) -> InnerMessage:
-    """The message with other values in some fields."""
+    """Returns a copy of the message with other values in some fields."""
     return InnerMessage(
         **{name: fields.get(name, getattr(message, name)) for name in dir(InnerMessage) if not name.startswith("_")}
     )  # type: ignore[arg-type]
@@ -46,7 +46,7 @@ def half_record(commit_log_offset: int = 100, queue_offset: int = 0, *, store_ms
 
 
 def rewritten_by_apache(data: bytes, *, commit_log_offset: int, queue_offset: int, store_ms: int, **changed: str) -> bytes:
-    """What Apache 4.9.7 appends at a check, or, with TRAN_PREPARED_QUEUE_OFFSET, inside the immunity time."""
+    """Returns the record that Apache 4.9.7 appends at a check. TRAN_PREPARED_QUEUE_OFFSET marks one within the immunity time."""
     before = decode_record(data)
     encoded = before.properties
     for name, value in changed.items():

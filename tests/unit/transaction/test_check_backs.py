@@ -1,4 +1,4 @@
-"""The check-backs that are on record."""
+"""Tests the recorded check-backs."""
 
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.transaction.checking.check_backs import CheckBack, CheckBacks

@@ -1,4 +1,4 @@
-"""Half messages of one transaction, as this broker and Apache's write them, told from those of others."""
+"""Recognizes the half messages of one transaction, as this broker and Apache's write them, among those of others."""
 
 import pytest
 

@@ -9,7 +9,7 @@ from tests.unit.transaction.records import transaction
 
 
 def table_of(*begun: tuple[int, int]) -> PendingTransactions:
-    """Transactions by commit log offset and due time, their half queue offsets 0, 1, ..."""
+    """Returns transactions by commit log offset and due time. Their half queue offsets are 0, 1, ..."""
     table = PendingTransactions(check_interval_ms=60_000)
     for queue_offset, (offset, due_ms) in enumerate(begun):
         table.add(transaction(offset, queue_offset, due_ms=due_ms))
@@ -176,7 +176,7 @@ def test_a_decision_that_is_taken_back_after_the_clock_was_set_leaves_the_transa
 
 
 def watched(table: PendingTransactions, until_ms: int | None) -> list[str]:
-    """What is noted when something becomes due before that time."""
+    """Watches for transactions due before `until_ms`. Returns the list to which each notification is appended."""
     noted: list[str] = []
     table.due_times.watch(until_ms, lambda: noted.append("sooner"))
     return noted

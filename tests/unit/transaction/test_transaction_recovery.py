@@ -1,4 +1,4 @@
-"""How a table is rebuilt; each test's queues are what some broker left."""
+"""Tests how the table of transactions is rebuilt. Each test begins with the queues that some broker left."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -47,7 +47,7 @@ def undecided(table: RecoveredTable) -> list[int]:
 
 
 def settled_by(recovered: RecoveredTransaction, candidates: Iterable[bytes], halves: Iterable[bytes] = ()) -> State | None:
-    """`halves` are the half messages that the store still has, read or not."""
+    """Returns the state that the candidates prove, or None. `halves` are the half messages that the store still has."""
     stored_halves = {half.commit_log_offset: half for half in map(read_half_message, halves)}
     evidence = Evidence([recovered], stored_halves.get)
     for data in candidates:
@@ -321,7 +321,7 @@ def _forged(draft: InnerMessage, *, commit_log_offset: int, queue_offset: int = 
 
 @pytest.mark.parametrize("half_offset", [0, 100])
 def test_a_plain_message_that_claims_to_be_the_committed_one_settles_nothing(half_offset: int) -> None:
-    """Brokers before this one stored the transaction bits that a client sent."""
+    """Earlier versions of this broker stored the transaction bits that a client sent."""
     (left,) = recover([half_record(half_offset, 0)]).undecided
     plain = changed(half_inner(), topic=b"orders", queue_id=3, sys_flag=8)
 
@@ -347,7 +347,7 @@ def test_a_committed_message_that_names_the_half_message_and_is_another_one_sett
 
 
 def test_a_half_message_that_claims_to_be_a_later_copy_is_a_transaction_of_its_own() -> None:
-    """Brokers before this one stored the properties that only a broker writes."""
+    """Earlier versions of this broker stored properties that only a broker may write."""
     half = half_record(100, 0)
     later = half_inner(b"forged", **{TIMES: "1", PREPARED: "0"})
 
@@ -367,7 +367,7 @@ def test_a_discarded_message_that_names_another_half_message_settles_nothing() -
 
 
 def test_a_message_that_apache_discarded_settles_its_transaction() -> None:
-    """It names no half message: only the broker can put one there."""
+    """A discarded message names no half message, but only the broker can write to its topic."""
     half = half_record(100, 0)
     (left,) = recover([half]).undecided
     gone = discarded(read_half_message(half), transaction(0, checks=15))

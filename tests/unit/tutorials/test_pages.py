@@ -1,4 +1,4 @@
-"""Chapters: the code that they show is the code that is tested, and each has what a reader looks for."""
+"""Chapters show the code that is tested, and each chapter has the required parts."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What the relay before Apache's broker loses: the next decision, the answer about an order, and nothing else."""
+"""Tests the losses of the relay before Apache's broker: the next decision or an order's response, and nothing else."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The race says how far it is where no bar can be drawn."""
+"""The race prints its progress as text if it cannot draw a progress bar."""
 
 from tutorials.race.results.progress import ProgressLines
 

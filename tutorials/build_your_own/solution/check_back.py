@@ -40,7 +40,7 @@ class CheckBack:
                 online.remove(send)
 
     def look(self) -> None:
-        """Sends the check-backs that are due, and discards transactions after the maximum number. Call it frequently."""
+        """Sends due check-backs. Discards a transaction after the maximum number of check-backs. Call this method frequently."""
         now_s = time.monotonic()
         for pending in list(self._transactions.pending.values()):
             if pending.due_s <= now_s:

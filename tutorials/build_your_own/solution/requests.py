@@ -147,7 +147,7 @@ def is_wanted(unit: Unit, subscription: str) -> bool:
 
 
 def pull_code(offset: int, end: int, *, has_found: bool) -> Answer:
-    """Returns the response code of a pull. `offset` is the requested queue offset and `end` the next one to be written."""
+    """Returns the response code of a pull. `offset` is the requested queue offset; `end` is the offset after the last message."""
     if has_found:
         return Answer.SUCCESS
     if offset == end:

@@ -50,7 +50,7 @@ class StoreFiles:
     def units(self, topic: str, queue_id: int) -> list[bytes]:
         """Returns the units of a consume queue, 20 bytes each, without the zeros at the end of the file.
 
-        Raises Failed if it is missing.
+        Raises Failed if the consume queue is missing.
         """
         path = self.queue_path(topic, queue_id)
         data = self._read(path)

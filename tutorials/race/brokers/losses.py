@@ -15,7 +15,7 @@ class Losses:
         """The ids of the orders for which the response to the next message is dropped."""
 
     def take_answer(self, message: RemotingCommand) -> bool:
-        """Returns True if the response to this message is to be dropped, and removes the message's order from `answers_to_lose`.
+        """Returns True if the response to this message must be dropped, and removes the message's order from `answers_to_lose`.
 
         Finds the order by its id in the message's body.
         """

@@ -1,1 +1,1 @@
-"""A program with one database is split into two services: what fails after the split, and how to fix it."""
+"""A recipe that splits a program with one database into two services. It shows what fails after the split, and how to fix it."""

@@ -16,7 +16,7 @@ def rows(spark: SparkSession, url: str, query: str, schema: str) -> DataFrame:
 
 
 def findings(spark: SparkSession, orders_url: str, credits_url: str) -> DataFrame:
-    """Returns a row for each order whose credit is missing or wrong. Reads credits first: an order is older than its credit."""
+    """Returns a row for each order whose credit is missing or wrong. Reads credits first, since an order is stored earlier."""
     credit = rows(spark, credits_url, "SELECT order_id, points FROM credit", "order_id string, points long")
     order = rows(spark, orders_url, 'SELECT order_id, total_cents FROM "order"', "order_id string, total_cents long")
     credited = credit.groupBy("order_id").agg(F.count("*").alias("credits"), F.sum("points").alias("points"))

@@ -43,7 +43,7 @@ def give_coupon(order_id: str, customer: str) -> None:
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
     """Starts a task for each message, and waits for its end.
 
-    If Redis loses the task, the wait times out. The time-out counts as RECONSUME_LATER, and the message is redelivered.
+    If Redis loses the task, the wait times out. The timeout counts as RECONSUME_LATER, and the message is redelivered.
     """
     for message in messages:
         order = json.loads(message.body)

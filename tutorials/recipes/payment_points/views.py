@@ -1,4 +1,4 @@
-"""The views.
+"""The HTTP views of payments and points.
 
 The producer starts at the first request, so that it runs in the process that serves requests and not in its parent.
 """
@@ -25,7 +25,7 @@ def running() -> tuple[EventLoopThread, TransactionProducer]:
 
 
 def payment(request: HttpRequest, payment_id: str) -> JsonResponse:
-    """Handles PUT: stores the payment. Responds with 202 if the outcome is unknown and a check-back has to settle it."""
+    """Handles PUT: stores the payment. Responds with 202 if the outcome is unknown and a check-back will settle it."""
     paid = {"payment_id": payment_id, **json.loads(request.body)}
     loop, producer = running()
     sent = loop.run(producer.send_message_in_transaction(message_of(paid), paid))

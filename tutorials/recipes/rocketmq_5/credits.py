@@ -16,7 +16,7 @@ class Base(DeclarativeBase):
 
 
 class Credit(Base):
-    """One point for each order."""
+    """The credit of an order, which is always one point."""
 
     __tablename__ = "credits"
     order_id: Mapped[str] = mapped_column(primary_key=True)

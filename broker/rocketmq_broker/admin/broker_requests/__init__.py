@@ -1,1 +1,1 @@
-"""Requests to brokers, and their decoded answers."""
+"""Requests to brokers, and the decoded responses."""

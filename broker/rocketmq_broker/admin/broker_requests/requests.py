@@ -80,7 +80,7 @@ class BrokerRequests:
         return await self._transactions(AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
 
     async def resume(self, message_id: str) -> None:
-        """Resumes the check-backs of a discarded message. Apache's brokers support it, too."""
+        """Resumes the check-backs of a discarded message. Apache's brokers support this request, too."""
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
     async def count_parked(self) -> ParkedCounts:
@@ -188,7 +188,7 @@ class BrokerRequests:
         return entries[0]
 
     async def ask(self, code: int, header: CommandHeader | None, *accepted: ResponseCode, body: bytes = b"") -> RemotingCommand:
-        """Sends a request. Returns the answer if its code is SUCCESS or one of `accepted`, and raises an error otherwise."""
+        """Sends a request. Returns the response if its code is SUCCESS or one of `accepted`, and raises an error otherwise."""
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:
@@ -210,7 +210,7 @@ def is_stored_at(message_id: MessageId, address: str) -> bool:
 
 @contextmanager
 def decoding_answer_of(address: str) -> Iterator[None]:
-    """A context manager that raises CannotAsk if its block fails to decode an answer of the broker at `address`."""
+    """Raises CannotAsk if the block fails to decode a response from the broker at `address`."""
     try:
         yield
     except (ProtocolError, CorruptRecord, ValueError) as error:

@@ -88,7 +88,7 @@ def server_sent_event(name: str, data: str) -> str:
 
 
 def changes_of(old: str, new: str) -> str | None:
-    """Returns the changed lines as JSON, or None if the whole part is shorter or has too many lines."""
+    """Returns the changed lines as JSON, or None if the whole part should be sent instead."""
     before, after = old.split("\n"), new.split("\n")
     if max(len(before), len(after)) > _MAX_LINES:
         return None

@@ -48,7 +48,7 @@ class PasswordCheck:
         """Maps addresses to their guesses, ordered by the time of the last guess."""
 
     def blocked_for_s(self, address: str) -> float:
-        """Returns for how many seconds the address is still blocked; 0 if it is not blocked."""
+        """Returns the remaining seconds for which the address is blocked; 0 if it is not blocked."""
         guesses = self._guesses.get(_network(address))
         return max(0.0, guesses.blocked_until_s - self._world.steady_s()) if guesses is not None else 0.0
 
@@ -86,7 +86,7 @@ class RequireLogin:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forwards requests for the login page and static files, and requests of visitors who are logged in.
 
-        Other requests for pages are redirected, and all others get status 401.
+        Redirects all other page requests to the login page. Responds with status 401 to live updates and submitted forms.
         """
         if scope["type"] != "http" or scope["session"].get(_IS_LOGGED_IN) or _is_open(scope["path"]):
             await self._app(scope, receive, send)
@@ -105,7 +105,7 @@ class Login:
         self._pages = pages
 
     async def show(self, request: Request) -> Response:
-        """Shows the form."""
+        """Shows the login form."""
         return self._form(request, None)
 
     async def submit(self, request: Request) -> Response:

@@ -20,8 +20,8 @@ _WAITING_STATES: Final = (h11.IDLE, h11.SEND_BODY)
 class PatientProtocol(H11Protocol):
     """A connection that is closed if a request is not complete within a time limit. Further bytes do not extend the limit.
 
-    If there are more than `max_connections` connections, the one that has waited longest is closed. It is selected from the
-    connections of the address with the most connections. Connections with a request in progress or a live page are not closed.
+    If there are more than `max_connections` connections, the address with the most connections loses the
+    connection that has waited longest. Connections with a request in progress or a live page are not closed.
     """
 
     request_timeout_s: float = 20.0

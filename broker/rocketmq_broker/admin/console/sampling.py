@@ -1,4 +1,4 @@
-"""Samples the brokers' statistics while the console runs, and keeps the last minutes."""
+"""Samples the brokers' statistics while the console runs, and keeps the samples of the last few minutes."""
 
 from __future__ import annotations
 

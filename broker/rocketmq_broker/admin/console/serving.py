@@ -42,7 +42,7 @@ class _Server(uvicorn.Server):
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
     """Serves the application until SIGINT or SIGTERM. Calls `on_ready` with the address once the server listens.
 
-    Raises UnusableSettings if it cannot listen.
+    Raises UnusableSettings if the server cannot listen on its address.
     """
     server = _Server(server_config(app), app.state.streams)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host

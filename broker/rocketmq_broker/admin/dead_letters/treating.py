@@ -45,7 +45,7 @@ def refuse_if_treated(found: FoundLetter, *, again: bool) -> None:
 
 
 async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
-    """Delivers a dead letter to its own group once more. Raises Refused if it was treated before, unless `again` is True."""
+    """Delivers a dead letter to its own group once more. Raises Refused if it was treated before and `again` is False."""
     header = RetryDeadLetterRequestHeader(found.letter.commit_log_offset, again, reason)
     try:
         return treatment_of(await found.requests.retry(header))

@@ -33,7 +33,7 @@ def clock_difference_ms(figures: Mapping[str, str], asked_ms: int, answered_ms: 
 
     The difference is positive if the broker's clock is ahead, negative if it is behind, and 0 if the clocks may be equal.
 
-    `asked_ms` and `answered_ms` are this machine's times before and after the broker's answer. Returns None if the statistics do
+    `asked_ms` and `answered_ms` are this machine's times of the request and the response. Returns None if the statistics do
     not contain a time.
     """
     broker_ms = broker_time_ms(figures)

@@ -68,7 +68,7 @@ def too_old(subject: str, number: int) -> list[HealthFinding]:
 
 
 def far_apart(broker: ProgramVersion, name_servers: Sequence[ProgramVersion]) -> list[HealthFinding]:
-    """Returns a problem for each name server with an older major version than the broker.
+    """Returns a problem for each name server whose major version is older than the broker's.
 
     Such a name server cannot register the broker.
     """

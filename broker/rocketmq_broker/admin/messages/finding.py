@@ -20,7 +20,7 @@ _NOT_SEARCHED: Final = frozenset({topics.OP_HALF_TOPIC, topics.SCHEDULE_TOPIC, t
 
 
 class GroupConsumption(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether a consumer group has consumed a message."""
+    """The consumption of a message by one consumer group."""
 
     group: str
     is_consumed: bool
@@ -28,7 +28,7 @@ class GroupConsumption(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """A message, and whether each group of its topic has consumed it."""
+    """A message and its consumption by each group of its topic."""
 
     message: MessageContent
     consumed_by: list[GroupConsumption]

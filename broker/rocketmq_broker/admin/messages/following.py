@@ -22,7 +22,7 @@ Line = tuple[str, MessageContent]
 
 
 async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:
-    """Yields the last messages of a topic, then each new one, forever. Raises CannotAsk, or Refused if no broker has the topic.
+    """Yields the last messages of a topic, then new messages, forever. Raises CannotAsk, or Refused if no broker has the topic.
 
     A broker that becomes unreachable later is reported once and polled until it answers. Messages of one queue keep their order.
     Messages of several queues that arrive in the same poll are sorted by store time.
@@ -59,9 +59,9 @@ class _Follower:
         self._is_unreachable = False
 
     async def begin(self, last: int) -> list[Line]:
-        """Returns the newest messages of each queue, at most `last`.
+        """Returns the newest messages, at most `last` from each queue.
 
-        `new_lines` returns those that are stored later. Raises CannotAsk or Refused.
+        `new_lines` returns the messages that are stored later. Raises CannotAsk or Refused.
         """
         lines: list[Line] = []
         for queue_id, extent in (await self._extents()).items():

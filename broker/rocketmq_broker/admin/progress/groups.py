@@ -19,7 +19,7 @@ SAME_SUBSCRIPTIONS: Final = "Give all members of the group the same subscription
 
 
 class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
-    """A consumer group at one broker."""
+    """The state of a consumer group on one broker."""
 
     group: str
     online: int

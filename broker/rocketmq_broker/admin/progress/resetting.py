@@ -39,7 +39,7 @@ class QueueMove(NamedTuple):
 
 
 class ResetPlan(NamedTuple):
-    """The changes at one broker."""
+    """The planned changes of a group's offsets on one broker."""
 
     broker: str
     members: int

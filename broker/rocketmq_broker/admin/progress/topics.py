@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
 
 
 class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
-    """A topic at one broker."""
+    """The size of a topic on one broker."""
 
     topic: str
     queues: int
@@ -36,7 +36,7 @@ async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFig
 
 
 async def create_topic(session: Session, topic: str, queues: int) -> None:
-    """Creates a topic on each broker. Raises CannotAsk, or Refused if the name or number is invalid or the topic exists."""
+    """Creates a topic on each broker. Raises CannotAsk, or Refused if the topic exists or an argument is invalid."""
     try:
         topics.validate_topic(topic)
     except IllegalMessage as error:

@@ -48,7 +48,7 @@ def build_timeline(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) 
 
 
 def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
-    """Returns the time of the broker's first action on the half message; None if there was none or its time is unknown."""
+    """Returns the time of the broker's first action on the half message; None if no such time is known."""
     known = evidence.info.check_backs if evidence.info is not None else []
     times = [check_back.asked_ms for check_back in known]
     times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
@@ -158,7 +158,7 @@ def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> A
 
 
 def _by(evidence: TimelineEvidence, decision: str) -> str:
-    """Returns a phrase that names the origin of a decision, as far as it is on record."""
+    """Returns a phrase that describes the recorded origin of a decision."""
     if reason := _reason(evidence):
         return f" by hand ({reason})"
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:

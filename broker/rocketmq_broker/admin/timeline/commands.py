@@ -25,7 +25,7 @@ def timeline(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Show the history of a transaction: half message, check-backs, decision and deliveries, and what is not on record."""
+    """Show the history of a transaction: half message, check-backs, decision, deliveries and missing records."""
 
     async def work(session: Session) -> None:
         answers = await session.ask_each(lambda broker: gather(broker, word))

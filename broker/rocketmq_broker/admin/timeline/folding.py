@@ -20,7 +20,7 @@ _WRITTEN_AGAIN: Final = "half message written again"
 
 
 class FoldedEvent(Event, frozen=True, rename="camel", kw_only=True):
-    """An event that replaces consecutive check-backs with the same answer. `at_ms` is the time of the first one."""
+    """An event that replaces consecutive check-backs with the same answer. `at_ms` is the time of the first check-back."""
 
     count: int
     until_ms: int | None
@@ -44,7 +44,7 @@ class _Round:
 
     @property
     def asked(self) -> str:
-        """The part of the sentence about the check-backs that names the producer."""
+        """The phrase that names the producer, from the text of the check-back."""
         return self.events[0].what.partition(": ")[2]
 
 

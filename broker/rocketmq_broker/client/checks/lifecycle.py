@@ -38,7 +38,7 @@ class Lifecycle(Generic[Running]):
 
     @property
     def running_parts(self) -> Running | None:
-        """Returns the running parts, whichever event loop the caller runs on.
+        """Returns the running parts. May be called on any event loop.
 
         Returns None before the start and after the shutdown.
         """
@@ -77,7 +77,7 @@ class Lifecycle(Generic[Running]):
     def change(self, change: Callable[[], None]) -> None:
         """Calls `change`, a function that modifies data that background tasks read.
 
-        The call is made immediately, or on the client's event loop if that runs in another thread. Raises NotRunning after
+        The call is made immediately, or on the client's event loop if this loop runs in another thread. Raises NotRunning after
         the shutdown.
         """
         if self._is_stopped:

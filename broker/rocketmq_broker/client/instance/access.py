@@ -26,7 +26,7 @@ def open_remoting(
     """Creates the RemotingClient that holds a client's connections.
 
     Credentials and TLS settings that are None are read from `environment`; `tls=False` disables TLS in any environment.
-    `rpc_hook`, if given, is called with all requests and answers. Raises IllegalConfiguration if a setting is invalid.
+    `rpc_hook`, if given, is called with all requests and responses. Raises IllegalConfiguration if a setting is invalid.
     """
     if tls is None:
         tls = tls_of(environment)

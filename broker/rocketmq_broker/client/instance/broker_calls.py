@@ -29,7 +29,7 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """Sends a request to the master. Returns its answer if the code is SUCCESS, and raises BrokerError otherwise."""
+        """Sends a request to the master. Returns the response if its code is SUCCESS, and raises BrokerError otherwise."""
         address = await self.routes.address_of(broker_name)
         return await ask_for_success(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
@@ -42,7 +42,7 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """Sends a request to the broker at `address`, and returns the answer, whatever its code."""
+        """Sends a request to the broker at `address`, and returns the response with any code."""
         return await ask(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
     async def send_oneway_to_master(

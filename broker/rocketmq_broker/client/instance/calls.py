@@ -19,7 +19,7 @@ async def ask(
     *,
     timeout_ms: int,
 ) -> RemotingCommand:
-    """Sends a request, and returns the answer, whatever its code. Raises BrokerUnreachable or RequestTimedOut."""
+    """Sends a request, and returns the response with any code. Raises BrokerUnreachable or RequestTimedOut."""
     try:
         return await remoting.invoke(address, code, header, body, timeout_ms=timeout_ms)
     except RemotingTimeout:
@@ -37,9 +37,9 @@ async def ask_for_success(
     *,
     timeout_ms: int,
 ) -> RemotingCommand:
-    """Sends a request, and returns the answer if its code is SUCCESS.
+    """Sends a request, and returns the response if its code is SUCCESS.
 
-    Raises BrokerError for another code, and BrokerUnreachable or RequestTimedOut if there is no answer.
+    Raises BrokerError for another code, and BrokerUnreachable or RequestTimedOut if there is no response.
     """
     answer = await ask(remoting, address, code, header, body, timeout_ms=timeout_ms)
     if answer.code != ResponseCode.SUCCESS:

@@ -88,7 +88,7 @@ class NameServers:
         return None if answer is None else ClusterInfo.decode(answer.body)
 
     async def _ask(self, code: RequestCode, header: CommandHeader | None) -> RemotingCommand | None:
-        """Returns the first successful answer.
+        """Returns the first successful response.
 
         Returns None if no name server that answers has the data, for example because it has just started.
         """

@@ -37,19 +37,19 @@ class Namespace:
         self._prefix = f"{name}{_SEPARATOR}" if name else ""
 
     def wrap(self, name: str) -> str:
-        """Returns a topic or group as brokers know it. Returns a value that is not a str unchanged, for a later check."""
+        """Returns the brokers' name for a topic or group. Returns a value that is not a str unchanged, for a later check."""
         if not self._prefix or not isinstance(name, str) or topics.is_system_topic(name) or topics.is_system_group(name):
             return name
         kind, rest = _split(name)
         return name if rest.startswith(self._prefix) else f"{kind}{self._prefix}{rest}"
 
     def unwrap(self, name: str) -> str:
-        """Returns a topic or group as the program knows it."""
+        """Returns the program's name for a topic or group."""
         kind, rest = _split(name)
         return f"{kind}{rest.removeprefix(self._prefix)}"
 
     def wrap_message(self, message: M) -> M:
-        """Returns a message to send. The topic of a reply is the cluster's, so a reply stays as it is."""
+        """Returns the message with its topic wrapped. Returns a reply unchanged, because its topic belongs to the cluster."""
         if (
             not self._prefix
             or not isinstance(message, Message)
@@ -59,19 +59,19 @@ class Namespace:
         return replace(message, topic=self.wrap(message.topic)).with_properties({properties.INSTANCE_ID: self.name})
 
     def unwrap_message(self, message: M) -> M:
-        """Returns a received message with the topic that the program knows."""
+        """Returns a received message with its topic unwrapped."""
         return replace(message, topic=self.unwrap(message.topic)) if self._prefix else message
 
     def unwrap_messages(self, messages: list[MessageExt]) -> list[MessageExt]:
-        """Returns received messages with the topics that the program knows."""
+        """Returns received messages with their topics unwrapped."""
         return [self.unwrap_message(message) for message in messages] if self._prefix else messages
 
     def wrap_queue(self, queue: MessageQueue) -> MessageQueue:
-        """Returns a queue as brokers know it."""
+        """Returns the queue with its topic wrapped."""
         return replace(queue, topic=self.wrap(queue.topic)) if self._prefix else queue
 
     def unwrap_queue(self, queue: MessageQueue) -> MessageQueue:
-        """Returns a queue as the program knows it."""
+        """Returns the queue with its topic unwrapped."""
         return replace(queue, topic=self.unwrap(queue.topic)) if self._prefix else queue
 
 

@@ -34,7 +34,7 @@ class ParkedRequests:
     async def discarded(self, address: str, producer_group: str) -> int:
         """Returns the number of the group's discarded messages that have not been resumed.
 
-        Apache's brokers record neither groups nor resumptions. For them, this is the number of all messages in
+        Apache's brokers record neither groups nor resumptions. For them, returns the number of all messages in
         TRANS_CHECK_MAX_TIME_TOPIC.
         """
         return await self._counted(address, lambda counts: counts.discarded.get(producer_group, 0), topics.CHECK_MAX_TIME_TOPIC)

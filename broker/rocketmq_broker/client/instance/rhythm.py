@@ -16,7 +16,7 @@ class Rhythm:
     """
 
     def __init__(self, interval_s: float) -> None:
-        """The first beat is due now. Must be called on a running event loop."""
+        """Makes the first beat due immediately. Must be called on a running event loop."""
         self._interval_s = interval_s
         self._time = asyncio.get_running_loop().time
         self._next_s = self._time()

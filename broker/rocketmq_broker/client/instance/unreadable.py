@@ -1,4 +1,4 @@
-"""Handles messages whose body cannot be decompressed, and answers that cannot be decoded."""
+"""Handles messages whose body cannot be decompressed, and responses that cannot be decoded."""
 
 from __future__ import annotations
 

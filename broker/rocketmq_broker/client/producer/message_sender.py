@@ -46,7 +46,7 @@ _STORED: dict[int, SendStatus] = {
 class SendRequests:
     """The requests of a producer.
 
-    Each request may raise BrokerUnreachable or RequestTimedOut. Requests with an answer may also raise BrokerError.
+    Each request may raise BrokerUnreachable or RequestTimedOut. Requests that expect a response may also raise BrokerError.
     """
 
     def __init__(self, calls: BrokerCalls) -> None:
@@ -75,7 +75,7 @@ class SendRequests:
         )
 
     async def send_message_oneway(self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int) -> None:
-        """Sends the message to the queue one-way, without an answer."""
+        """Sends the message to the queue one-way, without a response."""
         header = self._header(group, message, queue, born_ms)
         await self._calls.send_oneway_to_master(queue.broker_name, _send_code(message), header, message.body)
 
@@ -84,7 +84,7 @@ class SendRequests:
         await self._calls.send_oneway_to_master(broker_name, RequestCode.END_TRANSACTION, header, remark=failure)
 
     async def create_topic(self, address: str, topic: str, queue_count: int) -> None:
-        """Creates the topic on the broker at that address, or changes its number of queues."""
+        """Creates the topic on the broker at `address`, or changes its number of queues."""
         code, header = RequestCode.UPDATE_AND_CREATE_TOPIC, CreateTopicRequestHeader.of(topic, queue_count)
         await ask_for_success(self._calls.remoting, address, code, header, timeout_ms=TIMEOUT_MS)
 
@@ -198,7 +198,7 @@ class MessageSender:
         return await self._send(deadline, batch.topic, _always(batch), queue)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Sends the message one-way, without an answer.
+        """Sends the message one-way, without a response.
 
         Raises MessageRefused, NoRoute or NameServerUnreachable, and BrokerUnreachable if the message cannot be sent.
         """

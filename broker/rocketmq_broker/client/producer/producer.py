@@ -72,8 +72,8 @@ class Producer(RunsWithin):
 
         `credentials` sign each request. By default they are read from ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, if set. `tls`
         enables TLS; True uses the system's certificates. By default, TLS is enabled if ROCKETMQ_TLS_ENABLE is true. `rpc_hook` is
-        called with each request and each answer. An exception raised by the hook stops the request or answer. `namespace` is put
-        before the group and each topic, and removed from what comes back, as by Apache's clients of 4.x. Raises
+        called with each request and response. An exception raised by the hook stops that request or response. `namespace` is put
+        before the group and each topic, and removed from received topics, as in Apache's 4.x clients. Raises
         IllegalConfiguration for an invalid group name, an unknown setting, or a setting of the wrong type or range.
         """
         refuse_unknown(self, unknown)

@@ -47,7 +47,7 @@ class LatestSends:
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
-        """Returns the reason for the latest refusal, if the last three sends were refused and it is less than 10 s old.
+        """Returns the reason for the latest refusal, if it is less than 10 s old and the last three sends were refused.
 
         Returns None otherwise. Brokers do not report every reason why they refuse messages, for example a disk that hangs.
         """

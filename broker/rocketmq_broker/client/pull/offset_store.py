@@ -38,7 +38,7 @@ class OffsetStore(Protocol):
         """Returns the stored offset, or None. Raises ClientError if it cannot be read."""
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Stores the offsets of these queues. With `confirmed`, waits for the answers.
+        """Stores the offsets of these queues. With `confirmed`, waits for the responses.
 
         Logs a failure instead of raising it; the next call tries again.
         """
@@ -81,7 +81,7 @@ class BrokerOffsetStore:
         return offset
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Sends the offsets to the brokers: one-way, or with an answer if `confirmed`.
+        """Sends the offsets to the brokers one-way, or waits for the responses if `confirmed` is True.
 
         A one-way call sends offsets that have changed, or that were last sent at least 30 s ago. A confirmed call omits offsets
         that the broker has confirmed. A member without progress therefore never overwrites the progress of the queue's next

@@ -18,12 +18,12 @@ _PULL_TAKES_AT_MOST_S: Final = 30.0
 class ProcessQueue:
     """The messages of one queue between pull and acknowledgement (RocketMQ's ProcessQueue).
 
-    The committable offset is that of the oldest unacknowledged message, so after a crash messages are redelivered and none is
-    skipped. Use this object on the event loop only. Only `withdrawn` may be used in other threads, where listeners wait for it.
+    The committable offset is the offset of the oldest unacknowledged message. Therefore, no message is skipped after a crash.
+    Use this object on the event loop only. Only `withdrawn` may be used in other threads, where listeners wait for it.
     """
 
     def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
-        """Starts at `begin_offset`."""
+        """Creates the state of a queue that is consumed from `begin_offset`."""
         self.now_s = world.steady_s
         """A function that returns the steady clock's seconds. Any thread may call the function."""
         self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()
@@ -59,7 +59,7 @@ class ProcessQueue:
         return self._order[-1] - self._order[0] if self._order else 0
 
     def put(self, messages: Iterable[MessageExt], next_offset: int) -> list[MessageExt]:
-        """Adds the messages of one pull. Returns those that are new.
+        """Adds the messages of one pull. Returns the messages that are new.
 
         Messages before the current `next_offset` are repetitions, and are skipped.
         """
@@ -96,8 +96,8 @@ class ProcessQueue:
     def progress(self) -> QueueProgress:
         """Returns the queue's progress.
 
-        A queue without unacknowledged messages counts as stalled after 30 s without an answer to a pull, because brokers may hold
-        pulls.
+        A queue without unacknowledged messages counts as stalled after 30 s without a response to a pull, because brokers may
+        hold pulls.
         """
         now_s = self.now_s()
         stands_still_s = now_s - self._oldest_since_s if self._order else 0.0

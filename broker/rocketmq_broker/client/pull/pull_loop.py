@@ -61,7 +61,7 @@ class PullEvents:
 
 
 class PullLoop:
-    """Pulls one queue until it is dropped. Waits after failures, and logs only the first of a series."""
+    """Pulls one queue until it is dropped. Waits after failures, and logs only the first failure of a series."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ _PULLED = (
 
 
 class PullAnswer(NamedTuple):
-    """The answer to a pull."""
+    """The response to a pull."""
 
     messages: list[MessageExt]
     next_offset: int
@@ -130,7 +130,7 @@ class QueueRequests:
         return answer.decode_header(QueryConsumerOffsetResponseHeader).offset
 
     async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
-        """Commits the group's offsets in these queues at the brokers, and waits for the answers.
+        """Commits the group's offsets in these queues at the brokers, and waits for the responses.
 
         Commits one queue of each topic first. If a group's first offsets in a topic arrived concurrently, Apache's broker might
         keep only one of them (ConsumerOffsetManager.commitOffset creates the topic's table without a lock). Attempts all commits
@@ -154,7 +154,7 @@ class QueueRequests:
         _raise_first([*ahead, *behind])
 
     async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """Commits the group's offset in the queue one-way, without an answer."""
+        """Commits the group's offset in the queue one-way, without a response."""
         header = _offset_header(group, queue, offset)
         await self._calls.send_oneway_to_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 

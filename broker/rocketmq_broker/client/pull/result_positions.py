@@ -2,8 +2,8 @@
 
     listener returns ─> result is in the database ─> position in the database ─> offset at the broker
 
-A broker's offset is therefore never ahead of the position in the database, unless the database lost data: a lagging standby
-was promoted, or a backup was restored. In that case the messages after the database's position are delivered again.
+A broker's offset is therefore never ahead of the position in the database, unless the database lost data, for example
+when a backup was restored. In that case, the messages after the database's position are delivered again.
 """
 
 from __future__ import annotations
@@ -68,11 +68,9 @@ class ResultPositions(Protocol):
         """
 
     def known_until_ms(self) -> int | None:
-        """Returns a time in milliseconds since the epoch, for queues without a position.
+        """Returns the time, in milliseconds since the epoch, before which all stored messages have results.
 
-        All messages stored earlier have results.
-
-        Returns None if the database has no results.
+        This time is used for queues without a position. Returns None if the database has no results.
         """
 
     def forget(self, queue: MessageQueue) -> None:
@@ -85,7 +83,7 @@ class ResultPositions(Protocol):
         """Removes the in-memory state of results that the database has lost."""
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
-        """Called with the queues in which messages are delivered again, because the database lost their results."""
+        """Handles a loss of results in the database. Messages of the queues in `setbacks` are delivered again."""
 
 
 class _InThread:

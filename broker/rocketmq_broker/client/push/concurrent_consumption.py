@@ -28,7 +28,7 @@ _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
 
 
 class ConcurrentConsumption:
-    """Passes the waiting messages of a queue to the next free thread. A failed message is returned before it is acknowledged."""
+    """Passes the waiting messages of a queue to the next free thread. A failed message is sent back before it is acknowledged."""
 
     def __init__(
         self,

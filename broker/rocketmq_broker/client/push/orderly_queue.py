@@ -14,7 +14,7 @@ class OrderlyQueue:
     """Keeps the messages of one queue in order. At most one batch is being consumed (RocketMQ's ProcessQueue)."""
 
     def __init__(self) -> None:
-        """The queue starts empty."""
+        """Creates an empty queue."""
         self.is_busy = False
         """True while the listener consumes a batch or the queue is suspended."""
         self.idle = asyncio.Event()

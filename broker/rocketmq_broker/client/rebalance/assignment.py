@@ -27,7 +27,7 @@ class Consumption(Protocol):
         """Returns True if consumption of the queue may start now. Orderly consumption requires the queue's lock."""
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Called with the new messages of each pull."""
+        """Handles the new messages of a pull."""
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
         """Waits until no listener call of the dropped queue can overlap with the next owner's calls."""

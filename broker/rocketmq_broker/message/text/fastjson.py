@@ -89,11 +89,11 @@ class _Reader:
 
 
 def number_keyed(entries: Mapping[int, object]) -> msgspec.Raw:
-    """Encodes a map with numbers as unquoted keys."""
+    """Encodes a map whose keys are unquoted numbers, as in fastjson."""
     return msgspec.Raw(b"{" + b",".join([b"%d:%b" % (key, msgspec.json.encode(value)) for key, value in entries.items()]) + b"}")
 
 
 def object_keyed(entries: Iterable[tuple[object, object]]) -> msgspec.Raw:
-    """Encodes a map with objects as unquoted keys."""
+    """Encodes a map whose keys are unquoted JSON objects, as in fastjson."""
     encode = msgspec.json.encode
     return msgspec.Raw(b"{" + b",".join([encode(key) + b":" + encode(value) for key, value in entries]) + b"}")

@@ -1,4 +1,4 @@
-"""The bodies of requests and responses except heartbeats and routes, with RocketMQ's names."""
+"""The bodies of requests and responses, with RocketMQ's names. Heartbeats and routes must be imported from their modules."""
 
 from rocketmq_broker.protocol.bodies.acl import GetBrokerClusterAclConfigResponseBody, PlainAccessConfig, versions_as_json
 from rocketmq_broker.protocol.bodies.broker import (

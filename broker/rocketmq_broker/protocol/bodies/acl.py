@@ -1,4 +1,4 @@
-"""Accounts as sent in operators' requests and their answers."""
+"""Bodies with accounts, in operators' requests and the responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlainAccessConfig(BodyPart):
 
 
 class GetBrokerClusterAclConfigResponseBody(Body):
-    """The answer to GET_BROKER_CLUSTER_ACL_CONFIG."""
+    """The response body of GET_BROKER_CLUSTER_ACL_CONFIG."""
 
     global_white_addrs: list[str] = []
     plain_access_configs: list[PlainAccessConfig] = []

@@ -9,7 +9,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class KVTable(Body):
-    """A map of strings, which is the answer to GET_BROKER_RUNTIME_INFO and GET_KVLIST_BY_NAMESPACE."""
+    """A map of strings, which is the response body of GET_BROKER_RUNTIME_INFO and GET_KVLIST_BY_NAMESPACE."""
 
     table: dict[str, str] = {}
 
@@ -23,7 +23,7 @@ class BrokerStatsItem(BodyPart):
 
 
 class BrokerStatsData(Body):
-    """The answer to VIEW_BROKER_STATS_DATA, with one statistic over the last minute, hour and day."""
+    """The response body of VIEW_BROKER_STATS_DATA, with one statistic over the last minute, hour and day."""
 
     stats_minute: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
     stats_hour: BrokerStatsItem = msgspec.field(default_factory=BrokerStatsItem)
@@ -43,7 +43,7 @@ class ConsumeQueueData(BodyPart):
 
 
 class QueryConsumeQueueResponseBody(Body):
-    """The answer to QUERY_CONSUME_QUEUE."""
+    """The response body of QUERY_CONSUME_QUEUE."""
 
     subscription_data: SubscriptionData | None = None
     filter_data: str | None = None

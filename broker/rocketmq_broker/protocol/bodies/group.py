@@ -10,13 +10,13 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
 class GetConsumerListByGroupResponseBody(Body):
-    """The answer to GET_CONSUMER_LIST_BY_GROUP, with the client ids of a consumer group."""
+    """The response body of GET_CONSUMER_LIST_BY_GROUP, with the client ids of a consumer group."""
 
     consumer_id_list: list[str] = []
 
 
 class GroupList(Body):
-    """The answer to QUERY_TOPIC_CONSUME_BY_WHO, with the names of groups."""
+    """The response body of QUERY_TOPIC_CONSUME_BY_WHO, with the names of groups."""
 
     group_list: list[str] = []
 
@@ -30,7 +30,7 @@ class LockBatchRequestBody(Body):
 
 
 class LockBatchResponseBody(Body):
-    """The answer to LOCK_BATCH_MQ, with the queues that the member has locked."""
+    """The response body of LOCK_BATCH_MQ, with the queues that the member has locked."""
 
     lock_ok_mq_set: list[MessageQueueData] = msgspec.field(name="lockOKMQSet", default_factory=list)
 
@@ -53,7 +53,7 @@ class ClientConnection(BodyPart):
 
 
 class ConsumerConnection(Body):
-    """The answer to GET_CONSUMER_CONNECTION_LIST."""
+    """The response body of GET_CONSUMER_CONNECTION_LIST."""
 
     connection_set: list[ClientConnection] = []
     subscription_table: dict[str, SubscriptionData] = {}
@@ -69,7 +69,7 @@ class ConsumerConnection(Body):
 
 
 class ProducerConnection(Body):
-    """The answer to GET_PRODUCER_CONNECTION_LIST."""
+    """The response body of GET_PRODUCER_CONNECTION_LIST."""
 
     connection_set: list[ClientConnection] = []
 
@@ -86,7 +86,7 @@ class ProducerInfo(BodyPart):
 
 
 class ProducerTableInfo(Body):
-    """The answer to GET_ALL_PRODUCER_INFO."""
+    """The response body of GET_ALL_PRODUCER_INFO."""
 
     data: dict[str, list[ProducerInfo]] = {}
     """Producers keyed by producer group."""
@@ -133,7 +133,7 @@ class OffsetWrapper(BodyPart):
 
 
 class ConsumeStats(Body):
-    """The answer to GET_CONSUME_STATS, with the progress of a group on each queue."""
+    """The response body of GET_CONSUME_STATS, with the progress of a group on each queue."""
 
     lenient_limit = None
     offset_table: QueueTable[OffsetWrapper] = msgspec.field(default_factory=QueueTable)
@@ -141,7 +141,7 @@ class ConsumeStats(Body):
 
 
 class ConsumeStatsList(Body):
-    """The answer to GET_BROKER_CONSUME_STATS."""
+    """The response body of GET_BROKER_CONSUME_STATS."""
 
     consume_stats_list: list[dict[str, list[ConsumeStats]]] = []
     """One map for each group, from the group's name to its statistics."""
@@ -150,14 +150,14 @@ class ConsumeStatsList(Body):
 
 
 class ConsumerOffsetSerializeWrapper(Body):
-    """The answer to GET_ALL_CONSUMER_OFFSET, with all offsets of all groups."""
+    """The response body of GET_ALL_CONSUMER_OFFSET, with all offsets of all groups."""
 
     offset_table: dict[str, dict[int, int]] = {}
     """Offsets keyed by `topic@group` and then by queue id."""
 
 
 class ResetOffsetBody(Body):
-    """New offsets, in the body of RESET_CONSUMER_CLIENT_OFFSET and in the answer to INVOKE_BROKER_TO_RESET_OFFSET."""
+    """New offsets, in the body of RESET_CONSUMER_CLIENT_OFFSET and in the response to INVOKE_BROKER_TO_RESET_OFFSET."""
 
     lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
@@ -179,7 +179,7 @@ class ResetOffsetBodyForC(Body):
 
 
 class GetConsumerStatusBody(Body):
-    """The answer to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS, with the offsets of members."""
+    """The response to GET_CONSUMER_STATUS_FROM_CLIENT and INVOKE_BROKER_TO_GET_CONSUMER_STATUS, with the offsets of members."""
 
     message_queue_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
     consumer_table: dict[str, QueueTable[int]] = {}
@@ -187,6 +187,6 @@ class GetConsumerStatusBody(Body):
 
 
 class QueryCorrectionOffsetBody(Body):
-    """The answer to QUERY_CORRECTION_OFFSET."""
+    """The response body of QUERY_CORRECTION_OFFSET."""
 
     correction_offsets: dict[int, int] = {}

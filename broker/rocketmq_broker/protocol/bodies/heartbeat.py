@@ -37,7 +37,7 @@ class MessageModel(Enum):
 
 
 class ConsumeFromWhere(Enum):
-    """The positions at which a group can start to consume a queue if it has no offset there."""
+    """The positions at which a group can start to consume a queue for which it has no offset."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"

@@ -1,4 +1,4 @@
-"""Bodies about parked messages, for operators: answers to this project's own requests (AdminRequestCode)."""
+"""Response bodies about parked messages, for this project's own operator requests (AdminRequestCode)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class ParkedCounts(Body):
-    """The answer to COUNT_PARKED_MESSAGES, with the numbers of messages that no operator has handled."""
+    """The response body of COUNT_PARKED_MESSAGES, with the numbers of messages that no operator has handled."""
 
     dead_letters: dict[str, int] = {}
     """The number of dead letters, keyed by consumer group."""
@@ -29,6 +29,6 @@ class MarkInfo(BodyPart):
 
 
 class MarkList(Body):
-    """The answer to LIST_MARKS, RETRY_DEAD_LETTER and DISMISS_DEAD_LETTER."""
+    """The response body of LIST_MARKS, RETRY_DEAD_LETTER and DISMISS_DEAD_LETTER."""
 
     marks: list[MarkInfo] = []

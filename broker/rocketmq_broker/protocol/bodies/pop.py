@@ -18,7 +18,7 @@ _MAX_BITS: Final = 4096
 
 
 class MessageRequestMode(Enum):
-    """The modes in which a group's consumers get a topic's messages: they pull or pop them."""
+    """The modes in which a group's consumers get a topic's messages: pull or pop."""
 
     PULL = "PULL"
     POP = "POP"
@@ -77,7 +77,7 @@ class MessageQueueAssignment(BodyPart):
 
 
 class QueryAssignmentResponseBody(Body):
-    """The answer to QUERY_ASSIGNMENT. If the list is None, the consumer keeps its current queues."""
+    """The response body of QUERY_ASSIGNMENT. If the list is None, the consumer keeps its current queues."""
 
     message_queue_assignments: list[MessageQueueAssignment] | None = None
 

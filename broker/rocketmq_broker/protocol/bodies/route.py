@@ -39,7 +39,7 @@ class BrokerData(BodyPart):
 
 
 class TopicRouteData(Body):
-    """The body of the answer to GET_ROUTEINFO_BY_TOPIC."""
+    """The body of the response to GET_ROUTEINFO_BY_TOPIC."""
 
     queue_datas: list[QueueData] = []
     broker_datas: list[BrokerData] = []
@@ -67,7 +67,7 @@ class TopicRouteData(Body):
 
 
 class ClusterInfo(Body):
-    """The body of the answer to GET_BROKER_CLUSTER_INFO."""
+    """The body of the response to GET_BROKER_CLUSTER_INFO."""
 
     broker_addr_table: dict[str, BrokerData] = {}
     cluster_addr_table: dict[str, list[str]] = {}

@@ -39,7 +39,7 @@ class ProcessQueueInfo(BodyPart):
 
 
 class ConsumeSpeed(BodyPart):
-    """The rates of a consumer for one topic, in milliseconds and messages per second (RocketMQ's ConsumeStatus)."""
+    """A consumer's times in milliseconds and rates in messages per second, for one topic (RocketMQ's ConsumeStatus)."""
 
     pull_rt: float = msgspec.field(name="pullRT", default=0.0)
     pull_tps: float = msgspec.field(name="pullTPS", default=0.0)
@@ -50,7 +50,7 @@ class ConsumeSpeed(BodyPart):
 
 
 class ConsumerRunningInfo(Body):
-    """The answer to GET_CONSUMER_RUNNING_INFO."""
+    """The response body of GET_CONSUMER_RUNNING_INFO."""
 
     properties: dict[str, str] = {}
     """Maps the PROP_* names to their values, and the names of the consumer's settings to their values."""
@@ -62,7 +62,7 @@ class ConsumerRunningInfo(Body):
 
 
 class CMResult(Enum):
-    """The result with which a consumer handled a message at an operator's request."""
+    """The possible results when a consumer handles a message at an operator's request."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"
@@ -73,7 +73,7 @@ class CMResult(Enum):
 
 
 class ConsumeMessageDirectlyResult(Body):
-    """The answer to CONSUME_MESSAGE_DIRECTLY. Go clients send the result as an ordinal."""
+    """The response body of CONSUME_MESSAGE_DIRECTLY. Go clients send the result as an ordinal."""
 
     order: bool = False
     auto_commit: bool = True

@@ -18,11 +18,11 @@ class DataVersion(Body):
 
 
 class TopicConfigAndQueueMapping(TopicConfig, Body):
-    """The answer to GET_TOPIC_CONFIG."""
+    """The response body of GET_TOPIC_CONFIG."""
 
 
 class TopicConfigSerializeWrapper(Body):
-    """The answer to GET_ALL_TOPIC_CONFIG, with all topics of a broker."""
+    """The response body of GET_ALL_TOPIC_CONFIG, with all topics of a broker."""
 
     topic_config_table: dict[str, TopicConfig] = {}
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
@@ -33,7 +33,7 @@ class SubscriptionGroupBody(SubscriptionGroupConfig, Body):
 
 
 class SubscriptionGroupWrapper(Body):
-    """The answer to GET_ALL_SUBSCRIPTIONGROUP_CONFIG, with all consumer groups of a broker."""
+    """The response body of GET_ALL_SUBSCRIPTIONGROUP_CONFIG, with all consumer groups of a broker."""
 
     subscription_group_table: dict[str, SubscriptionGroupConfig] = {}
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
@@ -56,7 +56,7 @@ class TopicOffset(BodyPart):
 
 
 class TopicStatsTable(Body):
-    """The answer to GET_TOPIC_STATS_INFO, with the offsets of a topic's queues."""
+    """The response body of GET_TOPIC_STATS_INFO, with the offsets of a topic's queues."""
 
     lenient_limit = None
     offset_table: QueueTable[TopicOffset] = msgspec.field(default_factory=QueueTable)
@@ -80,6 +80,6 @@ class QueueTimeSpan(BodyPart):
 
 
 class QueryConsumeTimeSpanBody(Body):
-    """The answer to QUERY_CONSUME_TIME_SPAN."""
+    """The response body of QUERY_CONSUME_TIME_SPAN."""
 
     consume_time_span_set: list[QueueTimeSpan] = []

@@ -1,4 +1,4 @@
-"""Bodies about transactions, for operators: answers to this project's own requests (AdminRequestCode)."""
+"""Response bodies about transactions, for this project's own operator requests (AdminRequestCode)."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class UpdateGlobalWhiteAddrsConfigRequestHeader(CommandHeader):
 
 
 class GetBrokerAclConfigResponseHeader(CommandHeader):
-    """The header of the answer to GET_BROKER_CLUSTER_ACL_INFO."""
+    """The header of the response to GET_BROKER_CLUSTER_ACL_INFO."""
 
     version: str
     """The version of the default file, as a DataVersion in JSON."""

@@ -24,7 +24,7 @@ class RegisterBrokerRequestHeader(CommandHeader):
 
 
 class RegisterBrokerResponseHeader(CommandHeader):
-    """The header of the answer to REGISTER_BROKER, with the addresses of the master."""
+    """The header of the response to REGISTER_BROKER, with the addresses of the master."""
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
@@ -49,7 +49,7 @@ class QueryDataVersionRequestHeader(CommandHeader):
 
 
 class QueryDataVersionResponseHeader(CommandHeader):
-    """The header of the answer to QUERY_DATA_VERSION. `changed` is True if the broker must register again."""
+    """The header of the response to QUERY_DATA_VERSION. `changed` is True if the broker must register again."""
 
     changed: bool
 
@@ -70,7 +70,7 @@ class GetKVConfigRequestHeader(CommandHeader):
 
 
 class GetKVConfigResponseHeader(CommandHeader):
-    """The header of the answer to GET_KV_CONFIG."""
+    """The header of the response to GET_KV_CONFIG."""
 
     value: str | None = None
 
@@ -108,7 +108,7 @@ class WipeWritePermOfBrokerRequestHeader(CommandHeader):
 
 
 class WipeWritePermOfBrokerResponseHeader(CommandHeader):
-    """The header of the answer to WIPE_WRITE_PERM_OF_BROKER, with the number of changed topics."""
+    """The header of the response to WIPE_WRITE_PERM_OF_BROKER, with the number of changed topics."""
 
     wipe_topic_count: Int32
 
@@ -120,6 +120,6 @@ class AddWritePermOfBrokerRequestHeader(CommandHeader):
 
 
 class AddWritePermOfBrokerResponseHeader(CommandHeader):
-    """The header of the answer to ADD_WRITE_PERM_OF_BROKER, with the number of changed topics."""
+    """The header of the response to ADD_WRITE_PERM_OF_BROKER, with the number of changed topics."""
 
     add_topic_count: Int32

@@ -28,7 +28,7 @@ class PopMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 class PopMessageResponseHeader(CommandHeader):
-    """The header of the answer to POP_MESSAGE, with the parts of the messages' receipt handles.
+    """The header of the response to POP_MESSAGE, with the parts of the messages' receipt handles.
 
     Each info field contains an entry for each queue: `retry queueId value;...`.
     """
@@ -66,7 +66,7 @@ class ChangeInvisibleTimeRequestHeader(CommandHeader):
 
 
 class ChangeInvisibleTimeResponseHeader(CommandHeader):
-    """The header of the answer to CHANGE_MESSAGE_INVISIBLETIME, with the changed parts of the receipt handle."""
+    """The header of the response to CHANGE_MESSAGE_INVISIBLETIME, with the changed parts of the receipt handle."""
 
     pop_time: Int64
     invisible_time: Int64
@@ -87,7 +87,7 @@ class NotificationRequestHeader(CommandHeader, kw_only=True):
 
 
 class NotificationResponseHeader(CommandHeader):
-    """The header of the answer to NOTIFICATION. `polling_full` is True if too many requests wait at the broker."""
+    """The header of the response to NOTIFICATION. `polling_full` is True if too many requests wait at the broker."""
 
     has_msg: bool
     polling_full: bool = False

@@ -24,7 +24,7 @@ class PullMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 class PullMessageResponseHeader(CommandHeader):
-    """The header of the answer to PULL_MESSAGE, with the offset of the next pull."""
+    """The header of the response to PULL_MESSAGE, with the offset of the next pull."""
 
     suggest_which_broker_id: Int64
     next_begin_offset: Int64
@@ -42,7 +42,7 @@ class QueryConsumerOffsetRequestHeader(CommandHeader):
 
 
 class QueryConsumerOffsetResponseHeader(CommandHeader):
-    """The header of the answer to QUERY_CONSUMER_OFFSET, with the group's offset in a queue."""
+    """The header of the response to QUERY_CONSUMER_OFFSET, with the group's offset in a queue."""
 
     offset: Int64
 
@@ -66,7 +66,7 @@ class GetMaxOffsetRequestHeader(CommandHeader):
 
 
 class GetMaxOffsetResponseHeader(CommandHeader):
-    """The header of the answer to GET_MAX_OFFSET, with the offset of the queue's next message."""
+    """The header of the response to GET_MAX_OFFSET, with the offset of the queue's next message."""
 
     offset: Int64
 
@@ -80,7 +80,7 @@ class GetMinOffsetRequestHeader(CommandHeader):
 
 
 class GetMinOffsetResponseHeader(CommandHeader):
-    """The header of the answer to GET_MIN_OFFSET, with the offset of the queue's oldest message."""
+    """The header of the response to GET_MIN_OFFSET, with the offset of the queue's oldest message."""
 
     offset: Int64
 
@@ -95,7 +95,7 @@ class SearchOffsetRequestHeader(CommandHeader):
 
 
 class SearchOffsetResponseHeader(CommandHeader):
-    """The header of the answer to SEARCH_OFFSET_BY_TIMESTAMP."""
+    """The header of the response to SEARCH_OFFSET_BY_TIMESTAMP."""
 
     offset: Int64
 
@@ -109,6 +109,6 @@ class GetEarliestMsgStoretimeRequestHeader(CommandHeader):
 
 
 class GetEarliestMsgStoretimeResponseHeader(CommandHeader):
-    """The header of the answer to GET_EARLIEST_MSG_STORETIME, with the store timestamp of the queue's oldest message."""
+    """The header of the response to GET_EARLIEST_MSG_STORETIME, with the store timestamp of the queue's oldest message."""
 
     timestamp: Int64

@@ -1,4 +1,4 @@
-"""Headers of send requests and their answers."""
+"""Headers of send requests and their responses."""
 
 import struct
 from typing import Final, TypeAlias
@@ -61,7 +61,7 @@ class SendMessageRequestHeaderV2(CommandHeader):
 
 
 class SendMessageResponseHeader(CommandHeader):
-    """The header of the answer to a send request.
+    """The header of the response to a send request.
 
     Its encoders are written by hand for speed, because they run for every message.
     """

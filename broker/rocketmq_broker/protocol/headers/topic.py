@@ -70,7 +70,7 @@ class QueryMessageRequestHeader(CommandHeader):
 
 
 class QueryMessageResponseHeader(CommandHeader):
-    """The header of the answer to QUERY_MESSAGE.
+    """The header of the response to QUERY_MESSAGE.
 
     It contains the time and the commit log offset up to which the index is complete.
     """
@@ -103,6 +103,6 @@ class ViewBrokerStatsDataRequestHeader(CommandHeader):
 
 
 class GetBrokerConfigResponseHeader(CommandHeader):
-    """The header of the answer to GET_BROKER_CONFIG, with the version of the broker's settings."""
+    """The header of the response to GET_BROKER_CONFIG, with the version of the broker's settings."""
 
     version: str

@@ -10,7 +10,7 @@ _DECISIONS = frozenset({0, 8, 12})
 
 
 class EndTransactionRequestHeader(CommandHeader, kw_only=True):
-    """The header of END_TRANSACTION, with the decision of a producer or its answer to a check-back."""
+    """The header of END_TRANSACTION, with a producer's decision or its response to a check-back."""
 
     producer_group: str
     tran_state_table_offset: Int64

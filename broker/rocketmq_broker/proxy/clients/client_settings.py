@@ -17,7 +17,7 @@ _FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
 class SettingsAnswers:
-    """Creates the answers to clients' settings.
+    """Creates the responses to clients' settings.
 
     Values for which the broker has no setting are the defaults of Apache's proxy 5.3.3.
     """
@@ -30,7 +30,7 @@ class SettingsAnswers:
         max_body_bytes: int,
         retry_delays_ms: Sequence[int],
     ) -> None:
-        """`retry_delays_ms` are the delays in milliseconds before each further delivery attempt of a failed message, in order."""
+        """Stores the broker's settings. `retry_delays_ms` are the delays before each redelivery of a failed message, in order."""
         self._group_of = group_of
         self._is_fifo = is_fifo
         self._max_body_bytes = max_body_bytes

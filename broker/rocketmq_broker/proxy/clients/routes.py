@@ -34,7 +34,7 @@ class TopicRoutes:
     """The routes of this broker's topics."""
 
     def __init__(self, topic_table: TopicTable, broker_name: str, own_address: tuple[str, int]) -> None:
-        """`own_address` is used for clients that do not send their endpoints."""
+        """Creates the routes. `own_address` is used for clients that do not send their endpoints."""
         self._topics = topic_table
         self._broker_name = broker_name
         self._own_address = own_address
@@ -102,7 +102,7 @@ class TopicRoutes:
         return _accepted(config) if config is not None else _ALL_TYPES
 
     def is_fifo(self, name: str) -> bool:
-        """Returns whether the topic accepts FIFO messages only. These are consumed in order."""
+        """Returns whether the topic accepts only FIFO messages, which are consumed in order."""
         return self.accepted_types(name) == (api.FIFO,)
 
     def _queue(

@@ -67,7 +67,7 @@ class CallConnection(Protocol):
 
 
 class Call:
-    """A call in progress. Its memory use includes received data until the call ends, and answers until they are sent."""
+    """A call in progress. Its memory use includes received data until the call ends, and responses until they are sent."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Call:
         address: tuple[str, int],
         now_s: float,
     ) -> None:
-        """Raises CallEnded for an invalid grpc-timeout."""
+        """Creates a call. Raises CallEnded for an invalid grpc-timeout."""
         self.stream_id = stream_id
         self.method = method
         self.metadata = metadata
@@ -101,7 +101,7 @@ class Call:
         self._more: asyncio.Future[None] | None = None
 
     def remaining_s(self) -> float | None:
-        """Returns the seconds until the client's deadline; None if the call has no deadline."""
+        """Returns the seconds until the client's deadline, or None if the call has no deadline."""
         return None if self.deadline_s is None else max(0.0, self.deadline_s - asyncio.get_running_loop().time())
 
     def feed(self, data: bytes, flow_bytes: int) -> None:
@@ -119,12 +119,12 @@ class Call:
         self._wake()
 
     def client_ended(self) -> None:
-        """Records that the client sends no more data."""
+        """Records that the client will send no more data."""
         self.has_client_ended = True
         self._wake()
 
     async def read(self) -> bytes | None:
-        """Returns the next message, or None after the client's last one. Raises CallEnded for an invalid message."""
+        """Returns the next message, or None after the client's last message. Raises CallEnded for an invalid message."""
         while True:
             length = self._next_length()
             end = self._taken + _PREFIX_BYTES + (length or 0)
@@ -147,7 +147,7 @@ class Call:
             await self._more
 
     async def write(self, message: bytes) -> None:
-        """Sends an answer, and returns once it is sent. Raises CallEnded if the client does not read."""
+        """Sends a response, and returns once it is sent. Raises CallEnded if the client does not read."""
         data = b"\x00" + len(message).to_bytes(4, "big") + message
         self.hold(len(data))
         try:
@@ -195,7 +195,7 @@ class Call:
 
 
 def metadata_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Returns the text headers. Headers whose names end in -bin have binary values, and are not used here."""
+    """Returns the text headers. Skips headers whose names end in -bin, because they have binary values."""
     return {
         name.decode(): value.decode()
         for name, value in headers

@@ -76,7 +76,7 @@ class FrameSplitter:
         self._block_bytes = 0
 
     def next(self) -> Frame | None:
-        """Returns the next complete frame after the preface; None if there is none.
+        """Returns the next complete frame after the preface, or None if there is none.
 
         Raises FrameRefused if the frame is too long.
         """

@@ -38,7 +38,7 @@ class GrpcServer:
         steady_ns: Callable[[], int],
         on_ended: Callable[[tuple[str, int]], None],
     ) -> None:
-        """`memory` is shared with the remoting port. `on_ended` is called with the address of each closed connection."""
+        """Creates a server. Other ports share `memory`. `on_ended` is called with the address of each closed connection."""
         self.memory = memory
         self.turn: Turn
         self.connections: dict[Http2Connection, None] = {}
@@ -55,7 +55,7 @@ class GrpcServer:
 
     @property
     def port(self) -> int:
-        """Returns the port after `bind`."""
+        """Returns the port. Call it after `bind`."""
         assert self._listener is not None
         return self._listener.port
 
@@ -91,7 +91,7 @@ class GrpcServer:
     # ConnectionOwner
 
     def method(self, path: bytes) -> Method | None:
-        """Returns the method at that path; None if there is none."""
+        """Returns the method at that path, or None if there is none."""
         return self._methods.get(path)
 
     def run(self, call: Call) -> asyncio.Task[None]:

@@ -1,7 +1,7 @@
 """A client's HTTP/2 connection, using the library h2. The library receives only complete frames that are within the limits.
 
 h2 uses neither sockets nor a clock. This module adds flow control that depends on the memory in use, protection against floods
-of useless frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread answers.
+of useless frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread responses.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ConnectionOwner(Protocol):
     turn: Turn
 
     def method(self, path: bytes) -> Method | None:
-        """Returns the method at that path; None if there is none."""
+        """Returns the method at that path, or None if there is none."""
 
     def run(self, call: Call) -> asyncio.Task[None]:
         """Starts the task that handles the call."""
@@ -93,7 +93,7 @@ class _Http2(H2Connection):
 
 
 class Http2Connection(asyncio.Protocol):
-    """A client's connection. The server does not read from it while the client has unread answers."""
+    """A client's connection. The server does not read from it while the client has unread responses."""
 
     def __init__(self, port: ConnectionOwner) -> None:
         self.peer = "?"
@@ -120,7 +120,7 @@ class Http2Connection(asyncio.Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Returns the number of bytes in memory: incomplete frames, calls and their answers, and unsent output."""
+        """Returns the number of bytes held in memory by incomplete frames, calls, their responses, and unsent output."""
         unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
         return self._splitter.held_bytes + self._held_bytes + unsent
 
@@ -150,7 +150,7 @@ class Http2Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(BEGINS_WITHIN_S, self._is_late)
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport with one that adds TLS."""
+        """Replaces the transport with a transport that adds TLS."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -185,7 +185,7 @@ class Http2Connection(asyncio.Protocol):
         self._port.ended(self)
 
     def pause_writing(self) -> None:
-        """Stops reading and writing until the client has read its answers, and starts the time limit for the client."""
+        """Stops reading and writing until the client has read its responses, and starts the time limit for the client."""
         self._is_writable = False
         self._unread_timer = self._loop.call_later(TAKEN_WITHIN_S, self._is_unread)
         self._pause_reading()
@@ -216,7 +216,7 @@ class Http2Connection(asyncio.Protocol):
         self._close_if_left()
 
     def look(self, now_s: float) -> None:
-        """Ends calls whose request is not complete in time, and closes an idle connection. Call this method every few seconds."""
+        """Ends calls whose requests are late, and closes an idle connection. Call this method every few seconds."""
         for call in list(self.calls.values()):
             if not call.has_client_ended and not call.method.is_telemetry and now_s - call.began_s > REQUEST_WITHIN_S:
                 self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is incomplete after {REQUEST_WITHIN_S:.0f} s")
@@ -228,7 +228,7 @@ class Http2Connection(asyncio.Protocol):
     # Frames
 
     def _continue(self) -> None:
-        """Handles some received frames, and the rest in a later turn, so that no client blocks the event loop."""
+        """Handles some received frames. The rest are handled in later turns, so that no client blocks the event loop."""
         self._is_resting = False
         if self._is_closing or not self._is_writable:
             return
@@ -408,7 +408,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush_later()
 
     def _begin_delayed(self) -> None:
-        """Begins the next delayed call, unless too many answers are unread. When that call ends, the next delayed call begins."""
+        """Begins the next delayed call, unless too much output is unread. When that call ends, the next delayed call begins."""
         while self._delayed and self._unread_bytes <= _MAX_UNREAD_BYTES:
             call = self._delayed.popleft()
             if self.calls.get(call.stream_id) is call:

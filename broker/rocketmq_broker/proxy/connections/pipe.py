@@ -13,7 +13,7 @@ class PipeEnd(asyncio.Transport):
     """One end of a pipe, which is the transport of one protocol."""
 
     def __init__(self, protocol: asyncio.BaseProtocol, peer: tuple[str, int]) -> None:
-        """`peer` is the other end's address, as reported to the protocol."""
+        """Creates one end. `peer` is the other end's address, which is reported to the protocol."""
         super().__init__({"peername": peer})
         self._loop = asyncio.get_running_loop()
         self._protocol: Any = protocol
@@ -102,7 +102,7 @@ class PipeEnd(asyncio.Transport):
             self._protocol.resume_writing()
 
     def other_ended(self) -> None:
-        """Closes this end as well, once everything is read."""
+        """Closes this end as well, once all bytes are read."""
         self._has_other_ended, self._is_paused = True, False
         self._deliver_later()
 
@@ -142,7 +142,7 @@ class PipeEnd(asyncio.Transport):
 def join(
     near: asyncio.BaseProtocol, far: asyncio.BaseProtocol, *, near_address: tuple[str, int], far_address: tuple[str, int]
 ) -> None:
-    """Connects two protocols. Each protocol gets the other's address as that of its peer."""
+    """Connects two protocols. Each protocol gets the other protocol's address as its peer address."""
     near_end, far_end = PipeEnd(near, far_address), PipeEnd(far, near_address)
     near_end.joined_to(far_end)
     far_end.joined_to(near_end)

@@ -37,7 +37,7 @@ class Outbox:
     """A queue of encoded commands for a client. A None entry ends the client's telemetry stream."""
 
     def __init__(self, hold: Callable[[int], None]) -> None:
-        """`hold` is called with each change in the number of waiting bytes."""
+        """Creates an empty queue. `hold` is called with each change in the number of waiting bytes."""
         self._hold = hold
         self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._unsent_bytes = 0
@@ -79,7 +79,7 @@ class ClientSession:
     """A client's connection to the broker, its latest settings, and its telemetry."""
 
     def __init__(self, connection: Connection, begun_by: tuple[str, int]) -> None:
-        """`begun_by` is the client's address on the connection of its first call."""
+        """Creates a session. `begun_by` is the client's address on the connection of its first call."""
         self.connection = connection
         self.begun_by = begun_by
         self.settings: api.Settings | None = None
@@ -100,9 +100,9 @@ class ClientSession:
         body: bytes = b"",
         system_error: api.Code = api.INTERNAL_SERVER_ERROR,
     ) -> RemotingCommand:
-        """Sends a request to the broker, and returns the broker's answer. Raises CallRefused if the answer is not SUCCESS.
+        """Sends a request to the broker, and returns the broker's response. Raises CallRefused if the response is not SUCCESS.
 
-        `system_error` is the status code to use if the broker answers with SYSTEM_ERROR, which it also does for bad requests.
+        `system_error` is the status code for SYSTEM_ERROR, because the broker responds with SYSTEM_ERROR to bad requests too.
         """
         self._calls_in_progress += 1
         try:
@@ -145,7 +145,7 @@ class ClientSession:
     def telemetry_ended(self, outbox: Outbox) -> None:
         """Ends the session if its current telemetry has ended, because check-backs can no longer reach the client.
 
-        Calls in progress are answered first, because the client may have closed only one of its streams.
+        Calls in progress are completed first, because the client may have closed only one of its streams.
         """
         if self._outbox is outbox:
             self.end()
@@ -172,10 +172,10 @@ class ClientSession:
 
 
 class ClientSessions:
-    """The sessions of all clients. A session ends with the client's telemetry, or when the client's heartbeats stop."""
+    """The sessions of all clients. A session ends when the client's telemetry ends or its heartbeats stop."""
 
     def __init__(self, broker: RequestHandler, memory: MemoryBudget, broker_address: tuple[str, int]) -> None:
-        """`broker` handles the requests. `memory` is shared with the broker's other connections."""
+        """Creates an empty table. `broker` handles the requests. `memory` is shared with the broker's other connections."""
         self.requests = Dispatcher(on_disconnected=[self._forget])
         """The handlers of the broker's requests to clients."""
         self._broker = broker
@@ -215,7 +215,7 @@ class ClientSessions:
         return True
 
     def at(self, connection: Connection) -> ClientSession | None:
-        """Returns the session of that connection; None if there is none."""
+        """Returns the session of the connection, or None if there is none."""
         found = self._at.get(connection)
         return found[1] if found is not None else None
 

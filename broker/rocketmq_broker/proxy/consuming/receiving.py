@@ -64,7 +64,7 @@ class Receiving:
         clock: Callable[[], int],
         may_consume: MayConsume | None,
     ) -> None:
-        """`may_consume` is None if no accounts are needed."""
+        """Creates a Receiving. `may_consume` is None if no accounts are needed."""
         self._popping = popping
         self._routes = routes
         self._renewals = renewals

@@ -23,9 +23,9 @@ _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
 
 
 def refuse_oversized_request(data: bytes) -> None:
-    """Raises CallRefused if a SendMessage request contains too much data besides the bodies.
+    """Raises CallRefused if a SendMessage request contains too much data in addition to the message bodies.
 
-    Raises DecodeError if the request is damaged.
+    Raises DecodeError if the request is malformed.
     """
     if len(data) <= _SMALL_REQUEST_BYTES:
         return

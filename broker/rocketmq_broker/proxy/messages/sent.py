@@ -31,7 +31,7 @@ class SentMessages:
     """Validates sent messages and returns their properties."""
 
     def __init__(self, delays_ms: Sequence[int], max_body_bytes: int) -> None:
-        """`delays_ms` are the delays of the broker's delay levels in milliseconds, starting with level 1."""
+        """Stores the limits. `delays_ms` are the broker's delay levels in milliseconds, starting with level 1."""
         self._delays_ms = delays_ms
         self._max_body_bytes = max_body_bytes
 

@@ -59,7 +59,7 @@ class TransactionHandle:
 
 
 async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
-    """Passes a decision, or the answer to a check-back, to the broker.
+    """Passes a decision, or the response to a check-back, to the broker.
 
     Raises CallRefused if the broker refuses the decision. Apache's proxy does not report such a refusal.
     """
@@ -99,7 +99,7 @@ class TelemetryChecks:
         }
 
     def _check(self, connection: Connection, command: RemotingCommand) -> None:
-        """Sends a check-back to the client. The broker repeats a check-back that is not answered."""
+        """Sends a check-back to the client. The broker repeats a check-back without a response."""
         header = command.decode_header(CheckTransactionStateRequestHeader)
         session = self._sessions.at(connection)
         if session is None:

@@ -1,1 +1,1 @@
-"""Connections: requests and answers, limits on memory, and idle timeouts."""
+"""Connections, with requests and responses, memory limits, and idle timeouts."""

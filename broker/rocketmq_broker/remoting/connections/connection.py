@@ -1,6 +1,6 @@
 """A connection of a client or a server.
 
-It passes received requests to a handler, and received answers to the callers that wait for them.
+It passes received requests to a handler, and received responses to the callers that wait for them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class RequestHandler(Protocol):
 class Connection(SendingHalf):
     """One TCP connection. Use it only in the event loop's thread.
 
-    The connection passes requests to the handler, and answers to the callers that wait for them. The handler may postpone
+    The connection passes requests to the handler, and responses to the callers that wait for them. The handler may postpone
     requests. The connection stops reading while requests are postponed, and while the peer does not read the connection's output.
     """
 
@@ -62,9 +62,9 @@ class Connection(SendingHalf):
         memory: MemoryBudget | None = None,
         max_connections: int | None = None,
     ) -> None:
-        """`serialize_type`, `credentials` and `rpc_hook` apply to requests sent by this end.
+        """Creates a connection. `serialize_type`, `credentials` and `rpc_hook` apply to requests sent by this end.
 
-        `open_connections` is the set of open connections. `turn` and `memory` are shared with other connections; by default
+        `open_connections` is the set of open connections. `turn` and `memory` are shared with other connections. By default,
         the connection has its own memory budget and no limit on a turn. If `max_connections` are open, the connection is closed.
         """
         super().__init__(limits or ConnectionLimits())
@@ -109,7 +109,7 @@ class Connection(SendingHalf):
 
     @property
     def held_bytes(self) -> int:
-        """Returns the number of bytes in memory: incomplete frames, postponed requests and unsent output."""
+        """Returns the number of bytes that incomplete frames, postponed requests and unsent output occupy in memory."""
         return self._decoder.buffered_length + self._postponed_bytes + self.unsent_bytes
 
     def give_up(self, total_bytes: int) -> None:
@@ -128,7 +128,7 @@ class Connection(SendingHalf):
     async def invoke(
         self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
     ) -> RemotingCommand:
-        """Sends a request, and returns its answer.
+        """Sends a request, and returns the response.
 
         Raises RemotingTimeout, ConnectionClosed, TooManyRequests or StoppedByHook.
         """
@@ -137,7 +137,7 @@ class Connection(SendingHalf):
     def start_invoke(
         self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int
     ) -> asyncio.Future[RemotingCommand]:
-        """Sends a request. Returns a future with the answer, or with RemotingTimeout or ConnectionClosed.
+        """Sends a request. Returns a future with the response, or with RemotingTimeout or ConnectionClosed.
 
         Raises ConnectionClosed, TooManyRequests or StoppedByHook.
         """
@@ -181,7 +181,7 @@ class Connection(SendingHalf):
         self._handler.on_connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Decodes the bytes, and handles requests and answers."""
+        """Decodes the bytes, and handles requests and responses."""
         watch = self._idle_watch
         watch.moved_s = self._loop.time()
         try:

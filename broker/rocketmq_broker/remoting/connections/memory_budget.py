@@ -1,4 +1,4 @@
-"""Limits the memory of all connections together: incomplete frames, unhandled requests and unsent output."""
+"""Limits the total memory of incomplete frames, unhandled requests and unsent output on all connections."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Holder(Protocol):
 
 
 class MemoryBudget:
-    """Limits the memory of all connections together.
+    """Limits the total memory of all connections.
 
     While the budget is exceeded, closes the connection that uses the most memory. A recorded number of bytes may be
-    outdated, because the system sends output without notice. All connections are therefore counted again before one is
-    closed.
+    outdated, because the system sends output without notification. The bytes of all connections are therefore counted
+    again before a connection is closed.
     """
 
     def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:

@@ -1,4 +1,4 @@
-"""The requests that this end sends on one connection, and their answers (RocketMQ's responseTable)."""
+"""The requests that this end sends on one connection, and their responses (RocketMQ's responseTable)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class OwnRequests:
-    """Encodes requests, and passes each answer to its caller. All deadlines share one timer."""
+    """Encodes requests, and passes each response to its caller. All deadlines share one timer."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, serialize_type: SerializeType, credentials: SessionCredentials | None
@@ -57,7 +57,7 @@ class OwnRequests:
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """Returns the frame to send, and a future for the answer. Raises TooManyRequests."""
+        """Returns the frame to send, and a future for the response. Raises TooManyRequests."""
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         deadline_ms = self._now_ms() + timeout_ms
         try:
@@ -69,11 +69,11 @@ class OwnRequests:
         return frame, answer
 
     def new_oneway(self, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None) -> bytes:
-        """Returns the frame of a one-way request, which has no answer."""
+        """Returns the frame of a one-way request, which has no response."""
         return self._frame(code, header, body, self._pending.next_opaque(), oneway=True, remark=remark)
 
     def answered(self, command: RemotingCommand) -> None:
-        """Passes an answer to the caller that waits for it."""
+        """Passes a response to the caller that waits for it."""
         answer = self._pending.take(command.opaque)
         if answer is None:
             logger.debug("ignored an unexpected or late answer from %s: opaque %d", self.peer, command.opaque)
@@ -108,7 +108,7 @@ class OwnRequests:
         return int(self._loop.time() * 1000)
 
     def _expire_at(self, deadline_ms: int) -> None:
-        """Sets the timer to fire at the deadline, unless it fires earlier."""
+        """Sets the timer to fire at the deadline, unless it is already set to fire earlier."""
         when_s = (deadline_ms + 1) / 1000
         if self._expiry is not None:
             if self._expiry.when() <= when_s:

@@ -35,7 +35,7 @@ class SendingHalf(asyncio.Protocol):
 
     @property
     def is_writable(self) -> bool:
-        """Returns True if the peer reads the output fast enough. Check it before sending anything except an answer."""
+        """Returns True if the peer reads the output fast enough. Check it before sending anything except a response."""
         return self._is_writable and self.is_open
 
     @property
@@ -67,7 +67,7 @@ class SendingHalf(asyncio.Protocol):
         self._give_up = self._loop.call_later(self._limits.close_timeout_s, self._transport.abort)
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport with one that uses TLS."""
+        """Replaces the transport with a transport that uses TLS."""
         self._transport = transport
 
     async def wait_closed(self) -> None:

@@ -15,7 +15,7 @@ The event loop is blocked for less than 50 ms, even if several servers share it 
 
 
 class Turn:
-    """Limits the time of a server's connections in one turn of the event loop.
+    """Limits the time that a server's connections use in one turn of the event loop.
 
     Work beyond the limit is postponed to a later turn. Later turns call the longest-waiting callbacks first. A callback
     that is postponed again is called last.

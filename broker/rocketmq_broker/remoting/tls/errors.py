@@ -8,7 +8,7 @@ TlsError: Final = ssl.SSLError
 
 
 class TlsUnusable(Exception):
-    """A certificate, key or setting is invalid.
+    """Raised if a certificate, key or setting is invalid.
 
     The error message has one line, which names the file or setting and contains no password.
     """

@@ -19,7 +19,7 @@ _NETWORK_GROUPS: Final = 4
 class Handshakes:
     """The unfinished handshakes, grouped by address.
 
-    Clients finish a handshake within milliseconds, so the handshakes that are ended here were abandoned.
+    Clients finish a handshake within milliseconds, so handshakes that are ended here were probably abandoned.
     """
 
     def __init__(self, max_count: int = MAX_HANDSHAKES) -> None:

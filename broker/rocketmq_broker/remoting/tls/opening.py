@@ -1,4 +1,4 @@
-"""Detects TLS from the first byte of a connection. A TLS handshake starts with 0x16; a frame never does (HandshakeHandler).
+"""Detects TLS from the first byte of a connection. Only a TLS handshake starts with 0x16 (HandshakeHandler).
 
 After this check, a connection without TLS uses its socket directly.
 """
@@ -29,7 +29,7 @@ class Securable(Protocol):
     peer: str
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport with one that uses TLS."""
+        """Replaces the transport with a transport that uses TLS."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...  # noqa: D102
     def data_received(self, data: bytes) -> None: ...  # noqa: D102

@@ -1,4 +1,4 @@
-"""A transport with TLS. It has the interface of the socket's transport, so connections work with either."""
+"""A transport with TLS. It has the interface of the socket's transport, so connections work with both transports."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class ServerContexts:
 
     @property
     def current(self) -> ssl.SSLContext | None:
-        """Returns the context for new connections; None without a certificate, or before a test certificate is created."""
+        """Returns the context for new connections. Returns None without a certificate or before a test certificate is created."""
         return self._current
 
     async def made(self) -> ssl.SSLContext:

@@ -52,12 +52,12 @@ class AccessControl:
 
     @property
     def content(self) -> dict[str, PlainAcl]:
-        """The content of each account file, keyed by path."""
+        """Returns the content of each account file, keyed by path."""
         return self._content
 
     @property
     def files(self) -> AccountFiles:
-        """The account files."""
+        """Returns the account files."""
         return self._files
 
     def check(self, connection: Connection, command: RemotingCommand) -> None:
@@ -75,7 +75,7 @@ class AccessControl:
             self._members[connection] = access_key
 
     def may_check(self, connection: Connection, topic: bytes) -> bool:
-        """Returns True if the producer on this connection may receive check-backs of the topic, which contain half messages."""
+        """Returns True if the producer on this connection may receive the topic's check-backs, which contain half messages."""
         if connection not in self._members:
             return False
         access_key = self._members[connection]

@@ -43,7 +43,7 @@ class NoAclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of account requests. Each handler refuses the request."""
+        """Returns the handlers of account requests. Each handler refuses the request."""
         codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
         return dict.fromkeys(codes, self.refuse)
 
@@ -64,7 +64,7 @@ class AclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests that list and change accounts and trusted addresses."""
+        """Returns the handlers of requests that list and change accounts and trusted addresses."""
         return {
             RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self.update_account,
             RequestCode.DELETE_ACL_CONFIG: self.delete_account,

@@ -49,7 +49,7 @@ class AssignmentProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of a consumer's request for its queues, and of an operator's request to set a request mode."""
+        """Returns the handlers of a consumer's request for its queues, and of an operator's request to set a request mode."""
         return {RequestCode.QUERY_ASSIGNMENT: self.query, RequestCode.SET_MESSAGE_REQUEST_MODE: self.set_mode}
 
     def query(self, connection: Connection, command: RemotingCommand) -> None:
@@ -64,7 +64,7 @@ class AssignmentProcessor:
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))
 
     def set_mode(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sets whether a group pulls or pops the messages of a topic. This is the group's request mode."""
+        """Sets the request mode of a group for a topic, which is pull or pop."""
         self._modes.set(SetMessageRequestModeRequestBody.decode(command.body))
         return encode_response(command, ResponseCode.SUCCESS)
 

@@ -1,4 +1,4 @@
-"""The request mode, pull or pop, of each group in each topic, stored in messageRequestMode.json (RocketMQ's
+"""Stores the request mode (pull or pop) of each group for each topic in messageRequestMode.json (RocketMQ's
 MessageRequestModeManager)."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RequestModes:
         self._modes = file.read(_parse)
 
     def get(self, topic: str, group: str) -> SetMessageRequestModeRequestBody:
-        """Returns the mode of a group in a topic. The mode of a retry topic is always pull."""
+        """Returns the mode of a group for a topic. The mode of a retry topic is always pull."""
         known = None if topic.startswith(topics.RETRY_PREFIX) else self._modes.get((topic, group))
         return known or SetMessageRequestModeRequestBody(topic, group)
 

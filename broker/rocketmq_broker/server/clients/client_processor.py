@@ -72,7 +72,7 @@ class ClientProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of heartbeats, unregistrations, and queries of a group's members."""
+        """Returns the handlers of heartbeats, unregistrations, and queries of a group's members."""
         return {
             RequestCode.HEART_BEAT: self.heartbeat,
             RequestCode.UNREGISTER_CLIENT: self.unregister_client,

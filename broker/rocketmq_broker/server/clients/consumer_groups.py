@@ -1,4 +1,4 @@
-"""Tracks the consumers online, keyed by group, and their subscriptions (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
+"""Tracks the connected consumers, keyed by group, and their subscriptions (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
 
 import hashlib
 import logging

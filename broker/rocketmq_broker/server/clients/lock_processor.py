@@ -32,7 +32,7 @@ class LockProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests to lock and unlock queues."""
+        """Returns the handlers of requests to lock and unlock queues."""
         return {RequestCode.LOCK_BATCH_MQ: self.lock, RequestCode.UNLOCK_BATCH_MQ: self.unlock}
 
     def lock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:

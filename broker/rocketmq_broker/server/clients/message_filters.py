@@ -47,7 +47,7 @@ LENGTH_OF_A_TAG: Final = 20
 
 
 class MessageFilter(NamedTuple):
-    """Matches messages with one of the tags codes (hash codes of tags), or messages that the SQL92 expression accepts.
+    """Matches messages by tags codes (hash codes of tags) or by an SQL92 expression.
 
     Matches all messages if both attributes are None.
     """
@@ -57,7 +57,7 @@ class MessageFilter(NamedTuple):
 
     @property
     def expression_length(self) -> int:
-        """The length of the expression in characters. Each tag after the first counts as LENGTH_OF_A_TAG."""
+        """Returns the length of the expression in characters. Each tag after the first counts as LENGTH_OF_A_TAG."""
         if self.sql is not None:
             return len(self.sql.expression)
         return LENGTH_OF_A_TAG * (len(self.tags_codes) - 1) if self.tags_codes else 0
@@ -67,7 +67,7 @@ class MessageFilters:
     """Creates filters from subscriptions. Caches compiled expressions."""
 
     def __init__(self, *, is_property_filter_enabled: bool) -> None:
-        """`is_property_filter_enabled` is RocketMQ's setting enablePropertyFilter, which allows SQL92 expressions."""
+        """Creates an empty cache. `is_property_filter_enabled` (RocketMQ's enablePropertyFilter) allows SQL92 expressions."""
         self._is_property_filter_enabled = is_property_filter_enabled
         self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
 

@@ -24,11 +24,11 @@ NOT_SERVED: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_M
 class VipChannel:
     """Passes all requests except pulls to the dispatcher. The VIP channel and listenPort share one table of clients.
 
-    Java clients before 4.5 use the VIP channel by default. Apache's dashboard and exporter use it, too.
+    Java clients before 4.5 use the VIP channel by default. Apache's dashboard and exporter use it too.
     """
 
     def __init__(self, dispatcher: RequestHandler) -> None:
-        """`dispatcher` also handles the requests on listenPort."""
+        """Creates the channel. `dispatcher` also handles the requests on listenPort."""
         self._dispatcher = dispatcher
 
     def on_connected(self, connection: Connection) -> None:

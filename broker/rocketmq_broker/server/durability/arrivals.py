@@ -16,7 +16,7 @@ class Arrivals:
     """Calls each listener with topic, queue id and max offset. An exception in one listener does not affect the others."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` is called with the arguments of a listener, and with the number of bytes."""
+        """Stores the listeners. `counter` is called with the arguments of a listener and the number of bytes."""
         self._listeners = listeners
         self._counter = counter
 

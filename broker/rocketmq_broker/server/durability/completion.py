@@ -1,6 +1,6 @@
 """Completes writes once they are durable: notifies listeners, sends responses, and makes the messages visible to consumers.
 
-Commit log offsets, from the first to the last, while the broker runs:
+While the broker runs, its commit log offsets have this order:
 
     SYNC_FLUSH    visible_to <= durable_to <= flushed_position <= written_position
     ASYNC_FLUSH   visible_to <= durable_to <= written_position
@@ -38,9 +38,9 @@ It does not contain the request, which would keep the body of each message in me
 
 
 class WaitingAnswers:
-    """Responses and futures that wait until everything before a commit log offset is durable.
+    """Responses and futures that wait until all records before a commit log offset are durable.
 
-    They are added in ascending order of these offsets.
+    Entries must be added in ascending order of their offsets.
     """
 
     def __init__(self) -> None:
@@ -52,11 +52,11 @@ class WaitingAnswers:
         return bool(self._answers or self._futures)
 
     def add(self, position: int, sink: FrameSink, request: Answerable, header: CommandHeader | None, body: bytes) -> None:
-        """Queues the response to a request until everything before `position` is durable."""
+        """Queues the response to a request until all records before `position` are durable."""
         self._answers.append((position, sink, request.serialize_type, request.opaque, header, body))
 
     def add_future(self, position: int, future: asyncio.Future[None]) -> None:
-        """Queues a future until everything before `position` is durable."""
+        """Queues a future until all records before `position` are durable."""
         self._futures.append((position, future))
 
     def succeed(self, position: int) -> None:
@@ -110,7 +110,7 @@ _REQUESTS_AT_ONCE: Final = 200
 
 
 class CommitListener(Protocol):
-    """A listener for records of the commit log that become durable or are lost. `PendingTransactions` is such a listener."""
+    """A listener that is notified when commit log records are durable or lost. `PendingTransactions` is such a listener."""
 
     def confirm(self, position: int) -> None:
         """Called when all records before `position` are as durable as flushDiskType requires.
@@ -133,7 +133,7 @@ class Completion:
         put_times: PutTimes,
         overdue_after_s: float,
     ) -> None:
-        """`listeners` may be extended later. `put_times` observes the duration of each request."""
+        """Creates a Completion. `listeners` may be extended later. `put_times` observes the duration of each request."""
         self._store = store
         self._listeners = listeners
         self._waiting = waiting
@@ -158,7 +158,7 @@ class Completion:
         self._batches.add(position, requests, began_s)
 
     def watch(self) -> None:
-        """Starts the timer that answers overdue requests with FLUSH_DISK_TIMEOUT, unless it is already running."""
+        """Starts the timer that sends FLUSH_DISK_TIMEOUT to overdue requests, unless the timer is already running."""
         if self._overdue is None:
             self._overdue = self._loop.call_later(self._overdue_after_s, self._answer_overdue)
 
@@ -168,7 +168,7 @@ class Completion:
             self._overdue.cancel()
 
     def begin(self, position: int) -> None:
-        """Completes everything before `position`, a few batches at a time. After a disk hang, many requests may be pending."""
+        """Completes all writes before `position`, a few batches at a time. After a disk hang, many requests may be pending."""
         self._durable_to = position
         if not self._is_under_way:
             self._go_on()
@@ -202,7 +202,7 @@ class Completion:
         return True
 
     def complete(self, position: int) -> None:
-        """Completes everything before `position` immediately."""
+        """Completes all writes before `position` immediately."""
         # Responses are sent before messages become visible, so that clients can continue. A client's next request is handled
         # in a later turn of the event loop, when transactions are confirmed and messages are visible.
         for listener in self._listeners:
@@ -220,7 +220,7 @@ class Completion:
         self._waiting.fail_behind(position, str(error))
 
     def _answer_overdue(self) -> None:
-        """Answers overdue requests with FLUSH_DISK_TIMEOUT. Their messages may still be stored or lost."""
+        """Responds to overdue requests with FLUSH_DISK_TIMEOUT. Their messages may still be stored, or may be lost."""
         self._overdue = None
         loop = self._loop
         overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)
@@ -241,7 +241,7 @@ class WrittenBatches:
     """Batches of records that are written to the commit log and not yet visible to consumers, oldest first."""
 
     def __init__(self, put_times: PutTimes) -> None:
-        """`put_times` observes the duration of each batch."""
+        """Creates an empty list. `put_times` observes the duration of each batch."""
         self._batches: deque[_Batch] = deque()
         self._put_times = put_times
 

@@ -1,4 +1,4 @@
-"""Syncs files in a thread, on systems where the broker cannot have a flush process (`platform.processes`)."""
+"""Syncs files in a thread, on systems where the broker cannot use a flush process (`platform.processes`)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 
 
 class FlushThread:
-    """Runs one flush at a time, in a thread of the event loop. It competes with the broker for the global interpreter lock."""
+    """Runs one flush at a time, in the event loop's thread pool. The thread competes with the broker for Python's global lock."""
 
     def __init__(
         self, on_answer: Callable[[int], None], on_unavailable: Callable[[str | None], None], make_room: Callable[[], None]
     ) -> None:
-        """`on_answer` is called with 0 or an errno after each flush. The others are not called: there is always a thread."""
+        """Stores `on_answer`, which is called with 0 or an errno after each flush. Ignores the other callbacks."""
         self._on_answer = on_answer
         self._running: asyncio.Future[int] | None = None
 
     def start(self) -> None:
-        """Does nothing: the first request starts the thread."""
+        """Does nothing, because the first request starts the thread."""
 
     def request(self, paths: Sequence[Path]) -> None:
         """Requests a sync of these files."""

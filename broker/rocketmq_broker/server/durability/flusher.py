@@ -25,7 +25,7 @@ class Flushing(Protocol):
         """Requests a sync of these files. The result is reported on the event loop."""
 
     def stop(self) -> None:
-        """Stops, and discards the result of a pending request."""
+        """Stops syncing, and discards the result of a pending request."""
 
 
 NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
@@ -41,10 +41,10 @@ class Flusher:
     def __init__(
         self, on_answer: Callable[[int], None], on_unavailable: Callable[[str | None], None], make_room: Callable[[], None]
     ) -> None:
-        """`on_answer` is called with 0 or an errno after each flush.
+        """Stores the callbacks. `on_answer` is called with 0 or an errno after each flush.
 
-        `on_unavailable` is called with a reason when no process can be started, and with None when one runs again. `make_room`
-        closes file descriptors if none is left for a new process.
+        `on_unavailable` is called with a reason when no process can be started, and with None when a process runs again.
+        `make_room` closes file descriptors if none is left for a new process.
         """
         self._on_answer = on_answer
         self._on_unavailable = on_unavailable
@@ -62,7 +62,7 @@ class Flusher:
 
     @property
     def pid(self) -> int | None:
-        """The process id, or None if no process runs."""
+        """Returns the process id, or None if no process runs."""
         return self._process.pid if self._process is not None else None
 
     def request(self, paths: Sequence[Path]) -> None:

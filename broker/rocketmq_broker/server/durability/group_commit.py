@@ -1,8 +1,8 @@
 """Writes and flushes many messages together (RocketMQ's GroupCommitService and FlushRealTimeService).
 
 All messages appended in one turn of the event loop are written together. With SYNC_FLUSH they are flushed before their responses
-are sent and consumers can read them; messages that arrive during a flush share the next one. With ASYNC_FLUSH the responses are
-sent after the write. A flush follows every half second, or earlier if many bytes are unflushed."""
+are sent and consumers can read them. Messages that arrive during a flush share the next flush. With ASYNC_FLUSH the responses
+are sent after the write. A flush follows every half second, or earlier if many bytes are unflushed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class GroupCommit:
         new_flushing: NewFlushing = USUAL_FLUSHING,
         on_broken: Callable[[str], object] = lambda reason: None,
     ) -> None:
-        """`unwaited_delay_s` is the delay before messages that no response waits for are flushed together.
+        """Creates a GroupCommit. `unwaited_delay_s` is the delay before a flush of messages that no response waits for.
 
         `on_broken` is called with a reason when the store accepts no more writes until it is reopened.
         """
@@ -136,14 +136,14 @@ class GroupCommit:
     def after_durable(
         self, position: int, connection: FrameSink, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
     ) -> None:
-        """Responds to the request with SUCCESS once everything before `position` is durable, or with an error if it is lost.
+        """Responds to the request with SUCCESS once all records before `position` are durable, or with an error if they are lost.
 
         Positions must not decrease from call to call.
         """
         self._waiting.add(position, connection, request, header, body)
 
     def wait(self, position: int) -> asyncio.Future[None]:
-        """Returns a future that completes when everything before `position` is durable and visible.
+        """Returns a future that completes when all records before `position` are durable and visible.
 
         Call this method right after appending.
 
@@ -271,7 +271,7 @@ class NextSegment:
         self._is_under_way = False
 
     def prepare_if_due(self) -> None:
-        """Creates the next segment on another thread if the log is about to need it. Call it after each write."""
+        """Creates the next segment on another thread if the log will soon need it. Call it after each write."""
         if self._store.written_position < self._from_position or self._is_under_way:
             return
         prepared = self._store.next_segment.to_prepare()

@@ -1,6 +1,6 @@
 """Deletes expired files, and logs deletions (RocketMQ's CleanCommitLogService and CleanConsumeQueueService).
 
-Files are deleted on another thread, because deleting a gigabyte may take long. Expired files are logged at INFO. Files deleted
+Files are deleted on another thread, because deleting a gigabyte may be slow. Expired files are logged at INFO. Files deleted
 early because the disk is full are logged at WARNING.
 """
 

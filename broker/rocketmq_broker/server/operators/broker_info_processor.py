@@ -60,7 +60,7 @@ class BrokerInfoProcessor:
         delete_expired: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
-        """`settings_text` is in the format of broker.conf. `delete_expired` schedules the deletion and returns immediately."""
+        """Creates the processor. `settings_text` has the format of broker.conf. `delete_expired` schedules a deletion."""
         self._store = store
         self._statistics = statistics
         self._put_times = put_times
@@ -73,7 +73,7 @@ class BrokerInfoProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests for runtime information and settings, and of the request to delete expired files."""
+        """Returns the handlers of requests for runtime information and settings, and of the request to delete expired files."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.get_runtime_info,
             RequestCode.GET_BROKER_CONFIG: self.get_config,
@@ -179,7 +179,7 @@ def _capacity(directory: Path) -> dict[str, str]:
 
 
 def _bytes(count: int) -> str:
-    """Formats a size as RocketMQ does: 1.5 KiB, 70.0 GiB."""
+    """Formats a size as RocketMQ does, for example 1.5 KiB or 70.0 GiB."""
     if count < 1024:
         return f"{count} B"
     amount = float(count)

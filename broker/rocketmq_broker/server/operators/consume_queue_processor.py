@@ -20,7 +20,7 @@ _NO_FILTER: Final = "null"
 
 
 class ConsumeQueueProcessor:
-    """Lists the units of consume queues, and optionally a group's subscription."""
+    """Lists the units of consume queues. The response may include a group's subscription."""
 
     def __init__(self, *, store: MessageStore, consumer_groups: ConsumerGroups) -> None:
         self._store = store
@@ -28,7 +28,7 @@ class ConsumeQueueProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of the requests that `mqadmin queryCq` sends."""
+        """Returns the handler of the requests that `mqadmin queryCq` sends."""
         return {RequestCode.QUERY_CONSUME_QUEUE: self.query}
 
     def query(self, connection: Connection, command: RemotingCommand) -> bytes:

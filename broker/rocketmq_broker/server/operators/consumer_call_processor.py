@@ -62,7 +62,7 @@ class ConsumerCallProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests to consumers."""
+        """Returns the handlers of requests to consumers."""
         return {
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self.reset_offset,
             RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self.get_consumer_status,
@@ -71,7 +71,7 @@ class ConsumerCallProcessor:
         }
 
     def reset_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Makes the members of a group continue at the offsets of a timestamp. The timestamp -1 means the ends of the queues."""
+        """Makes the members of a group continue at the offsets of a timestamp. Timestamp -1 means the end of each queue."""
         header = command.decode_header(ResetOffsetRequestHeader)
         refuse_offsets(header.group, header.topic)
         table = yield from self._offsets_after_reset(header)
@@ -101,7 +101,7 @@ class ConsumerCallProcessor:
         self._tasks.start("get consumer status", self._answer_status(connection, reply_to, group, header))
 
     def get_running_info(self, connection: Connection, command: RemotingCommand) -> None:
-        """Requests the running info from one consumer, and responds with it."""
+        """Requests the running info from one consumer, and responds with this info."""
         header = command.decode_header(GetConsumerRunningInfoRequestHeader)
         channel = self._member(header.consumer_group, header.client_id)
         self._forward(connection, command, channel, header, b"")

@@ -22,7 +22,7 @@ class FlowProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of throughput requests, which Apache's exporter and mqadmin send."""
+        """Returns the handler of throughput requests, which Apache's exporter and mqadmin send."""
         return {RequestCode.VIEW_BROKER_STATS_DATA: self.view}
 
     def view(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -43,7 +43,7 @@ class GroupAdminProcessor:
         offsets: ConsumerOffsets,
         date_of: Callable[[int], int],
     ) -> None:
-        """`date_of` converts a monotonic time to milliseconds since the epoch (BrokerClock)."""
+        """Creates the processor. `date_of` converts a monotonic time to milliseconds since the epoch (BrokerClock)."""
         self._groups = subscription_groups
         self._consumers = consumer_groups
         self._producers = producer_groups
@@ -52,7 +52,7 @@ class GroupAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about subscription groups and their members."""
+        """Returns the handlers of requests about subscription groups and their members."""
         return {
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self.update_group,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self.get_all_groups,

@@ -80,7 +80,7 @@ class ProgressProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests for progress, and of the request to copy offsets to another group."""
+        """Returns the handlers of requests for progress, and of the request to copy offsets to another group."""
         return {
             RequestCode.GET_CONSUME_STATS: self.get_consume_stats,
             RequestCode.GET_BROKER_CONSUME_STATS: self.get_all_consume_stats,
@@ -184,7 +184,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _concerns(self, group_name: str, topic: str) -> bool:
-        """Returns True if the group subscribes to the topic, or if the topic contains its pop retries.
+        """Returns True if the group subscribes to the topic, or if the topic contains the group's pop retries.
 
         An offline group counts as subscribed to all topics.
         """

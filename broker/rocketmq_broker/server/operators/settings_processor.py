@@ -15,7 +15,7 @@ class SettingsProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of requests to change settings."""
+        """Returns the handler of requests to change settings."""
         return {RequestCode.UPDATE_BROKER_CONFIG: self.update}
 
     def update(self, connection: Connection, command: RemotingCommand) -> bytes:

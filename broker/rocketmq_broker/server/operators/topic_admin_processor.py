@@ -67,7 +67,7 @@ class TopicAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about topics."""
+        """Returns the handlers of requests about topics."""
         return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.update_topic,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.delete_topic,

@@ -55,7 +55,7 @@ class DeadLetterProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about dead letters and discarded messages. RocketMQ does not use these request codes."""
+        """Returns the handlers of requests about dead letters and discarded messages. RocketMQ does not have these codes."""
         return {
             AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
             AdminRequestCode.LIST_MARKS: self.list_marks,

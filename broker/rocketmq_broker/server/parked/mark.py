@@ -1,4 +1,4 @@
-"""Encodes and decodes marks, which record what operators did with parked messages. RocketMQ has no marks.
+"""Encodes and decodes marks, which record operators' actions on parked messages. RocketMQ has no marks.
 
     topic rmq_sys_PARKED_MARK_TOPIC, queue 0, tag = the treatment
     body = topic, queue id, queue offset and commit log offset of the parked message: `%DLQ%credits 0 17 4711`
@@ -30,7 +30,7 @@ class NotAMark(Exception):
 
 
 class Treatment(StrEnum):
-    """What an operator did with a parked message."""
+    """The possible actions of an operator on a parked message."""
 
     RETRIED = "retried"
     """The dead letter was delivered to its consumer group again."""
@@ -55,7 +55,7 @@ class ParkedPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What an operator did with one parked message."""
+    """A record of an operator's action on one parked message."""
 
     place: ParkedPlace
     treatment: Treatment

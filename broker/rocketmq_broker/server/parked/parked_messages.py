@@ -163,7 +163,7 @@ class ParkedMessages:
         return appended
 
     def confirm(self, position: int) -> None:
-        """Does nothing: a mark takes effect when `read_arrived` reads it."""
+        """Does nothing, because a mark takes effect when `read_arrived` reads the mark."""
 
     def take_back(self, position: int) -> None:
         """Forgets pending marks at or after the commit log offset `position`, because these marks are lost."""

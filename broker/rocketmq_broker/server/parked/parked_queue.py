@@ -29,12 +29,12 @@ class ParkedQueue:
 
     @property
     def end_offset(self) -> int:
-        """The queue offset after the last known message."""
+        """Returns the queue offset after the last known message."""
         return self._first + len(self._groups)
 
     @property
     def untreated(self) -> Mapping[str, int]:
-        """The number of readable messages without a mark, keyed by group. It is 0 for a group whose messages all have marks."""
+        """Returns the number of readable messages without a mark, keyed by group. The number may be 0."""
         return self._untreated
 
     def add(self, queue_offset: int, group: str, count: int = 1) -> None:

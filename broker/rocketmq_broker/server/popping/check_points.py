@@ -101,7 +101,7 @@ class CheckPoints:
         return appended.end_position
 
     def settle(self, queue: GroupQueue, offsets: list[int]) -> int:
-        """Settles messages: the group does not receive them from this queue again. Raises StoreUnwritable."""
+        """Settles messages, so that the group does not receive them from this queue again. Raises StoreUnwritable."""
         end_position = self._log.append(AckEntry(*queue, offsets), self._clock()).end_position
         offset_before = self._offsets.get(*queue)
         self._note(end_position, queue, self._remove(queue, offsets), offset_before)
@@ -118,7 +118,7 @@ class CheckPoints:
             self._unconfirmed.popleft()
 
     def take_back(self, position: int) -> None:
-        """Undoes changes whose entries are lost: the entries at or after the commit log offset `position`."""
+        """Undoes the changes whose entries at or after the commit log offset `position` are lost."""
         while self._unconfirmed and self._unconfirmed[-1].end_position > position:
             change = self._unconfirmed.pop()
             for offset, before in change.hidden_before.items():

@@ -35,7 +35,7 @@ class Deliveries:
         clock: Callable[[], int],
         alarm: Alarm,
     ) -> None:
-        """`alarm` is rung when an invisible time has changed."""
+        """Creates a Deliveries. `alarm` is rung when an invisible time has changed."""
         self._check_points = check_points
         self._reviver = reviver
         self._group_commit = group_commit

@@ -125,7 +125,7 @@ class HiddenMessages:
             heapq.heapify(self._due)
 
     def take_due(self, now_ms: int) -> CheckPoint | None:
-        """Removes and returns a check point whose messages may have become visible, or None."""
+        """Removes and returns a check point whose messages may have become visible. Returns None if there is none."""
         while self._due and (not self._due[0][2].left or self._due[0][0] <= now_ms):
             check_point = heapq.heappop(self._due)[2]
             if check_point.left:

@@ -28,7 +28,7 @@ class InHand:
         self._store = store
 
     def count(self, group: str, topic: str, queue_id: int) -> int:
-        """Returns the number of the queue's messages that the group has not acknowledged."""
+        """Returns the number of the queue's messages that the group has popped but not acknowledged."""
         return len(self._hidden.of(GroupQueue(group, topic, queue_id)))
 
     def counts(self) -> dict[tuple[str, str], int]:
@@ -48,7 +48,7 @@ class InHand:
     def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
         """Returns the progress of the queue's unacknowledged messages.
 
-        Returns None if no message is unacknowledged, and none waits for redelivery.
+        Returns None if there are no unacknowledged messages and no messages that wait for redelivery.
         """
         queue = GroupQueue(group, topic, queue_id)
         hidden = self._hidden.of(queue)

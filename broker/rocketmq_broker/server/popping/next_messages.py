@@ -74,7 +74,7 @@ class NextMessages:
         self._random = random
 
     def take(self, request: PopRequest) -> Popped:
-        """Takes messages for a pop, or checks whether there are any. Raises RequestRefused, StoreUnwritable."""
+        """Takes messages for a pop, or checks whether messages are available. Raises RequestRefused, StoreUnwritable."""
         queues = self._queues(request)
         popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages, bytes_left=self._max_bytes)
         for topic, queue_id, is_retry in self._order(request, queues):
@@ -98,7 +98,7 @@ class NextMessages:
         return popped
 
     def _order(self, request: PopRequest, queues: int) -> Iterator[tuple[str, int, bool]]:
-        """Yields the queues in the order in which the pop reads them: topic, queue id, and whether it is the retry topic."""
+        """Yields the topic and id of each queue, and True for the retry topic, in the order in which the pop reads the queues."""
         chance = self._random.randrange(100)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
         has_retries = not request.is_ordered and self._store.max_offset(retry_topic.encode(), 0) > 0

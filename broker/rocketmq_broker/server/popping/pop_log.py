@@ -5,7 +5,7 @@
     ["ack", group, topic, queue id, [offsets]]
 
 A `pop` record hides messages, or changes how long they are hidden. Its `attempt` is 0 unless the pop is orderly. An `ack` record
-settles messages: they were acknowledged, or stored again for a retry. RocketMQ stores such records in its revive topic.
+settles messages that were acknowledged, or stored again for a retry. RocketMQ stores such records in its revive topic.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class PopEntry(msgspec.Struct, array_like=True, tag="pop", frozen=True):
 
     @property
     def queue(self) -> GroupQueue:
-        """The group and its queue."""
+        """Returns the group and its queue."""
         return GroupQueue(self.group, self.topic, self.queue_id)
 
 
 class AckEntry(msgspec.Struct, array_like=True, tag="ack", frozen=True):
-    """An entry that settles messages: the group does not receive them from this queue again."""
+    """An entry that settles messages, so that the group does not receive them from this queue again."""
 
     group: str
     topic: str
@@ -67,7 +67,7 @@ class AckEntry(msgspec.Struct, array_like=True, tag="ack", frozen=True):
 
     @property
     def queue(self) -> GroupQueue:
-        """The group and its queue."""
+        """Returns the group and its queue."""
         return GroupQueue(self.group, self.topic, self.queue_id)
 
 
@@ -84,7 +84,7 @@ class PopLog:
         self._has_topic = False
 
     def append(self, entry: Entry, now_ms: int) -> Appended:
-        """Appends an entry. It may use the disk space that is reserved for records such as the ends of transactions.
+        """Appends an entry. The entry may use disk space that is reserved for records such as ends of transactions.
 
         Raises StoreUnwritable.
         """
@@ -97,7 +97,7 @@ class PopLog:
 
     @property
     def end(self) -> int:
-        """The queue offset after the last visible entry. It is 0 before the first pop."""
+        """Returns the queue offset after the last visible entry. It is 0 before the first pop."""
         return self._store.max_offset(POP_LOG, 0)
 
     def entries(self, first: int) -> Iterator[tuple[int, Entry]]:

@@ -46,7 +46,7 @@ class PopProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of pops, acknowledgements and changes of the invisible time."""
+        """Returns the handlers of pops, acknowledgements and changes of the invisible time."""
         return {
             RequestCode.POP_MESSAGE: self.pop,
             RequestCode.NOTIFICATION: self.notify,
@@ -85,9 +85,9 @@ class PopProcessor:
         return None
 
     def notify(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Responds that there are messages, immediately or when messages arrive.
+        """Responds that messages are available, immediately or when messages arrive.
 
-        After the poll time, responds that there are none.
+        After the poll time, responds that no messages are available.
         """
         header = command.decode_header(NotificationRequestHeader)
         reply_to = ReplyTo(command.opaque, command.serialize_type)

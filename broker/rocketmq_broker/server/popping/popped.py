@@ -13,7 +13,7 @@ _RECONSUME_TIMES: Final = 12
 
 
 def attempt_of(record: bytes) -> int:
-    """Returns the number of the delivery attempt, 1 for the first. Attempts of orderly pops are not counted."""
+    """Returns the number of the delivery attempt, which is 1 for the first delivery. Attempts of orderly pops are not counted."""
     return read_fields(record)[0][_RECONSUME_TIMES] + 1
 
 
@@ -50,7 +50,7 @@ class PoppedQueue:
 
     @property
     def offsets(self) -> list[int]:
-        """The messages' queue offsets."""
+        """Returns the messages' queue offsets."""
         return [queue_offset_of(record) for record in self.records]
 
 
@@ -80,7 +80,7 @@ class Popped:
 
     @property
     def is_answer(self) -> bool:
-        """True if the response can be sent without waiting for messages."""
+        """Returns True if the response can be sent without waiting for messages."""
         return bool(self.queues) or self.has_messages
 
     def messages(self, topic: str, broker_name: str) -> list[PoppedMessage]:

@@ -64,7 +64,7 @@ class Popping:
         max_sleep_s: float,
         alarm: Alarm,
     ) -> None:
-        """`max_sleep_s` limits the result of `work`, because the event loop's clock may be slower than `clock`."""
+        """Creates a Popping. `max_sleep_s` limits the result of `work`, as the event loop's clock may be slower than `clock`."""
         self.check_points = check_points
         self.deliveries = deliveries
         """Acknowledges messages without waiting for durability. Request processors use it, and wait for durability themselves."""
@@ -291,6 +291,6 @@ class Popping:
         return popped.is_answer
 
     def _read_further(self, popped: Popped, request: PopRequest) -> None:
-        """Makes `work` read the topic again if the pop found no messages because a filter skipped some."""
+        """Makes `work` read the topic again if the pop found no messages because a filter skipped messages."""
         if popped.is_unfinished and not popped.queues:
             self._arrived[request.topic.encode()] = None

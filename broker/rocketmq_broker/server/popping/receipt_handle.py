@@ -2,7 +2,7 @@
 
     startOffset popTime invisibleTime reviveQid retry brokerName queueId offset
 
-`retry` is 0 for a message of the topic itself, 1 for a message of the group's pop retry topic. `reviveQid` is 999 for an orderly
+`retry` is 0 for a message of the topic, and 1 for a message of the group's pop retry topic. `reviveQid` is 999 for an orderly
 pop. Times are in milliseconds; popTime is since the epoch.
 """
 
@@ -64,7 +64,7 @@ class ReceiptHandle:
 
     @property
     def expires_ms(self) -> int:
-        """The end of the invisible time, in milliseconds since the epoch."""
+        """Returns the end of the invisible time, in milliseconds since the epoch."""
         return self.pop_time_ms + self.invisible_ms
 
     def stored_in(self, group: str, topic: str) -> bytes:

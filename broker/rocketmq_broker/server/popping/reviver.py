@@ -49,11 +49,11 @@ class Reviver:
         self._clock = clock
 
     def revive(self, queue: GroupQueue, offset: int, hidden: Hidden) -> int:
-        """Stores a message for another delivery. Returns the commit log offset after it. Raises StoreUnwritable."""
+        """Stores a message for another delivery. Returns the copy's end in the commit log. Raises StoreUnwritable."""
         return self._move(queue, offset, hidden, is_given_up=False)
 
     def give_up(self, queue: GroupQueue, offset: int, hidden: Hidden) -> int:
-        """Stores a message in the group's dead-letter topic. Returns the commit log offset after it. Raises StoreUnwritable."""
+        """Stores a message in the group's dead-letter topic. Returns the copy's end in the commit log. Raises StoreUnwritable."""
         return self._move(queue, offset, hidden, is_given_up=True)
 
     def read(self, queue: GroupQueue, offset: int) -> bytes | None:

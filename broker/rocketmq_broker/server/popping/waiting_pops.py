@@ -118,7 +118,7 @@ class WaitingPops:
         return due
 
     def next_due_ms(self) -> int | None:
-        """Returns the next deadline, or an earlier time, in milliseconds. Returns None if no pop is waiting."""
+        """Returns the next deadline, or an earlier time, in monotonic milliseconds. Returns None if no pop is waiting."""
         return self._deadlines[0][0] if self._deadlines else None
 
     def forget(self, owner: object) -> None:

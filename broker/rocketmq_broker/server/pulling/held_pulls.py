@@ -157,7 +157,7 @@ class WaitingPulls:
 
     @property
     def is_by_tag(self) -> bool:
-        """True if pulls wait for messages with certain tags."""
+        """Returns True if pulls wait for messages with certain tags."""
         return bool(self._by_code)
 
     def add(self, pull: HeldPull) -> None:
@@ -180,7 +180,7 @@ class WaitingPulls:
         pull.offset = max(pull.offset, self.checked_until)
 
     def wanted(self, max_offset: int, tags_codes: Collection[int] | None) -> list[HeldPull]:
-        """Returns the pulls that match one of these tags codes, or all pulls if the codes are None."""
+        """Returns the pulls that match one of the tags codes, or all pulls if `tags_codes` is None."""
         if tags_codes is None:
             found = list(dict.fromkeys(self._all()))
         else:

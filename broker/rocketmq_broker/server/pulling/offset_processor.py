@@ -33,7 +33,7 @@ class OffsetProcessor:
     def __init__(
         self, *, store: MessageStore, offsets: ConsumerOffsets, offset_commits: OffsetCommits, young_queue_bytes: int
     ) -> None:
-        """A queue is young while at most `young_queue_bytes` have been stored since its first message."""
+        """Creates the processor. A queue is young while at most `young_queue_bytes` were stored after its first message."""
         self._store = store
         self._offsets = offsets
         self._commits = offset_commits
@@ -41,7 +41,7 @@ class OffsetProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of requests about consumer offsets and queue offsets."""
+        """Returns the handlers of requests about consumer offsets and queue offsets."""
         return {
             RequestCode.QUERY_CONSUMER_OFFSET: self.query_consumer_offset,
             RequestCode.UPDATE_CONSUMER_OFFSET: self.update_consumer_offset,
@@ -54,7 +54,7 @@ class OffsetProcessor:
     def query_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Responds with a group's offset in a queue.
 
-        In a young queue, a new group starts at offset 0, whichever ConsumeFromWhere its members use. The group then receives the
+        In a young queue, a new group starts at offset 0, regardless of its members' ConsumeFromWhere. The group then receives the
         messages that were sent just before its first consumer started.
         """
         header = command.decode_header(QueryConsumerOffsetRequestHeader)

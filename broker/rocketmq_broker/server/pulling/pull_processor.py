@@ -68,7 +68,7 @@ class PullProcessor:
         broker_permission: int,
         clock: Callable[[], int],
     ) -> None:
-        """If long polling is disabled, `short_polling_ms` replaces the hold time that clients request."""
+        """Creates the processor. If long polling is disabled, `short_polling_ms` replaces the hold time that clients request."""
         self._store = store
         self._rules = ReadingRules(topic_table, subscription_groups, broker_permission)
         self._groups = subscription_groups
@@ -89,7 +89,7 @@ class PullProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of pulls, and of lite pulls from RocketMQ 5, which are handled in the same way."""
+        """Returns the handlers of pulls, and of lite pulls from RocketMQ 5, which are handled in the same way."""
         return {RequestCode.PULL_MESSAGE: self.pull, RequestCode.LITE_PULL_MESSAGE: self.pull}
 
     def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
@@ -136,9 +136,9 @@ class PullProcessor:
             self.alarm.ring()
 
     def answer_overdue(self) -> float | None:
-        """Responds to pulls whose deadline has passed, and repeats pulls that were left over by earlier calls.
+        """Responds to pulls whose deadline has passed, and repeats pulls that remain from earlier calls.
 
-        Returns the seconds until the next call, 0 if pulls are left over, or None if no pull is held.
+        Returns the seconds until the next call, 0 if pulls remain, or None if no pull is held.
         """
         now_ms = self._clock()
         self._woken += ((pull, False) for pull in self._held.take_due(now_ms))

@@ -41,7 +41,7 @@ class QueryProcessor:
     """Finds messages without consuming them."""
 
     def __init__(self, *, store: MessageStore, tasks: Tasks, steady_ns: Callable[[], int]) -> None:
-        """`steady_ns` is a monotonic clock in nanoseconds."""
+        """Creates the processor. `steady_ns` is a monotonic clock in nanoseconds."""
         self._store = store
         self._tasks = tasks
         self._steady_ns = steady_ns
@@ -50,13 +50,13 @@ class QueryProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers that find messages by key, or read a message at a commit log offset."""
+        """Returns the handlers that find messages by key, or read a message at a commit log offset."""
         return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
 
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """Responds with the newest messages of a topic that have a key or a unique id.
 
-        If very many other messages have the same hash, the query continues in slices, and the response is sent later.
+        If very many messages with other keys have the same hash, the query continues in slices, and the response is sent later.
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
@@ -75,7 +75,7 @@ class QueryProcessor:
         return None
 
     async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
-        """Continues long queries, one at a time, with pauses for other requests."""
+        """Continues a long query and sends its response. Long queries run one at a time, with pauses for other requests."""
         try:
             async with self._turn:
                 for _ in range(MAX_SLICES):

@@ -18,7 +18,7 @@ class YoungQueues:
     """
 
     def __init__(self, store: MessageStore, max_bytes: int) -> None:
-        """A queue is young while at most `max_bytes` have been written to the commit log since its first message."""
+        """Sets the limit. A queue is young while at most `max_bytes` of commit log have been written since its first message."""
         self._store = store
         self._max_bytes = max_bytes
 
@@ -33,6 +33,6 @@ class YoungQueues:
 def young_queue_bytes() -> int:
     """Returns the default for `max_bytes` of `YoungQueues`.
 
-    It depends on the machine's memory.
+    The default depends on the machine's memory.
     """
     return int(physical_memory_bytes() * _SHARE_OF_MEMORY)

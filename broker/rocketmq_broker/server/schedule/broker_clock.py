@@ -2,7 +2,7 @@
 
 An operator or a time service may move the system time forward or backward by days. Such a step must not change the length of a
 wait, so durations are measured with the monotonic clock. Dates, such as store timestamps, follow the system time. Listeners that
-compare dates with the current time are notified of a step before the clock returns the first date after it.
+compare dates with the current time are notified of a step before the clock returns the first date after the step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BrokerClock:
     """A callable clock that returns milliseconds since the epoch. Not thread-safe. Call `follow` several times a second."""
 
     def __init__(self, wall_ns: Callable[[], int], steady_ns: Callable[[], int]) -> None:
-        """`wall_ns` returns nanoseconds since the epoch, `steady_ns` nanoseconds of a monotonic clock."""
+        """Starts the clock. `wall_ns` returns nanoseconds since the epoch. `steady_ns` is a monotonic clock in nanoseconds."""
         self._wall_ns = wall_ns
         self.steady_ns = steady_ns
         """The monotonic clock, in nanoseconds."""
@@ -37,7 +37,7 @@ class BrokerClock:
         return (self.steady_ns() + self._offset_ns) // _NS_IN_MS
 
     def steady_ms(self) -> int:
-        """Returns monotonic milliseconds for measuring durations. They do not change when the system time is set."""
+        """Returns monotonic milliseconds for measuring durations. The result does not change when the system time is set."""
         return self.steady_ns() // _NS_IN_MS
 
     def date_of(self, steady_ms: int) -> int:

@@ -25,12 +25,12 @@ class ClockOfQueue:
         self._stretches = deque([_Stretch(0, 0)])
 
     def stepped(self, step_ms: int, next_offset: int) -> None:
-        """Records a step. `next_offset` is the queue offset of the first message after it."""
+        """Records a step. `next_offset` is the queue offset of the first message after the step."""
         self._stepped_ms += step_ms
         self.ends_at(next_offset)
 
     def ends_at(self, next_offset: int) -> None:
-        """Records that the next message gets the queue offset `next_offset`, because messages at or after it are lost."""
+        """Records that the next message gets the queue offset `next_offset`, because later messages are lost."""
         stretches = self._stretches
         while stretches and stretches[-1].first_offset >= next_offset:
             stretches.pop()

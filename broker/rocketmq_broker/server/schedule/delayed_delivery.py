@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Level:
-    """A delay level: the next offset of its queue, and the time when the next message is due.
+    """The next offset of a delay level's queue, and the time when the next message is due.
 
     The time is None if the queue is empty.
     """
@@ -77,7 +77,10 @@ class DelayedDelivery:
         clock: Callable[[], int],
         max_sleep_s: float,
     ) -> None:
-        """`max_sleep_s` limits the result of `deliver_due`, because the event loop's clock may be slower than `clock`."""
+        """Creates a DelayedDelivery.
+
+        `max_sleep_s` limits the result of `deliver_due`, because the event loop's clock may be slower than `clock`.
+        """
         self._store = store
         self._group_commit = group_commit
         self._offsets = offsets
@@ -119,7 +122,7 @@ class DelayedDelivery:
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
 
     def take_back(self, position: int) -> None:
-        """Reschedules messages whose delivered copies are lost: the copies at or after `position` in the commit log."""
+        """Reschedules messages whose delivered copies, at or after `position` in the commit log, are lost."""
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
@@ -141,7 +144,7 @@ class DelayedDelivery:
         self._offsets.persist()
 
     def offsets(self) -> dict[int, tuple[int, int]]:
-        """Returns, for each delay level, the delivered offset and the max offset of its queue."""
+        """Returns the delivered offset and the max offset of each level's queue, keyed by delay level."""
         return {
             level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
         }
@@ -206,7 +209,7 @@ class DeliveredBefore:
     """
 
     def __init__(self, store: MessageStore) -> None:
-        """Reads from the store's recovery whether and when the broker crashed."""
+        """Determines from the store's recovery whether and when the broker crashed."""
         self._store = store
         self._crashed_ms = 0 if store.recovery.was_stopped_cleanly else store.recovery.last_store_timestamp
 

@@ -1,4 +1,4 @@
-"""Implements a clock for deletions by age. It is cautious, because deletions cannot be undone."""
+"""Implements a clock for deletions by age. It delays steps forward, because deletions cannot be undone."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ExpiryClock:
         newest_ms: int | None = None,
         believed_ms: int | None = None,
     ) -> None:
-        """The clock starts at the earliest of `clock()`, `newest_ms` and `believed_ms`, because the machine's clock may be wrong.
+        """Starts the clock at the earliest of `clock()`, `newest_ms` and `believed_ms`, as the machine's clock may be wrong.
 
-        `newest_ms` is the store time of the newest message, which may be wrong, too. `believed_ms` is this clock's time at the
+        `newest_ms` is the store time of the newest message, which may be wrong too. `believed_ms` is this clock's time at the
         last checkpoint.
         """
         self._clock = clock

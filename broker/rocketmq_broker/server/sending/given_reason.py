@@ -17,7 +17,7 @@ The reason shares 32 KiB with the other properties of the message that contains 
 def acceptable_reason(reason: str, *, what_for: str) -> str:
     """Returns the stripped reason.
 
-    Raises RequestRefused if it is missing, too long or not printable. `what_for` names the action in the error text.
+    Raises RequestRefused if the reason is missing, too long or not printable. `what_for` names the action in the error text.
     """
     reason = reason.strip()
     if not reason:

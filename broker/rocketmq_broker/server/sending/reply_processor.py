@@ -116,7 +116,7 @@ class ReplyProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of replies, with full or short header names."""
+        """Returns the handlers of replies, with full or short header names."""
         return {RequestCode.SEND_REPLY_MESSAGE: self.reply, RequestCode.SEND_REPLY_MESSAGE_V2: self.reply_v2}
 
     def reply(self, connection: Connection, command: RemotingCommand) -> None:

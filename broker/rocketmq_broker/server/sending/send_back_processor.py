@@ -37,7 +37,7 @@ _INT32_MAX: Final = (1 << 31) - 1
 
 
 class SendBackProcessor:
-    """Stores a failed message again: in the group's retry topic after a delay, or in the group's dead-letter topic."""
+    """Stores a failed message again, in the group's retry topic after a delay or in the group's dead-letter topic."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class SendBackProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handler of a consumer's request to retry a message."""
+        """Returns the handler of a consumer's request to retry a message."""
         return {RequestCode.CONSUMER_SEND_MSG_BACK: self.send_back}
 
     def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:

@@ -154,7 +154,7 @@ class SendProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of single messages, with full or short header names, and of batches."""
+        """Returns the handlers of single messages, with full or short header names, and of batches."""
         return {
             RequestCode.SEND_MESSAGE: self.send,
             RequestCode.SEND_MESSAGE_V2: self.send_v2,
@@ -220,7 +220,7 @@ class SendProcessor:
     ) -> Steps:
         """Stores the whole batch, or nothing if a message is illegal.
 
-        Other messages may be stored between those of a long batch.
+        Other messages may be stored between the messages of a long batch.
         """
         of_batch = self._properties.of_batch(header.properties.encode())
         batch_size = BatchSize(self._store.config.max_message_size)

@@ -68,7 +68,7 @@ _OWN_ORIGIN: Final = props.beginning(RESUMED_FROM)
 
 
 class StoredProperties:
-    """Derives the stored properties: adds the cluster, and removes WAIT where Apache's broker removes it."""
+    """Derives the stored properties. Adds the cluster, and removes WAIT in the same cases as Apache's broker."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
@@ -103,12 +103,12 @@ class StoredProperties:
 class BatchProperties:
     """The properties of a batch as a whole. They are added to each message that does not have them.
 
-    In Apache's broker the batch's properties take precedence. But RocketMQ 5's client sets a unique id on the batch, which all
-    messages would share.
+    In Apache's broker the batch's properties take precedence. However, RocketMQ 5's client sets a unique id on the batch,
+    which all messages would share.
     """
 
     def __init__(self, named: Mapping[str, str]) -> None:
-        """`named` contains the batch's properties. Raises IllegalMessage if there are too many."""
+        """Encodes the properties. `named` contains the batch's properties. Raises IllegalMessage if there are too many."""
         if len(named) > MAX_PROPERTIES_OF_A_BATCH:
             count, limit = len(named), MAX_PROPERTIES_OF_A_BATCH
             raise IllegalMessage(f"too many batch properties: {count}, limit {limit}; set them on the messages instead")
@@ -125,7 +125,7 @@ class BatchSize:
     """Limits a batch, so that a short request does not produce too much log data or too many index entries."""
 
     def __init__(self, max_added_bytes: int) -> None:
-        """`max_added_bytes` limits the bytes that the batch's properties add in total, beyond ADDED_TO_EACH_BYTES per message."""
+        """Sets the limit. The batch's properties may add `max_added_bytes` in total, plus ADDED_TO_EACH_BYTES per message."""
         self._max_added_bytes = max_added_bytes
         self._messages = self._added_bytes = self._keys = 0
 

@@ -47,7 +47,7 @@ class Span:
 
     @property
     def interval_ms(self) -> int:
-        """The time between two samples, in milliseconds."""
+        """Returns the time between two samples, in milliseconds."""
         return self.ticks * SAMPLE_INTERVAL_S * 1000
 
 

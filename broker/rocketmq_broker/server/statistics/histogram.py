@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """Counts values by upper bounds; the last bucket is unbounded. One thread may observe values; any thread may read them."""
+    """Counts values by upper bounds. The last bucket has no bound. One thread may observe values, and any thread may read."""
 
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """`bounds` must ascend. Each bucket includes its bound."""
+        """Creates empty buckets. `bounds` must ascend. Each bucket includes its bound."""
         self.bounds = tuple(bounds)
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
@@ -24,7 +24,7 @@ class Histogram:
         self.total += value
 
     def cumulative(self) -> list[tuple[str, int]]:
-        """Returns, for each bound and for `+Inf`, the number of values less than or equal to it."""
+        """Returns the number of values less than or equal to each bound, with `+Inf` as the last bound."""
         counts = list(self.counts)
         names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
         return [(name, sum(counts[: index + 1])) for index, name in enumerate(names)]

@@ -20,10 +20,10 @@ class BrokerIdentity:
 
     @property
     def address(self) -> str:
-        """The address as HOST:PORT, in the form that name servers return to clients."""
+        """Returns the address as HOST:PORT, in the form that name servers return to clients."""
         return f"{self.host}:{self.port}"
 
     @property
     def store_host(self) -> bytes:
-        """The address in the encoding of records and message ids."""
+        """Returns the address in the encoding of records and message ids."""
         return host_bytes(self.ip or self.host, self.port)

@@ -9,14 +9,14 @@ from rocketmq_broker.remoting.backoff import Backoff
 
 
 class NameServerLink:
-    """Registers the broker with one name server: periodically, after a change, and after the connection has ended.
+    """Registers the broker with one name server periodically, after each change, and after the connection has ended.
 
     When the connection ends, the name server may have restarted and lost all data. The broker therefore registers again
-    immediately. If that fails, or the next connection ends too, the pauses between attempts become longer.
+    immediately. If this attempt fails, or the next connection ends too, the pauses between attempts become longer.
     """
 
     def __init__(self, address: str, register: Callable[[str], Awaitable[bool]], *, period_s: float, backoff: Backoff) -> None:
-        """`register` returns True if the name server accepted the registration. It must not raise exceptions."""
+        """Creates a link. `register` returns True if the name server accepted the registration, and must not raise exceptions."""
         self.address = address
         self.is_registered = False
         """True if the last registration succeeded, and its connection has not been reported as closed since."""
@@ -36,7 +36,7 @@ class NameServerLink:
     def connection_ended(self) -> None:
         """Makes `run` register immediately.
 
-        Call it after the connection has ended: the name server may have lost the registration.
+        Call it after the connection has ended, because the name server may have lost the registration.
         """
         self.is_registered = False
         self._wake.set()

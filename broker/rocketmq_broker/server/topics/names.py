@@ -11,7 +11,7 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 
 def refuse_unless(validate: Callable[[str], None], name: str) -> None:
-    """Raises RequestRefused where `validate` raises IllegalMessage."""
+    """Calls `validate` with the name. Raises RequestRefused if `validate` raises IllegalMessage."""
     try:
         validate(name)
     except IllegalMessage as error:

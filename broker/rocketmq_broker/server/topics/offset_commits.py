@@ -50,7 +50,7 @@ class OffsetCommits:
         self._offsets.commit(group, topic, queue_id, offset)
 
     def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Commits the offset unless the current one is higher. Raises RequestRefused like `commit`."""
+        """Commits the offset unless the current offset is higher. Raises RequestRefused like `commit`."""
         known = self._offsets.get(group, topic, queue_id)
         if known is None or offset > known:
             self.commit(group, topic, queue_id, offset)

@@ -44,7 +44,7 @@ class Registration:
         period_s: float,
         new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, MAX_PAUSE_S),
     ) -> None:
-        """`period_s` is the interval, in seconds, between registrations if nothing changes."""
+        """Creates a link to each name server. `period_s` is the interval in seconds between registrations without changes."""
         self._client = client
         self._identity = identity
         self._topics = topic_table
@@ -61,7 +61,7 @@ class Registration:
 
     @property
     def registered_with(self) -> dict[str, bool]:
-        """The result of the last registration with each name server, keyed by address: True if it succeeded."""
+        """Returns whether the broker is registered with each name server, keyed by address."""
         return {link.address: link.is_registered for link in self._links}
 
     def topic_changed(self, topic: str) -> None:

@@ -33,7 +33,7 @@ class SubscriptionGroupTable:
     def __init__(
         self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], max_groups: int = 5_000
     ) -> None:
-        """`max_groups` is the maximum number of groups that clients and operators can create."""
+        """Creates a table. `max_groups` is the maximum number of groups that clients and operators can create."""
         self._groups = groups
         self._auto_create = auto_create
         self._clock = clock
@@ -47,7 +47,7 @@ class SubscriptionGroupTable:
 
     @property
     def groups(self) -> SubscriptionGroups:
-        """The stored table of groups. Read-only for callers."""
+        """Returns the stored table of groups, which callers must not change."""
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
@@ -108,7 +108,7 @@ class SubscriptionGroupTable:
             self.persist_changes()
 
     def persist_changes(self) -> None:
-        """Saves changes to disk. Raises OSError; the next call retries."""
+        """Saves changes to disk. If this raises OSError, the next call retries."""
         if self._is_changed:
             self._groups.persist()
             self._is_changed = False

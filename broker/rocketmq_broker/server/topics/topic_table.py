@@ -50,7 +50,7 @@ class TopicTable:
         clock: Callable[[], int],
         check_folder: Callable[[str, Iterable[str]], None],
     ) -> None:
-        """`check_folder` raises IllegalMessage if the store cannot have a topic's folder beside those of the other topics."""
+        """Creates the table. `check_folder` raises IllegalMessage if a topic's folder conflicts with other topics' folders."""
         self.on_change: Callable[[str], None] = lambda topic: None
         """A function that is called with the topic after each change that the name servers need."""
         self._configs = configs
@@ -69,7 +69,7 @@ class TopicTable:
 
     @property
     def configs(self) -> TopicConfigs:
-        """The stored table of topics. Read-only for callers."""
+        """Returns the stored table of topics, which callers must not change."""
         return self._configs
 
     def get(self, topic: str) -> TopicConfig | None:
@@ -116,13 +116,13 @@ class TopicTable:
         return queue_id % config.write_queue_nums
 
     def internal(self, topic: str, queue_nums: int) -> TopicConfig:
-        """Returns a topic that only the broker reads. Creates the topic if it is missing; `persist_changes` saves it."""
+        """Returns a topic that only the broker reads. Creates the topic if it is missing. `persist_changes` saves the topic."""
         return self._configs.get(topic) or self._make_internal(topic, queue_nums)
 
     def read_by_others(self, topic: str, queue_nums: int) -> TopicConfig:
         """Returns a system topic that clients may read. Creates the topic if it is missing (createTopicInSendMessageBackMethod).
 
-        Its settings are on disk when the method returns, so that dead letters can be found after a crash. Raises StoreUnwritable.
+        The settings are on disk when the method returns, so that dead letters can be found after a crash. Raises StoreUnwritable.
         """
         config = self.internal(topic, queue_nums)
         self._save(topic)
@@ -131,7 +131,7 @@ class TopicTable:
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
         """Returns the topic in which the group's messages wait for a retry. Creates the topic if it is missing.
 
-        Raises RequestRefused if the file system cannot hold its folder.
+        Raises RequestRefused if the file system cannot store the topic's folder.
         """
         topic = topics.retry_topic(group)
         config = self._configs.get(topic)
@@ -172,7 +172,7 @@ class TopicTable:
                 self._put(replace(config, order=not config.order))
 
     def persist_changes(self) -> None:
-        """Saves changes to disk. Raises OSError; the next call retries."""
+        """Saves changes to disk. If this raises OSError, the next call retries."""
         if self._unsaved:
             self._configs.persist()
             self._unsaved.clear()

@@ -65,7 +65,7 @@ class CheckRequests:
         return GroupState(bool(online), bool(able), owes_answer), able
 
     def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
-        """Sends a check to the best of the connections in `able`. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        """Sends a check to the most suitable connection in `able`. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
         half = self._messages.read(transaction)
         asked = self._ask_one(transaction, half, self._in_turn(able, half.born_host), transaction.checks + 1, now_ms)
         if asked is None:

@@ -38,7 +38,7 @@ class CheckService:
         expiry_clock: Callable[[], int],
         max_sleep_s: float,
     ) -> None:
-        """`appended` is called after records have been appended to the store (GroupCommit.appended).
+        """Creates the service. `appended` is called after records have been appended to the store (GroupCommit.appended).
 
         `expiry_clock` is the clock for discarding transactions by age (ExpiryClock). `max_sleep_s` limits the result of `due_s`,
         because the event loop's clock may be slower than `clock`.
@@ -68,7 +68,7 @@ class CheckService:
     def due_s(self) -> float | None:
         """Returns the seconds until the next transaction is due, or None if none is pending.
 
-        If a transaction becomes due earlier, rings `alarm`.
+        Also arranges that `alarm` rings if a transaction becomes due earlier.
         """
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
@@ -77,7 +77,7 @@ class CheckService:
         return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._max_sleep_s)
 
     def handle_due(self, now_ms: int) -> None:
-        """Handles transactions that are due at `now_ms`, at most AT_MOST_AT_ONCE."""
+        """Handles at most AT_MOST_AT_ONCE transactions that are due at `now_ms`."""
         before = self._messages.appended_position
         self._requests.notice_time(now_ms)
         for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
@@ -117,7 +117,7 @@ class CheckService:
             self._lose(transaction, now_ms)
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
-        """Parks the message of a transaction. ParkedMessages logs it when it becomes visible."""
+        """Parks a transaction's message. ParkedMessages logs the message when it becomes visible to readers."""
         try:
             self._messages.discard(transaction, now_ms)
         except NotWrittenYet:

@@ -35,7 +35,7 @@ MAX_PAGE_SIZE: Final = 1000
 
 
 class TransactionAdminProcessor:
-    """Handles the requests about transactions of `python -m rocketmq_broker.admin`."""
+    """Handles the transaction requests of `python -m rocketmq_broker.admin`."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class TransactionAdminProcessor:
         return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Responds with the pending or decided transactions that have an id, a key or a half message at a commit log offset.
+        """Responds with the transactions, pending or decided, that match an id, a key or the commit log offset of a half message.
 
         The list is empty if there are none.
         """
@@ -126,7 +126,7 @@ class TransactionAdminProcessor:
         return self._answer(command, found, len(found))
 
     def _the_one_pending(self, header: DecideTransactionRequestHeader) -> PendingTransaction:
-        """Returns the pending transaction of the request. Raises RequestRefused if there is none, or more than one."""
+        """Returns the pending transaction that the request names. Raises RequestRefused if there is none, or more than one."""
         if header.half_offset is not None:
             transaction = self._finder.pending_by_offset(header.half_offset)
             if transaction is None:

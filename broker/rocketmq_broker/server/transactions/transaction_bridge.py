@@ -37,7 +37,7 @@ class TransactionBridge:
         return self.append(op_message(half_queue_offset, now_ms, self._store_host, state, reason), now_ms)
 
     def take_back(self, position: int) -> None:
-        """Called when all records at or after the commit log offset `position` are lost."""
+        """Lowers `appended_position` after all records at or after the commit log offset `position` are lost."""
         self.appended_position = min(self.appended_position, position)
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
@@ -59,7 +59,7 @@ class TransactionBridge:
 
 
 def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
-    """Reads the message at a commit log offset that comes from a client or from another record.
+    """Reads the message at an untrusted commit log offset, which comes from a client or from another record.
 
     Returns None if there is no message.
     """

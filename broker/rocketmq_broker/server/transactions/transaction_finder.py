@@ -49,7 +49,7 @@ class FoundPending:
 
 @dataclass(frozen=True, slots=True)
 class FoundDecided:
-    """A decided transaction, with those of its records that are still in the store."""
+    """A decided transaction, and its records that are still in the store."""
 
     commit_log_offset: int
     """The commit log offset of the first half message, or -1 if it is unknown."""
@@ -200,7 +200,7 @@ class TransactionFinder:
     def _op_soon_after(self, half: HalfMessage, max_ops: int) -> HalfMessage | None:
         """Returns the op message that closed the half message.
 
-        Reads at most `max_ops` op messages after the half message. Returns None if it is not one of these.
+        Reads at most `max_ops` op messages after the half message. Returns None if none of them closed it.
         """
         first = self._store.first_after(OP_TOPIC, 0, half.commit_log_offset)
         for unit in self._store.consume_queue_units(OP_TOPIC, 0, first, max_ops) or []:

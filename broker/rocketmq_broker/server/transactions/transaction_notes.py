@@ -64,7 +64,7 @@ class TransactionNotes:
         counts_file: CheckCountsFile,
         idle_s: float,
     ) -> None:
-        """`idle_s` is the interval between writes, in seconds, while no transaction changes."""
+        """Creates the notes. While no transaction changes, they are written every `idle_s` seconds."""
         self._messages = messages
         self._store = store
         self._checks_in_flight = checks_in_flight

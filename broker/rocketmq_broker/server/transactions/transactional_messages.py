@@ -187,7 +187,7 @@ class TransactionalMessages:
         return self._bridge.appended_position
 
     def confirm(self, position: int) -> None:
-        """Called when records before the commit log offset `position` are as durable as flushDiskType requires."""
+        """Confirms the changes before commit log offset `position`, whose records are as durable as flushDiskType requires."""
         if self._resumed:
             self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
         self.table.confirm(position)

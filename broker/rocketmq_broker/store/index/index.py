@@ -160,7 +160,7 @@ class Index:
             self._is_refused = False
 
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Yields the commit log offsets of messages that may have that key, newest first.
+        """Yields the commit log offsets of messages that may have this key, newest first.
 
         Only messages stored from `begin_ms` to `end_ms` are found.
 

@@ -205,7 +205,7 @@ class IndexFile:
     def mark_synced(self) -> None:
         """Records that all writes are on disk, and writes the next part.
 
-        After the entries, these are the slots that point to them. After the slots, it is the header.
+        The entries are followed by the slots that point to them, and the slots by the header.
 
         No entry may be added between `write` and this call."""
         if self._header_written is not None:
@@ -224,7 +224,7 @@ class IndexFile:
             self._slots_written = self.header
 
     def repair(self) -> int:
-        """Corrects slots that point past the header's count: they then point to an older entry. Returns their number."""
+        """Makes each slot that points past the header's count point to an older entry. Returns the number of corrected slots."""
         slots = self._loaded_slots()
         count = self.header.entry_count
         corrected = 0
@@ -313,7 +313,7 @@ def _swapped(data: bytes) -> array[int]:
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields the first page of each run of consecutive page numbers, and the page after its last one."""
+    """Yields the start and the end of each run of consecutive page numbers. The end is exclusive."""
     first = end = pages[0]
     for page in pages:
         if page != end:

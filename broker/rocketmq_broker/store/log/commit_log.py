@@ -77,7 +77,7 @@ class CommitLog:
         return size + BLANK_MIN_SIZE <= self.segments.segment_size
 
     def reserve(self, size: int) -> int:
-        """Returns the offset for the next record, of `size` bytes. Moves to the next segment if the record does not fit."""
+        """Returns the offset for a new record of `size` bytes. Moves to the next segment if the record does not fit."""
         if self.end + size + BLANK_MIN_SIZE > self._segment_end:
             self._batch.write(encode_blank(self._segment_end - self.end))
             self._closed.append((self._batch_position, self._batch.getvalue()))
@@ -167,7 +167,7 @@ class CommitLog:
         return data[: checked.size], checked
 
     def read_run(self, position: int, length: int) -> tuple[bytes, int]:
-        """Returns a block of bytes that includes the requested ones, and the block's position. Does not verify the bytes.
+        """Returns a block that includes the requested bytes, and the block's position. Does not verify the bytes.
 
         Raises OSError.
         """
@@ -210,7 +210,7 @@ class LogBlock:
         self._begin = 0
 
     def read(self, position: int, length: int, written: int) -> tuple[bytes, int]:
-        """Returns a block of bytes that includes the requested ones, as far as the file has them, and the block's position.
+        """Returns a block that includes the requested bytes, up to the end of the file, and the block's position.
 
         Does not read ahead or keep bytes at or after the position `written`, because they may still change. Raises OSError.
         """

@@ -38,9 +38,11 @@ class LogScan:
     """One pass over the log. `end` and `has_torn_tail` are final after the last item of `found`."""
 
     def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
-        """`accepts` returns whether a record after damage belongs to the log. Otherwise the record is a remnant of older data.
+        """Creates a scan from offset `start`. `accepts` returns whether a record after damage belongs to the log.
 
-        The last argument of `accepts` is True if the record lies inside the damaged one, so that it may be part of a client's
+        A record that does not belong to the log is a remnant of older data.
+
+        The last argument of `accepts` is True if the record lies inside the damaged record, and may be part of a client's
         message.
         """
         self.end = start

@@ -32,7 +32,7 @@ class Segments:
     def load(self, *, may_lack_files: bool = False) -> list[str]:
         """Finds the files, and restores the full size of files that are too short. Returns a description of each repair.
 
-        Raises DamagedStore if a file is too long. Also raises DamagedStore if a file is missing between two others, unless
+        Raises DamagedStore if a file is too long. Also raises DamagedStore if a file in the middle is missing, unless
         `may_lack_files` is True.
         """
         repaired = []
@@ -107,7 +107,7 @@ class Segments:
             self.starts.append(start)
 
     def read(self, position: int, length: int) -> bytes:
-        """Returns bytes at a position, at most up to the end of its file. Returns no bytes if no file contains the position."""
+        """Returns `length` bytes from a position, or fewer at the end of the file, or none if no file contains the position."""
         if not self.has(position):
             return b""
         at = position % self.segment_size

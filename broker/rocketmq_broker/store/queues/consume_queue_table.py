@@ -51,7 +51,7 @@ class ConsumeQueueTable:
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
         """Returns the queue. Creates it if it does not exist. The topic's name must be valid.
 
-        Raises DamagedStore if the file system cannot hold the topic's folder: the store comes from one that can.
+        Raises DamagedStore if this file system cannot hold the topic's folder, because the store comes from another file system.
         """
         if (queue := self._table.get((topic, queue_id))) is not None:
             return queue

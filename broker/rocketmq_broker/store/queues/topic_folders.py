@@ -1,4 +1,4 @@
-"""Decides whether the file system can hold a topic's folder of consume queues. Most of Linux's hold each; others ignore case."""
+"""Checks whether the file system can hold a topic's folder of consume queues. Some file systems ignore case or reserve names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TopicFolders:
     """The folders of topics in one directory. Two topics in one folder would overwrite each other's consume queues."""
 
     def __init__(self, directory: Path, existing_file: Path, files: FileSystem) -> None:
-        """`existing_file` is a file on the same file system, whose name has a letter. It must exist at the first `check`."""
+        """`existing_file` is a file on the same file system with a letter in its name. It must exist at the first `check`."""
         self._directory = directory
         self._existing_file = existing_file
         self._files = files
@@ -21,7 +21,7 @@ class TopicFolders:
         """Whether the file system ignores case, or None before the first check, which is the only one that asks it."""
 
     def check(self, topic: str, others: Iterable[str]) -> None:
-        """Raises IllegalMessage if the topic cannot have a folder of its own beside those of the other topics."""
+        """Checks that the topic can have its own folder beside those of the other topics. Raises IllegalMessage."""
         if self._files.is_reserved(self._directory / topic):
             raise IllegalMessage(f"topic {topic} cannot be stored: this system does not accept a folder of this name")
         if self._ignores_case is None:

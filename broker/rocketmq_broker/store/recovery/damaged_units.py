@@ -115,7 +115,7 @@ def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int |
 
 
 def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the commit log offset after the message at that queue offset, or None if its unit is damaged."""
+    """Returns the commit log offset after the message at a queue offset, or None if its unit is damaged."""
     unit = queue.unit(queue_offset)
     if unit is None:
         return None

@@ -28,7 +28,7 @@ def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQu
     """Loads a queue's files and finds its last unit. Raises DamagedStore or OSError.
 
     `synced_offset` is the queue's max offset when it was last known to be durable. The search begins at this offset, or in the
-    last files if it is None.
+    last files if `synced_offset` is None.
     """
     segments = queue.files.segments
     repaired = segments.load(may_lack_files=True)
@@ -43,7 +43,7 @@ def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQu
 
 
 def fill_gap(queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, size: int) -> int:
-    """Adds units for lost messages up to `queue_offset`, which point to a damaged stretch of the log. Returns their number."""
+    """Adds units that point to a damaged stretch of the log, for lost messages up to `queue_offset`. Returns their number."""
     lost = range(queue.max_offset, queue_offset)
     for offset in lost:
         queue.put(offset, commit_log_offset, size, 0)

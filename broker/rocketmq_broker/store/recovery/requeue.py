@@ -26,7 +26,7 @@ class Requeue:
     """One pass over the log's records, in order."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, report: RecoveryReport, *, reads_whole_log: bool) -> None:
-        """`report` lists the damaged stretches of the log found so far."""
+        """Creates a pass. `report` lists the damaged stretches of the log that were found so far."""
         self._log = log
         self._queues = queues
         self._report = report

@@ -52,7 +52,7 @@ class Expiry:
         return next_removal_ms(self._log, self._config, now_ms, self.disk_used_ratio())
 
     def trim(self) -> Iterator[Trimmed]:
-        """Drops the entries of expired messages, one consume queue or the index at each step. Yields what was dropped."""
+        """Drops the entries of expired messages, one consume queue or the index at each step. Yields the dropped parts."""
         yield from self._queues.trim(self._log.min_offset)
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
 

@@ -22,7 +22,7 @@ class SegmentAhead:
 
     @property
     def prepare_from(self) -> int:
-        """Returns the commit log position at which the next segment should be created: at three quarters of the last one."""
+        """Returns the commit log position at which the next segment should be created, at 3/4 of the last segment."""
         return self._log.segments.end - self._config.commit_log_segment_size // 4
 
     def to_prepare(self) -> tuple[int, Callable[[], None]] | None:

@@ -49,12 +49,12 @@ def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
 
 
 def with_check_interval(interval_s: float, encoded_properties: bytes) -> bytes:
-    """Returns changed properties, which make this broker scan the half message at each check interval, as Apache's does."""
+    """Returns changed properties that make this broker scan the half message at each check interval, as Apache's broker does."""
     return props.put(encoded_properties, _NAME, str(max(1, int(interval_s))))
 
 
 def scans_until_check(immunity: Immunity | None, first_scan_s: float, interval_s: float) -> int:
-    """Returns the number of scans from `first_scan_s` to the first check-back; 0 if the message is not immune at that time."""
+    """Returns the number of scans from `first_scan_s` to the first check-back, or 0 if the message is not immune at that time."""
     if immunity is None or not immunity.covers(first_scan_s):
         return 0
     return math.ceil((immunity.end_s - _MOMENT_S - first_scan_s) / interval_s)

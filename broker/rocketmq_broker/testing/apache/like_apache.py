@@ -45,7 +45,7 @@ _BORN_HOST: Final = host_bytes("127.0.0.1", 0)
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A decision. It is lost if the broker crashes before its op message is written."""
+    """A producer's decision, which is lost if the broker crashes before the decision's op message is written."""
 
     at_s: float
     key: str
@@ -65,7 +65,7 @@ class LikeApache:
         check_interval_s: float,
         check_max: int,
     ) -> None:
-        """`now_s` returns the test's time. `check_interval_s` and `check_max` are the broker's settings for checks."""
+        """Imitates one broker. `now_s` returns the test's time. `check_interval_s` and `check_max` are the broker's settings."""
         self._access = access
         self._journal = journal
         self._now_s = now_s
@@ -175,7 +175,7 @@ class LikeApache:
     # check-backs
 
     def on_check(self, peer: str, header: CheckTransactionStateRequestHeader, key: str) -> bool:
-        """Counts a check-back to the producer at that address. Returns False if the message is immune, so that it is not sent."""
+        """Counts a check-back to the producer at `peer`. Returns False if the message is immune, so that it is not sent."""
         if self._copies.is_asked(key):
             return True
         self._checks[key] += 1

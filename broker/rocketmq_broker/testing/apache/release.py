@@ -30,7 +30,7 @@ RELEASES: Final = {
 
 
 def release_named(number: int) -> Release:
-    """Returns the release line with the major version `number`. Raises ValueError for an unknown one."""
+    """Returns the release line with the major version `number`. Raises ValueError for an unknown version."""
     try:
         return RELEASES[number]
     except (KeyError, TypeError):

@@ -32,7 +32,7 @@ class BrokerAccess(Protocol):
     """The broker's request handler."""
 
     def connection(self, peer: str) -> Connection | None:
-        """Returns the open connection with that peer address, or None."""
+        """Returns the open connection with the address `peer`, or None if there is none."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class SecondCopies:
     def __init__(
         self, access: BrokerAccess, unknown_producer: UnknownProducer, journal: Journal, *, check_interval_s: float, check_max:
         int, is_shut: Callable[[], bool], ) -> None:  # fmt: skip
-        """`is_shut` returns whether the broker is stopped."""
+        """Creates a store without copies. `is_shut` returns whether the broker is stopped."""
         self.access = access
         self._unknown_producer = unknown_producer
         self._journal = journal
@@ -93,7 +93,7 @@ class SecondCopies:
             self.deliver_again(key, header.commit_log_offset)
 
     def deliver_again(self, key: str, commit_log_offset: int) -> None:
-        """Delivers the message of a half message again, as it was sent. Does nothing if the half message has expired."""
+        """Delivers a half message's original message again. Does nothing if the half message has expired."""
         half = self._inspection.half_message(commit_log_offset)
         if half is None:
             return
@@ -131,7 +131,7 @@ class SecondCopies:
         producer.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, check, _checked(half, copy.checks))
 
     def _a_producer(self, group: str) -> Connection | None:
-        """Returns the connection of one of the group's online producers, in turn, or None."""
+        """Returns the connection of the group's next online producer, or None if no producer is online."""
         online = [self.access.connection(peer) for peer in self._inspection.producers(group)]
         connections = [connection for connection in online if connection is not None and connection.is_writable]
         self._turn += 1
@@ -144,7 +144,7 @@ def _destination(half: Record) -> tuple[str, int]:
 
 
 def _checked(half: Record, checks: int) -> bytes:
-    """Encodes the record for a check-back: the message as it was sent."""
+    """Encodes the half message for a check-back, with its original topic and queue."""
     topic, queue_id = _destination(half)
     encoded = props.put(half.properties, props.TRANSACTION_CHECK_TIMES, str(checks))
     return with_place(half, topic=topic.encode(), queue_id=queue_id, encoded_properties=encoded).encode()

@@ -19,7 +19,7 @@ class UnknownProducer:
     """The connection of a producer that answers UNKNOWN to each check-back."""
 
     def __init__(self, broker: Callable[[], RequestHandler]) -> None:
-        """`broker` returns the running broker."""
+        """Creates a producer. `broker` returns the running broker."""
         self._broker = broker
         self.peer = "unknown_producer"
         self.peer_ip = "0.0.0.0"
@@ -52,7 +52,7 @@ class UnknownProducer:
 def send_as(
     connection: Connection, broker: RequestHandler, code: RequestCode, header: CommandHeader | None, body: bytes = b""
 ) -> None:
-    """Passes a one-way request to the broker, as if received from that connection."""
+    """Passes a one-way request to the broker, as if received from `connection`."""
     (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=0, oneway=True))
     broker.on_requests(connection, [request])
 

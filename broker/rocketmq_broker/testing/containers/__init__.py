@@ -34,7 +34,7 @@ class RocketMQContainer(DockerContainer):
     clients.
 
     Routes contain the broker's address, so each port has the same number inside and outside the container. The ports are chosen
-    among those free on this machine. They are published on 127.0.0.1. If the Docker engine runs on another machine, they are
+    from the free ports of this machine. They are published on 127.0.0.1. If the Docker engine runs on another machine, they are
     published on all addresses of that machine.
 
     `start` raises RuntimeError with the broker's log if the broker exits, and TimeoutError if it is not ready within 120 s (see

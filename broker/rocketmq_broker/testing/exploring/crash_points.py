@@ -47,7 +47,7 @@ class CrashPoints:
         raise Killed
 
     def decides(self, name: str) -> None:
-        """Kills the program with that name before it sends a decision, if the plan requires it. Raises Killed."""
+        """Kills the program `name` before it sends a decision, if the plan requires it. Raises Killed."""
         self.has_decisions = True
         if _counted(self._decisions.get(name, [])):
             raise Killed
@@ -93,7 +93,7 @@ def _death(faults: FaultInjector, fault: PlannedEvent, text: str) -> _ArmedFault
 
 
 def _counted(armed: list[_ArmedFault]) -> bool:
-    """Counts one occurrence. Returns whether a fault took effect."""
+    """Counts one occurrence of the event for which the faults are armed. Returns whether a fault took effect."""
     due = None
     for fault in armed:
         fault.left -= 1

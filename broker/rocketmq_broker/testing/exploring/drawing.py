@@ -56,7 +56,7 @@ def _fault(chance: Chance, programs: Sequence[str], times: Sequence[float]) -> P
 
 
 def check_plan(plan: Plan, programs: Sequence[str], kinds: Iterable[str]) -> None:
-    """Raises UnreadablePlan for an event of an unknown kind or with an unknown target."""
+    """Checks the plan's events. Raises UnreadablePlan if an event has an unknown kind or target."""
     known = {*programs, BROKER, NAME_SERVER}
     for event in plan.events:
         if event.what == REQUEST:

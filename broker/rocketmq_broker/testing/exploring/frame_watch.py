@@ -34,7 +34,7 @@ class DecisionWatch:
     def __init__(
         self, names: Mapping[str, str], on_decision: Callable[[str], object], on_broken: Callable[[RuleBroken], object]
     ) -> None:
-        """`names` maps the addresses of processes to their names.
+        """Creates a watch. `names` maps the addresses of processes to their names.
 
         `on_decision` is called with the name of a program before its decision is sent. It may kill the program, and raise Killed.
         `on_broken` is called with the error for a transaction with two outcomes.
@@ -72,7 +72,7 @@ class FrameJournal:
     """Records messages, decisions, check-backs and deliveries in a history, for the failure report."""
 
     def __init__(self, history: History, names: Mapping[str, str]) -> None:
-        """`names` maps the addresses of processes to their names."""
+        """Creates a journal that writes to `history`. `names` maps the addresses of processes to their names."""
         self._history = history
         self._names = names
         self._keys: dict[str, tuple[str, ...]] = {}

@@ -60,7 +60,7 @@ class ExploredPlay:
         until: Callable[[], object] | None = None,
         is_recorded: bool = False,
     ) -> None:
-        """`until` is a further condition for the end. `is_recorded` records all messages in the history.
+        """Creates a run of `plan`. `until` is a further condition for its end. `is_recorded` records all messages in the history.
 
         Raises UnreadablePlan for an event of an unknown kind or with an unknown target.
         """

@@ -1,4 +1,4 @@
-"""The requests of a world's customers. Each request arrives once, at its planned time, at a program that waits for one."""
+"""The requests of a world's customers. Each request arrives once, at its planned time, at a program that waits for a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CustomerRequests:
     """Yields the numbers of requests to programs. Functions iterate with `for`, coroutine functions with `async for`.
 
     The loop never ends: the program waits in it for its next request. If a program dies, its current request is lost, like the
-    request of a customer who receives no answer.
+    request of a customer who receives no response.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -36,7 +36,7 @@ class ExploredWorld:
     """The address of the name server, which is also NAMESRV_ADDR in the environment."""
 
     def __init__(self, seed: int, plan: Plan | None = None, *, is_recorded: bool = False) -> None:
-        """Uses `plan`, or a plan generated from the seed. `is_recorded` records all messages in the history."""
+        """Creates a world for `plan`, or for a plan of the seed. `is_recorded` records all messages in the history."""
         self._seed = seed
         self._given = plan
         self._is_recorded = is_recorded

@@ -159,11 +159,11 @@ class SimulatedDisk:
         self._deaths_due.append(_DeathDue(operations, on_death))
 
     def live(self) -> None:
-        """Cancels each `die_after`."""
+        """Cancels all deaths planned by `die_after`."""
         self._deaths_due.clear()
 
     def mend(self) -> None:
-        """Cancels each `die_after`, and the failures of writes and syncs."""
+        """Cancels all deaths planned by `die_after`, and all failures of writes and syncs."""
         self.live()
         self._writes_to_fail = self._syncs_to_fail = 0
 
@@ -363,7 +363,7 @@ class DelayedFlush:
     """Flushes files of a process after a delay in the world's time (`rocketmq_broker.server.durability.flusher.Flushing`)."""
 
     def __init__(self, files: ProcessFiles, on_answer: Callable[[int], None], delay_s: Callable[[], float]) -> None:
-        """`on_answer` is called with 0 or an errno. `delay_s` returns the duration of the next flush in seconds."""
+        """Creates a flusher. `on_answer` receives 0 or an errno. `delay_s` returns the duration of the next flush in seconds."""
         self._files = files
         self._on_answer = on_answer
         self._delay_s = delay_s

@@ -20,7 +20,7 @@ class FaultInjector:
     """Injects the faults of a plan, and counts those that had an effect."""
 
     def __init__(self, world: SimulatedWorld, effects: Mapping[str, Effect]) -> None:
-        """`effects` maps each kind of fault to its effect."""
+        """Creates an injector. `effects` maps each kind of fault to its effect."""
         self.world = world
         self._effects = effects
         self.fired: Counter[str] = Counter()
@@ -45,7 +45,7 @@ class FaultInjector:
         return program
 
     def has_fired(self, fault: PlannedEvent) -> None:
-        """Counts this fault as one that had an effect."""
+        """Records that this fault had an effect."""
         self.fired[fault.what] += 1
 
     def once(self, fault: PlannedEvent) -> Callable[[], None]:

@@ -27,7 +27,7 @@ class History:
     """The readable events of one world, and the digest of everything that happened."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
-        """`now_ns` returns the nanoseconds since the world began."""
+        """Creates an empty history. `now_ns` returns the nanoseconds since the world began."""
         self._now_ns = now_ns
         self._hash = hashlib.blake2b(digest_size=16)
         self.happenings: list[RecordedEvent] = []

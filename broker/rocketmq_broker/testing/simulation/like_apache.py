@@ -25,7 +25,7 @@ class HistoryJournal(Journal):
     """A journal that records faults in the history of a world."""
 
     def __init__(self, history: History, name: str, now_s: Callable[[], float]) -> None:
-        """`name` is the broker's name."""
+        """Creates a journal for the broker `name`."""
         super().__init__(now_s)
         self._history = history
         self._name = name
@@ -40,7 +40,7 @@ class TappedNetwork:
     """A process's network that taps the connections of its servers."""
 
     def __init__(self, network: Network, tap: Tap) -> None:
-        """`tap` wraps the transport of each connection of a server."""
+        """Wraps `network`. `tap` wraps the transport of each connection of a server."""
         self._network = network
         self._tap = tap
 
@@ -61,7 +61,7 @@ class LikeApacheInterceptors:
     """The interceptors of one broker, one for each of its processes. Their records about half messages survive restarts."""
 
     def __init__(self, history: History, name: str, release: int, elapsed_s: Callable[[], float]) -> None:
-        """`release` is 4 for 4.9.7 or 5 for 5.3.3.
+        """Creates the interceptors of broker `name`. `release` is 4 for Apache's 4.9.7, or 5 for 5.3.3.
 
         `elapsed_s` returns the world's time. Raises ValueError for another release.
         """
@@ -103,7 +103,7 @@ class LikeApacheInterceptors:
         )
 
     def _now_s(self) -> float:
-        """Returns the elapsed seconds, or those at the last death while a process starts.
+        """Returns the elapsed seconds. While a process starts, returns the seconds at the last death instead.
 
         No op batch is written between the death and the start.
         """

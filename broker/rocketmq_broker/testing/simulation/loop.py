@@ -25,7 +25,7 @@ class Owner(Protocol):
     """False while the process is stopped, and after its death."""
 
     def keep(self, handle: asyncio.Handle) -> None:
-        """Called instead of running a callback while the process is stopped or dead.
+        """Receives a callback that became due while the process is stopped or dead.
 
         A stopped process runs the callback when it continues. A dead process never runs it.
         """
@@ -163,7 +163,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
 
     def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """Does the same as `call_soon`, because there is only one thread."""
+        """Calls `call_soon`, because there is only one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:

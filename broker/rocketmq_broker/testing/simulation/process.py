@@ -23,7 +23,7 @@ _LATEST_START_S: Final = 0.002
 
 
 class Killed(BaseException):
-    """The process was killed. None of its code runs after this is raised."""
+    """Raised in a process that was killed. None of the process's code runs afterwards."""
 
 
 class WallClock:
@@ -33,7 +33,7 @@ class WallClock:
     """
 
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
-        """`starts_ms` is the initial time of the world, in milliseconds since the epoch."""
+        """Creates a correct clock. `starts_ms` is the initial time of the world, in milliseconds since the epoch."""
         self._loop = loop
         self._starts_ns = starts_ms * 1_000_000
         self._shown_ns = self._starts_ns + loop.elapsed_ns()
@@ -72,9 +72,9 @@ class WallClock:
         return leap_back
 
     def run_at(self, rate: float, fired: Fired | None = None) -> Callable[[], None]:
-        """Makes the clock run at a rate: 1 is correct, 0 stops it. Returns a function that ends the fault.
+        """Makes the clock run at `rate`. 1 is correct, and 0 stops the clock. Returns a function that ends the fault.
 
-        When the last such fault ends, the clock is correct again except for jumps. `fired` is called at the first read of the
+        After the last of these faults, the clock is correct again except for jumps. `fired` is called at the first read of the
         clock before the fault ends.
         """
         number = self._new_fault(fired)
@@ -131,7 +131,7 @@ class SimulatedProcess:
         clock: WallClock,
         network: Callable[[SimulatedProcess], Network],
     ) -> None:
-        """`number` is unique for each start. `network` returns the network for this process."""
+        """Creates a process. `number` is unique for each start. `network` returns the network for this process."""
         self.name = name
         self.address = address
         self.clock = clock
@@ -202,7 +202,7 @@ class SimulatedProcess:
         self._at_death.append(callback)
 
     def kill(self) -> None:
-        """Ends the process like kill -9: none of its code runs any longer, not even a `finally`."""
+        """Ends the process like kill -9. None of its code runs afterwards, not even `finally` blocks."""
         if not self.is_alive:
             return
         self.is_alive = self.is_running = False
@@ -224,7 +224,7 @@ class SimulatedProcess:
         return bool(self._kept)
 
     def thaw(self) -> None:
-        """Continues the process like SIGCONT."""
+        """Resumes the process like SIGCONT."""
         if self.is_alive and not self.is_running:
             self.is_running = True
             self._history.note(self.name, "fault", f"{self.name} continues")

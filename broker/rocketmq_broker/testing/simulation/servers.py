@@ -61,7 +61,7 @@ class BrokerProgram(Program):
         settings: Mapping[str, str] | None = None,
         as_apache: int | None = None,
     ) -> None:
-        """`settings` are settings of broker.conf. `as_apache` is the release of Apache's broker to imitate, or None."""
+        """Creates a program. `settings` are settings of broker.conf. `as_apache` is the Apache release to imitate, or None."""
         machine = world.machine(name)
         super().__init__(world, name, machine, self._serve)
         self._properties = {

@@ -134,7 +134,7 @@ class _Shrinking:
                     self._try(self._with(number, parameters={**parameters, name: parameters[name][:1]}))
 
     def _lower(self, value: float, plan_with: Callable[[float], Plan]) -> None:
-        """Tries lower values, lowest first. If the plan fails with one of them, tries values that are lower still."""
+        """Tries lower values, lowest first. If the plan fails with one of them, tries even lower values."""
         lowered: float | None = value
         while lowered is not None:
             value, lowered = lowered, None

@@ -35,7 +35,7 @@ class SimulatedThreads:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, context: contextvars.Context, chance: Chance, latest_start_s: float
     ) -> None:
-        """`context` is the process's context. A thread starts within `latest_start_s` after its creation."""
+        """Creates an empty set. `context` is the process's context. A thread starts within `latest_start_s` seconds."""
         self._loop = loop
         self._context = context
         self._chance = chance
@@ -87,7 +87,7 @@ class SimulatedThreads:
         self.wait_for(over)
 
     def acquire(self, try_it: Callable[[], bool], timeout_s: float) -> bool:
-        """Blocks a thread until `try_it` returns True. Returns True, or False after `timeout_s`. `try_it` must not block."""
+        """Blocks a thread until `try_it` returns True. Returns False after `timeout_s` seconds. `try_it` must not block."""
         loop = self._loop
         end_s = loop.time() + timeout_s
         while not try_it():

@@ -109,7 +109,7 @@ class SimulatedWorld:
     """One simulated run, created from a seed. Everything runs on one event loop. Call `run` once, or `play` and then `end`."""
 
     def __init__(self, seed: int) -> None:
-        """`seed` determines everything that a plan does not define."""
+        """Creates a world. `seed` determines everything that a plan does not define."""
         self.seed = seed
         self.loop = SimulatedLoop()
         self.history = History(self.loop.elapsed_ns)
@@ -124,7 +124,7 @@ class SimulatedWorld:
         self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
-        """Returns the random stream of that name."""
+        """Returns the random stream for these names."""
         return stream(self.seed, *names)
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:

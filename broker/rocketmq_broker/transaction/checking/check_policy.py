@@ -35,7 +35,7 @@ class CheckPolicy:
     def first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
         """Returns the time of the first check in milliseconds. CHECK_IMMUNITY_TIME_IN_SECONDS, if valid, replaces the timeout.
 
-        The first check is never due later than the message expires, regardless of the immunity time.
+        The first check is never due after the message's expiry, regardless of the immunity time.
         """
         wait_ms = self.transaction_timeout_ms
         if encoded_properties.find(_IMMUNITY) >= 0:

@@ -74,7 +74,7 @@ class ChecksInFlight(Generic[Producer]):
         """The history of check-backs, for operators. No decision depends on it."""
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks checks as overdue that have been unanswered for longer than the time-out."""
+        """Marks checks as overdue if they have been unanswered for longer than the timeout."""
         for owed in self._owed.values():
             for commit_log_offset in self._timed_out(owed.in_flight, now_ms):
                 del owed.in_flight[commit_log_offset]

@@ -88,7 +88,7 @@ class HalfMessage:
 
     @property
     def check_times(self) -> int | None:
-        """Returns the number of checks in the record, or None. The first half message of a transaction contains none."""
+        """Returns the number of checks in the record, or None. The first half message of a transaction has no such number."""
         return self.number(props.TRANSACTION_CHECK_TIMES)
 
     @property

@@ -56,7 +56,7 @@ class TwoTables:
         return not self.failed and all(result.is_right for result in self.results)
 
     def result(self, tool: Tool) -> ToolResult | None:
-        """Returns the result of a tool, or None if it has none."""
+        """Returns the result of a tool, or None if the tool has no result."""
         return next((result for result in self.results if result.tool is tool), None)
 
 

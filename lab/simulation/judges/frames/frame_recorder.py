@@ -23,14 +23,14 @@ class NoteFrame(Protocol):
     """A function that adds an event to the history of a simulation."""
 
     def __call__(self, process: str, kind: str, text: str, keys: tuple[str, ...] = (), to: str | None = None) -> None:
-        """Adds an event of `process`. `to` is the process to which it sends, if any."""
+        """Adds an event of `process`. `to` is the receiving process, if any."""
 
 
 class FrameRecorder:
     """Records half messages, messages, decisions, check-backs and deliveries at the time they are sent."""
 
     def __init__(self, note: NoteFrame, name_of: Callable[[str], str]) -> None:
-        """`name_of` returns the name of the process at an address with port."""
+        """Creates a recorder. `name_of` returns the name of the process at an address with port."""
         self._note = note
         self._name_of = name_of
 
@@ -53,7 +53,7 @@ class FrameRecorder:
             self._record(sender, receiver, ReportedKind.CHECK, "check-back", tuple(filter(None, (header.transaction_id,))))
 
     def record_pulled(self, sender: str, receiver: str, command: RemotingCommand) -> None:
-        """Records each message in the answer to a pull."""
+        """Records each message in the response to a pull request."""
         if command.code != ResponseCode.SUCCESS:
             return
         for record in decode_records(command.body):

@@ -106,9 +106,9 @@ class WireWatch:
         local_state: Callable[[str], str | None] | None = None,
         recorder: FrameRecorder | None = None,
     ) -> None:
-        """`is_handled` reads the consumers' databases. `local_state` returns the state of a transaction in the order database.
+        """Creates a watch. `is_handled` reads the consumers' databases.
 
-        `recorder` records the messages in the frames.
+        `local_state` returns the state of a transaction in the order database. `recorder` records the messages in the frames.
         """
         self._recorder = recorder
         self._is_handled = is_handled
@@ -138,7 +138,7 @@ class WireWatch:
     def after_recovery(self, broker: str, records: Iterable[LogRecord | Damage]) -> list[Violation]:
         """Checks the commit log of a broker that restarted after a crash.
 
-        Call it only for brokers that flush messages before they answer.
+        Call this method only for brokers that flush messages before they respond.
         """
         kept = {properties.find(record.properties, properties.UNIQUE_KEY) for record in records if isinstance(record, LogRecord)}
         for queue, progress in self._progress.items():

@@ -1,4 +1,4 @@
-"""Bugs planted in the credit service, and in the inbox and the outbox that its messages pass."""
+"""Bugs planted in the credit service, and in the inbox and the outbox that its messages pass through."""
 
 from __future__ import annotations
 

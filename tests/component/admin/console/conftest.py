@@ -13,7 +13,7 @@ from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 
 @pytest.fixture
 def visitor(rocketmq: SyncRocketMQ) -> Iterator[Visitor]:
-    """A visitor of a console for the broker of the fixture `rocketmq`."""
+    """Yields a visitor of a console for the broker of the fixture `rocketmq`."""
     app = create_console(ConsoleSettings(), Target(namesrv_addr=rocketmq.namesrv_addr))
     with TestClient(app, base_url=PAGE_OF_CONSOLE) as client:
         yield Visitor(client)

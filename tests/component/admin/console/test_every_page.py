@@ -1,4 +1,4 @@
-"""Every page that a link leads to is there, whatever the broker has: each kind of finding, both languages."""
+"""Tests that the target of each link exists, for each kind of finding and in both languages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rocketmq_settings() -> Mapping[str, object]:
 
 @pytest.fixture
 def troubled(rocketmq: SyncRocketMQ, visitor: Visitor) -> SyncRocketMQ:
-    """A broker with a message in each place where one can need an operator, and one treated in each way."""
+    """Returns a broker with messages in all states that need an operator, and one dead letter treated in each way."""
     for number in range(3):
         producer = rocketmq.transaction_producer("losers", Shop(UNKNOWN, UNKNOWN))
         producer.send_message_in_transaction(Message.of("orders", b"lost", keys=[f"lost-{number}"]))

@@ -1,4 +1,4 @@
-"""The switch between the console's languages."""
+"""Tests of the console's language switch."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Forms with which a person sends a message, creates a topic, and resets a consumer group."""
+"""Tests of the console's forms, which send a message, create a topic, and reset a consumer group."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_a_form_without_the_token_of_a_page_changes_nothing(action: str, rocketm
 
 
 class TestResettingAGroup:
-    """The group `credits` has consumed two of three messages, and left."""
+    """Tests of a reset. The group `credits` has consumed two of three messages and has left."""
 
     @pytest.fixture
     def rocketmq_settings(self) -> Mapping[str, object]:
@@ -106,7 +106,7 @@ class TestResettingAGroup:
 
     @pytest.fixture
     def taken(self, rocketmq: SyncRocketMQ) -> list[str]:
-        """The keys of the messages that the group has got."""
+        """Returns the list to which the keys of the group's received messages are added."""
         return []
 
     @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""The overview says what is wrong, and where a person acts on it."""
+"""Tests that the overview shows problems and links to the pages where an operator can act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Half HTTP requests shut nobody out of the console."""
+"""Tests that incomplete HTTP requests do not make the console unavailable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def home(request: Request) -> PlainTextResponse:
 
 @contextlib.asynccontextmanager
 async def serving(connection: type[PatientProtocol]) -> AsyncIterator[int]:
-    """The port of a console's server with one page."""
+    """Runs a console server with one page, and yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as sock:
         app = Starlette(routes=[Route("/", home, methods=["GET", "POST"])])
         server = uvicorn.Server(server_config(app, connection))

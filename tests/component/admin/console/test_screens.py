@@ -1,4 +1,4 @@
-"""Every screen of the console shows what the brokers have, and its forms do what the commands do."""
+"""Tests that each page of the console shows the state of the brokers, and that its forms work like the commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMIT, ROLLBACK, UNKNOWN = (
 
 
 class Shop:
-    """Decides as it is told: first the local transaction, then each check-back."""
+    """A transaction listener that returns the given states: the first for the local transaction, the others for check-backs."""
 
     def __init__(self, *states: LocalTransactionState) -> None:
         self._states = list(states)
@@ -120,7 +120,7 @@ def test_a_decision_without_reason_or_tick_is_refused(
 
 
 class TestATransactionThatHangs:
-    """After 200 check-backs."""
+    """Tests of a transaction that is still pending after 200 check-backs."""
 
     @pytest.fixture
     def rocketmq_settings(self) -> Mapping[str, object]:
@@ -177,7 +177,7 @@ class TestWithOneCheck:
 class TestDeadLetters:
     @pytest.fixture
     def letter(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> str:
-        """The page of the only dead letter of the group `credits`."""
+        """Creates the only dead letter of the group `credits`, and returns the path of its page."""
         rocketmq.producer("makers").send(Message.of("orders", b"odd", keys=["order-1"]))
         consumer = rocketmq.consumer("credits", "orders", refuse, max_reconsume_times=0)
         rocketmq.advance(minutes=1)

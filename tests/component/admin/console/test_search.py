@@ -1,4 +1,4 @@
-"""The search of the console: by id and key, and what is near when nothing is found."""
+"""Tests of the console's search by id and key, and of its suggestions if nothing is found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.unit.admin.console.visitor import Visitor
 
 @pytest.fixture
 def transaction_id(rocketmq: SyncRocketMQ) -> str:
-    """A pending transaction; beside it two ordinary messages with one key."""
+    """Returns the id of a pending transaction. The broker also has two normal messages with the same key."""
     producer = rocketmq.producer("makers")
     for body in (b'{"customer": "Grace"}', b"shipped"):
         producer.send(Message.of("orders", body, keys=["parcel-7"], user_properties={"colour": "Crimson"}))

@@ -1,4 +1,4 @@
-"""Who may look at the console, and who may post its forms."""
+"""Tests of the access to the console and to its forms."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PASSWORD = "correct horse"
 
 @pytest.fixture
 def client() -> Iterator[TestClient]:
-    """A console without a password, whose broker is not there."""
+    """Yields a client of a console without a password. The console's broker does not exist."""
     with TestClient(create_console(ConsoleSettings(), NOBODY), base_url=PAGE_OF_CONSOLE) as client:
         yield client
 
 
 @pytest.fixture
 def guarded() -> Iterator[Visitor]:
-    """A console with a password."""
+    """Yields a visitor of a console that requires a password."""
     app = create_console(ConsoleSettings("0.0.0.0", 8088, PASSWORD), NOBODY)
     with TestClient(app, base_url="http://console.example:8088") as client:
         yield Visitor(client)

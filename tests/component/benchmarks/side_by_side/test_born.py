@@ -1,4 +1,4 @@
-"""The bench knows when a broker's process began, to a hundredth of a second."""
+"""Tests that the benchmark determines the start time of a broker's process with an error of at most 0.01 s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The load generator where it cannot be built, and what it prints."""
+"""Tests of the load generator's output, and of its error if it cannot be built."""
 
 from __future__ import annotations
 

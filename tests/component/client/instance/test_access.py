@@ -1,4 +1,4 @@
-"""What the environment says of how a client comes in."""
+"""Tests of a client's access settings in environment variables."""
 
 from __future__ import annotations
 

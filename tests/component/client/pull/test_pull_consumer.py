@@ -1,4 +1,4 @@
-"""The consumer that asks for messages itself, with a broker whose time the test owns."""
+"""Tests of the pull consumer, with a broker whose time the test controls."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def send(producer: Producer, *bodies: str, queue: MessageQueue | None = No
 
 
 async def polled(consumer: PullConsumer, count: int) -> list[str]:
-    """The next bodies, so many."""
+    """Returns the bodies of the next `count` messages."""
     found: list[str] = []
     while len(found) < count:
         messages = await consumer.poll()

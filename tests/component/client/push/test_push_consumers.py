@@ -1,4 +1,4 @@
-"""Consumers by our client on our broker: groups, order, retries, dead letters, broadcasting, pulling."""
+"""Tests of push consumers with a broker: groups, order, retries, dead letters, broadcasting and pulling."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ SUCCESS, LATER = ConsumeStatus
 
 
 async def fill(producer: Producer, topic: str, count: int, queue_count: int = 4) -> list[MessageQueue]:
-    """Messages 0 to count - 1, one queue after the other."""
+    """Sends the messages 0 to count - 1 to the queues in turn. Returns the queues."""
     await producer.create_topic(topic, queue_count)
     queues = await producer.queues(topic)
     for number in range(count):
@@ -23,7 +23,7 @@ async def fill(producer: Producer, topic: str, count: int, queue_count: int = 4)
 
 
 async def dead_letter_queues(reader: PullConsumer) -> list[MessageQueue]:
-    """Those of the group, once there are any."""
+    """Waits until the group has dead-letter queues, and returns them."""
     async with asyncio.timeout(60):
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Transactional messages by our client on our broker: commit, rollback, check-back, and a caller that does not wait."""
+"""Tests of transactional messages with a broker: commit, rollback, check-back, and a caller that does not wait."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ def rocketmq_settings() -> Mapping[str, object]:
 
 
 class Listener:
-    """Answers as the argument says, and keeps what it committed as a database would."""
+    """A transaction listener that takes its decision from `arg`, and records commits in a dict instead of a database."""
 
     def __init__(self, on_execute: Callable[[], None] = lambda: None) -> None:
         self.database: dict[str, LocalTransactionState] = {}
@@ -47,7 +47,7 @@ class Listener:
 
 
 class Forgetful(Listener):
-    """Cannot say what became of a transaction."""
+    """A transaction listener that returns UNKNOWN at each check-back."""
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""The services that the environment names, and the sentence when it does not."""
+"""Tests of the variables that name running services, and of the errors for missing ones."""
 
 from pathlib import Path
 

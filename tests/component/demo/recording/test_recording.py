@@ -1,4 +1,4 @@
-"""The recording of the demo: its picture has each line of a real run, in its order and at its time."""
+"""Tests of the demo's recording. The picture contains each line of the run in the original order and with its time."""
 
 import os
 import re

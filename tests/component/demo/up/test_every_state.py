@@ -1,4 +1,4 @@
-"""The screens of `make up` are drawn in each state that they know, in both languages: a template fails on what is missing."""
+"""Tests that the pages of `make up` can be rendered in each state and both languages. A missing value makes a template fail."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Shop:
 
 
 class Up:
-    """The parts beside which the screens are drawn. A test sets their state."""
+    """The parts of `make up` that the pages show. A test sets their state."""
 
     def __init__(self, folder: Path, rocketmq: SyncRocketMQ) -> None:
         urls = {"order_database_url": f"sqlite:///{folder}/orders.db", "credit_database_url": f"sqlite:///{folder}/credits.db"}
@@ -152,7 +152,7 @@ def test_failpoints_are_shown_armed_and_hit(language: str, up: Up, visitor: Visi
 
 
 def verdict(*, is_consistent: bool) -> str:
-    """Every class of finding, with each cause, with money in two currencies and with none."""
+    """Returns a verdict with each class and each cause, with amounts in two currencies and without amounts."""
     money = [{"currency": "EUR", "order_cents": 2599, "credit_cents": 0}, {"currency": None, "order_cents": 1, "credit_cents": 2}]
     kinds = [
         {

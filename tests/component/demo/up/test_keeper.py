@@ -1,4 +1,4 @@
-"""The keeper starts processes in their order, starts again what died, and leaves down what is to stay down."""
+"""Tests that the keeper starts processes in order, restarts processes that exited, and keeps stopped ones down."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ports that `make up` takes."""
+"""Tests of the ports that `make up` uses."""
 
 from __future__ import annotations
 

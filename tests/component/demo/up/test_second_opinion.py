@@ -1,4 +1,4 @@
-"""The button that asks Spark: one comparison at a time, by a process that waits for the next question."""
+"""Tests of the button that starts a comparison by Spark. Only one runs at a time, in a process that is reused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def group(tmp_path: Path) -> Iterator[Processes]:
 
 
 def judge(group: Processes, *answers: str) -> Process:
-    """A process that answers at once, and again for each line; after the last answer it ends."""
+    """Adds a process that prints the first answer at once, and another for each input line. It exits after the last answer."""
     source = f"answers = {answers!r}\nprint(answers[0])\nfor answer in answers[1:]: input(); print('compares'); print(answer)"
     return group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
 

@@ -1,4 +1,4 @@
-"""The start screen of `make up`: what runs, an order by a form, recent transactions with a filter, and the scenarios."""
+"""Tests of the first page of `make up`: running processes, an order form, filtered transactions, and the scenarios."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ORDERS = [("A-17", "ada", "PLACED"), ("B-18", "grace", "CANCELLED"), ("C-19", "5
 
 @pytest.fixture
 def system(tmp_path: Path) -> System:
-    """An order database with three orders and the marker of a transaction without one, besides no processes."""
+    """Returns a system without processes. Its order database has three orders, and the marker of a transaction without one."""
     with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
         orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
         orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms, kind DEFAULT 'order')")

@@ -1,4 +1,4 @@
-"""The first screen of `make up` needs none of the packages that `deploy/scripts/setup up` leaves out."""
+"""Tests that the first page of `make up` does not need the packages that `deploy/scripts/setup up` leaves out."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ inventory_service.entrypoints.process rocketmq_broker.__main__"""
 
 
 def test_each_program_of_make_up_starts_without_them() -> None:
-    """In one process, since none is there for any: what the first program needs and lacks fails for the first."""
+    """All programs are imported in one process, because a package that one of them needs is missing for all."""
     source = WITHOUT_SPARK.format(left_out=left_out(), programs=PROGRAMS.split())
     done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Breaks from run to run."""
+"""Tests of the table of breaks over several runs."""
 
 from pathlib import Path
 

@@ -1,6 +1,7 @@
-"""Why increments may be added up: what is kept groups again, what is settled stays settled, and each row is read for good once.
+"""Tests that increments can be combined: kept rows regroup, settled histories stay settled, and each row is kept once.
 
-No Spark: the SQL of the judge in SQLite, and marks on databases that grow. `test_increments` runs whole increments.
+They do not use Spark. The judge's SQL runs in SQLite, and marks are computed on growing databases. `test_increments` runs whole
+increments.
 """
 
 from __future__ import annotations
@@ -43,9 +44,10 @@ def by_order(rows: Sequence[Event]) -> dict[object, Event]:
 def test_runs_over_what_is_new_find_what_one_run_over_everything_finds(
     names: list[str], runs: list[tuple[int, bool]], data: st.DataObject
 ) -> None:
-    """Any split of a history, rows that come late included; runs that find nothing new; each at its own time.
+    """Several runs over new events have the same findings as one run over all events.
 
-    What is open is judged again in each run. What is settled is judged again if one of its rows comes.
+    The events are divided arbitrarily, and may be late. Some runs find nothing new. Each run judges open histories again, and
+    settled histories that get a new event.
     """
     stories = [STORIES[name](f"order-{number}") for number, name in enumerate(names)]
     events = [event for story in stories for event in story.events]
@@ -71,7 +73,7 @@ def test_runs_over_what_is_new_find_what_one_run_over_everything_finds(
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.sampled_from(range(len(EVENTS))), min_size=1, max_size=8), EARLIER_MS, st.booleans(), st.booleans())
 def test_what_is_settled_is_healthy_for_good(indexes: list[int], by_ms: int, is_marked: bool, has_store: bool) -> None:
-    """Any heap of events: neither time nor a ROLLED_BACK marker changes class or cause of what a run has settled."""
+    """Neither time nor a ROLLED_BACK marker changes the class or cause of a settled history, for any combination of events."""
     events = [EVENTS[index] for index in indexes]
     log_begins_ms = 0 if has_store else None
     before = by_order(judge(events, earlier(by_ms), log_begins_ms, ["T-a"] if is_marked else []))
@@ -88,7 +90,7 @@ GRACE_S = 10
 
 @dataclass(frozen=True)
 class Placed:
-    """When an order was placed, how long its database transaction took, and for how long it awaited its payment."""
+    """The time of an order, the duration of its database transaction, and the time until its payment."""
 
     at_ms: int
     takes_ms: int
@@ -112,7 +114,7 @@ Row = tuple[str, int, str]
 
 
 class GrowingShop:
-    """Databases in which rows get their ids in the order of their time, and are seen later, in any order."""
+    """Databases whose rows get their ids in the order of their times, and become visible later, in any order."""
 
     def __init__(self, shop: ShopDatabases, placed: Sequence[Placed]) -> None:
         self._placed = sorted(placed, key=lambda each: each.at_ms)
@@ -120,7 +122,7 @@ class GrowingShop:
         self.orders, self.credits = (parse_database_url(url) for url in (shop.orders_url, shop.credits_url))
 
     def show(self, as_of_ms: int) -> None:
-        """All rows as they are seen at this time."""
+        """Replaces all rows with those that are visible at this time."""
         for database, tables in (
             (self._shop.orders, ("orders", "order_items", "transactions")),
             (self._shop.credits, ("credits",)),
@@ -146,7 +148,7 @@ class GrowingShop:
         self._shop.credits.execute("INSERT INTO credits (id, order_id, created_at_ms) VALUES (?, ?, ?)", (*named, placed.at_ms))
 
     def rows(self, after: Marks, until: Marks | None = None) -> list[Row]:
-        """The rows above the one and, if given, not above the other."""
+        """Returns the rows above the marks `after`, up to the marks `until` if given."""
         found = []
         for database, table, column, state, mark in (
             (self._shop.orders, "orders", "id", "state", "orders"),
@@ -163,7 +165,7 @@ class GrowingShop:
 
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopDatabases]:
-    """Used again and again: `show` replaces all rows."""
+    """Yields databases that are reused for all examples. `show` replaces all rows."""
     databases = ShopDatabases(tmp_path_factory.mktemp("shop"))
     for database in (databases.orders, databases.credits):
         database.execute("PRAGMA synchronous = OFF")
@@ -178,7 +180,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ShopDatabase
 def test_each_row_is_read_for_good_once_and_in_its_last_state(
     databases: ShopDatabases, placed: list[Placed], runs: list[int]
 ) -> None:
-    """However long its database transaction takes, up to the grace period, and whenever runs come."""
+    """This holds for database transactions of any duration up to the grace period, and for runs at any times."""
     shop = GrowingShop(databases, placed)
     kept: list[Row] = []
     before = Marks()

@@ -1,4 +1,4 @@
-"""The folder between runs: a run that is broken off leaves the last good state, and two runs cannot have it at a time."""
+"""Tests that an interrupted run leaves the last valid state, and that two runs cannot use the folder at the same time."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ BOOKS = {"orders": "/data/orders.db"}
 
 
 def publish(state: IncrementState, as_of_ms: int, window: str | None = None) -> Manifest:
-    """A good run, from its first file to its manifest."""
+    """Writes the files of a successful run, including its manifest. Returns the manifest."""
     with state.taken():
         folder = state.new_run(as_of_ms)
         (folder / "open.parquet").write_bytes(b"open")

@@ -1,4 +1,4 @@
-"""Each class and cause by the rules alone: SQL, and no Spark."""
+"""Tests of the rules for each class and cause, in SQL without Spark."""
 
 import random
 from collections import Counter
@@ -57,7 +57,7 @@ def test_a_fault_is_no_healthy_class(name: str) -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.sampled_from(sorted(STORIES)), max_size=60), st.randoms(use_true_random=False))
 def test_histories_with_injected_faults_are_reported_as_injected(names: list[str], chance: random.Random) -> None:
-    """Class by class and cause by cause, none invented, in whatever order the rows come."""
+    """The classes and causes are correct, and there are no other findings, in any order of the events."""
     told = {f"order-{number}": STORIES[name](f"order-{number}") for number, name in enumerate(names)}
     events: list[Event] = [event for story in told.values() for event in story.events]
     chance.shuffle(events)
@@ -75,7 +75,7 @@ EVENTS = [event for story in (tell("a") for tell in STORIES.values()) for event 
 def test_whatever_happened_has_one_class_and_is_consistent_only_if_nothing_is_wrong(
     indexes: list[int], is_marked: bool, has_store: bool
 ) -> None:
-    """Any heap of events: an order that is called matched has one row, one credit, one amount, one customer."""
+    """For any combination of events, a matched order has one order row and one credit with the same amount and customer."""
     events = [EVENTS[index] for index in indexes]
     for row in judge(events, CUT_OFF, 0 if has_store else None, ["T-a"] if is_marked else []):
         assert row["finding"] in set(Finding)
@@ -91,7 +91,7 @@ def test_whatever_happened_has_one_class_and_is_consistent_only_if_nothing_is_wr
 
 
 def test_what_no_rule_knows_is_unclassified_and_fails() -> None:
-    """Credits and orders agree; the number of points is the only thing that both lack."""
+    """A history without any rows matches no rule."""
     (row,) = judge([{"order_id": "a"}], CUT_OFF, 0)
     assert row["finding"] == Finding.UNCLASSIFIED
     assert Finding.UNCLASSIFIED not in CONSISTENT
@@ -185,7 +185,7 @@ NOT_NEEDED_FOR_A_MATCH = {
 
 
 def matched(**changed: object) -> Event:
-    """The one history of a healthy order, as it is grouped."""
+    """Returns the grouped history of a healthy order, with some columns changed."""
     (row,) = group(healthy("a"))
     return {**row, **changed}
 
@@ -193,7 +193,7 @@ def matched(**changed: object) -> Event:
 @pytest.mark.parametrize("column", sorted({name for name, value in matched().items() if value} - NOT_NEEDED_FOR_A_MATCH.keys()))
 @pytest.mark.parametrize("is_gone", [True, False])
 def test_nothing_that_a_match_needs_may_be_unsaid_or_said_otherwise(column: str, is_gone: bool) -> None:
-    """Whichever column of a healthy history becomes NULL, or says something else: it is no match any longer."""
+    """A healthy history is no longer a match if any column becomes NULL or changes."""
     value = matched()[column]
     other = None if is_gone else value + 1 if isinstance(value, int) else f"{value}!"
     (row,) = judge([matched(**{column: other})], CUT_OFF, 0)
@@ -203,7 +203,7 @@ def test_nothing_that_a_match_needs_may_be_unsaid_or_said_otherwise(column: str,
 @settings(deadline=None, max_examples=80)
 @given(st.lists(st.sampled_from(range(len(EVENTS))), min_size=1, max_size=6), st.sets(st.sampled_from(sorted(EVENT_COLUMNS))))
 def test_each_condition_that_accuses_says_yes_or_no_whatever_is_unsaid(indexes: list[int], unsaid: set[str]) -> None:
-    """NULL would pass the rule by; of a healthy class it is a no. Counts are never NULL: `history.aggregates` makes 0 of it."""
+    """A condition that is NULL would skip its rule. Counts are never NULL, because `history.aggregates` replaces NULL by 0."""
     gone = unsaid - {*COUNTS, *KEY}
     events = [{name: value for name, value in EVENTS[index].items() if name not in gone} for index in indexes]
     for conditions in judge_conditions(events, CUT_OFF, 0):

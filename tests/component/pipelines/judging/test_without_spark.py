@@ -1,4 +1,4 @@
-"""The judgement without Spark finds in the same broken books what the reconciliation finds in them."""
+"""Tests that judging without Spark has the same findings as the reconciliation."""
 
 import random
 import sqlite3

@@ -1,4 +1,4 @@
-"""What the process has that Spark forks its workers from."""
+"""Tests of the modules and threads of the process from which Spark forks its workers."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ print(*[(thread / "comm").read_text() for thread in threads])
 
 
 def test_workers_are_forked_with_all_that_tasks_need_and_without_a_thread_that_they_would_lack() -> None:
-    """jemalloc, which comes with Arrow, has one, and mends that in each process that is forked."""
+    """The only thread is jemalloc's, which comes with Arrow. jemalloc restores it in each forked process."""
     needed = ["pyspark.worker", "pyarrow", "adbc_driver_sqlite.dbapi", "rocketmq_commitlog.record_batches"]
     project = Path(__file__).resolve().parents[4]
     done = subprocess.run(

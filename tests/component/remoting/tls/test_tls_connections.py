@@ -1,4 +1,4 @@
-"""Plain and TLS connections on one port: told apart by their first byte."""
+"""Tests of plain and TLS connections on one port, which are distinguished by their first byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RocketMQ's TLS properties, read for either end."""
+"""Tests of RocketMQ's TLS properties for clients and servers."""
 
 from __future__ import annotations
 

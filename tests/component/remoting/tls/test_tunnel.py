@@ -1,4 +1,4 @@
-"""TLS over bytes, both ends in memory."""
+"""Tests of a TLS tunnel with both ends in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def client_tunnel(authority: Path | None = None) -> TlsTunnel:
 
 
 def exchange(one: TlsTunnel, other: TlsTunnel, *, piece: int = 1 << 20) -> tuple[bytes, bytes]:
-    """Carries what each has for the other until neither has anything; what each of them got in the end."""
+    """Transfers bytes between both tunnels until neither has outgoing bytes. Returns the bytes that each received."""
     got_one, got_other = [], []
     one.receive(b"")
     while True:

@@ -1,4 +1,4 @@
-"""Where there can be no flush process, a thread syncs the files."""
+"""Tests of the thread that syncs files on systems where a flush process is not available."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketmq_broker.server.durability.flusher import Flusher
 
 
 class Flushes:
-    """A flush thread, and its answers."""
+    """A flush thread and its results."""
 
     def __init__(self) -> None:
         self.answers: asyncio.Queue[int] = asyncio.Queue()
@@ -38,7 +38,7 @@ async def flushes() -> AsyncIterator[Flushes]:
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The descriptors that were synced; the sync itself is the system's."""
+    """Returns the list of synced file descriptors. The files are really synced."""
     files: list[int] = []
     sync = flush_thread.sync_data
     monkeypatch.setattr(flush_thread, "sync_data", lambda file: (files.append(file), sync(file)))

@@ -1,4 +1,4 @@
-"""Group commit: who is answered when, and what happens when the disk refuses."""
+"""Tests of group commit: the time of the responses, and the behavior when the disk fails."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SYNC, ASYNC = FlushDiskType.SYNC_FLUSH, FlushDiskType.ASYNC_FLUSH
 
 
 class Client:
-    """A connection, as far as answers go."""
+    """A fake connection that records the responses."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
@@ -58,7 +58,7 @@ class Listener:
 
 
 class Stage:
-    """A store with group commit on it."""
+    """A store with group commit, and a client and a listener that a test can inspect."""
 
     def __init__(self, store: MessageStore, group_commit: GroupCommit) -> None:
         self.store = store
@@ -362,7 +362,7 @@ async def test_behind_a_flush_that_hangs_only_so_much_waits_and_then_sends_are_r
 
 
 async def test_what_a_disk_that_hung_kept_back_is_shown_a_little_at_a_time_and_in_order(tmp_path: Path) -> None:
-    """200 requests at once, or as many as 5 ms allow: here a listener takes longer than that each time it hears of some."""
+    """At most 200 requests are confirmed at once, or as many as fit in 5 ms. The listener in this test takes longer for each."""
 
     class SlowListener(Listener):
         def confirm(self, position: int) -> None:
@@ -471,7 +471,7 @@ async def test_a_segment_that_was_made_and_not_needed_does_not_disturb_the_next_
 
 
 class Disk:
-    """A disk that refuses flushes, and forgets then what it was to flush: later ones succeed all the same."""
+    """A disk that fails flushes and then loses the data to flush. Later flushes succeed nevertheless."""
 
     def __init__(self, root: Path, on_answer: Callable[[int], None]) -> None:
         self.on_answer = on_answer

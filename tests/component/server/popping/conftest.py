@@ -1,4 +1,4 @@
-"""A whole broker in memory, and its room for pops."""
+"""Fixtures with a broker in memory and its pop service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pops = Callable[[], Popping]
 
 @pytest.fixture
 def pops(rocketmq: RocketMQ) -> Pops:
-    """Returns the room of the broker that runs now."""
+    """Returns a function that returns the pop service of the running broker."""
 
     def room() -> Popping:
         serving = rocketmq._broker._serving
@@ -39,7 +39,7 @@ Send = Callable[..., Awaitable[None]]
 
 @pytest.fixture
 def send(rocketmq: RocketMQ, producer: Producer) -> Send:
-    """Sends messages, all into one queue."""
+    """Returns a function that sends messages to one queue."""
 
     async def send(*bodies: str, queue_id: int = 0, tags: str | None = None) -> None:
         queue = MessageQueue("orders", rocketmq._broker.identity.name, queue_id)

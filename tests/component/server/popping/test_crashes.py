@@ -1,4 +1,4 @@
-"""A crash forgets neither what was popped nor what was acknowledged."""
+"""Tests that popped and acknowledged messages are remembered after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pops as RocketMQ 5's clients send them."""
+"""Tests of pop requests as RocketMQ 5's clients send them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def popped(answer: RemotingCommand) -> list[bytes]:
 
 
 def handle(answer: RemotingCommand, *, start: int = 0, retry: int = 0) -> str:
-    """The receipt handle, without the message's offset, as a client makes it."""
+    """Returns the receipt handle as a client builds it, without the message's offset."""
     header = answer.decode_header(PopMessageResponseHeader)
     return f"{start} {header.pop_time} {header.invisible_time} {header.revive_qid} {retry} broker-a 0"
 

@@ -1,4 +1,4 @@
-"""Pops, acknowledgements, and what becomes of messages that nobody acknowledges."""
+"""Tests of pops, acknowledgements, and messages that are not acknowledged."""
 
 from __future__ import annotations
 
@@ -286,7 +286,7 @@ async def test_a_topic_deleted_meanwhile_brings_nothing_back(
 
 
 def hoard(pops: Pops, count: int, group: str = "hoarders", topic: str = "orders") -> None:
-    """Has a group pop so many messages, each pop of some queue, and acknowledge none."""
+    """Makes a group pop `count` messages of some queues without acknowledging them."""
     hidden = pops().check_points.hidden
     for start in range(0, count, 10_000):
         offsets = list(range(100, 100 + min(10_000, count - start)))

@@ -1,4 +1,4 @@
-"""What `tests/component/pipelines` judges by SQLite is judged by Spark here, in one process and by Spark's tasks.
+"""Runs the tests that `tests/component/pipelines` runs on SQLite on Spark, both in one process and in Spark's tasks.
 
 These tests start a JVM and Spark's Python workers. `make test` starts one for `tests/component/pipelines/test_embedded.py` alone,
 which holds Spark to SQLite on the books of the whole corpus.
@@ -18,5 +18,5 @@ __all__ = ["shop"]
 
 @pytest.fixture(params=[True, False], ids=["in_one_process", "by_tasks"])
 def judge(request: pytest.FixtureRequest, spark: SparkSession) -> Judge:
-    """Spark."""
+    """Returns a function that reconciles with Spark."""
     return partial(reconcile, Reading(spark, request.param))

@@ -1,4 +1,4 @@
-"""Both engines agree on books of other sizes and shapes than those of `tests/component/pipelines/test_embedded.py`."""
+"""Both engines agree on books whose sizes and shapes are not in `tests/component/pipelines/test_embedded.py`."""
 
 import random
 from pathlib import Path

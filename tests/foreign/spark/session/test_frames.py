@@ -1,4 +1,4 @@
-"""How sources become DataFrames: planned by this process, and read here or by Spark's tasks."""
+"""Sources become DataFrames: this process plans them, and reads them itself or lets Spark's tasks read them."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs that read what is new add up to what a run over everything finds."""
+"""Incremental runs together find the same as one run over all rows."""
 
 import json
 import random
@@ -36,7 +36,7 @@ TABLES = {"orders": ("orders", "order_items", "transactions"), "credits": ("cred
 
 @dataclass
 class Replay:
-    """Books that grow into those of `whole`, each row no sooner than it was made."""
+    """Books that grow step by step into those of `whole`. A row appears no earlier than it was created."""
 
     whole: Path
     now: Path
@@ -49,7 +49,7 @@ class Replay:
         return Books(addresses[0], addresses[1], (self.now / "store",), Route())
 
     def grow(self, as_of_ms: int) -> None:
-        """Rows younger than the grace period may not be there yet: their database transaction still runs."""
+        """Copies the rows up to `as_of_ms`. Some rows younger than the grace period are missing, as if not yet committed."""
         self.now.mkdir(exist_ok=True)
         for database, tables in TABLES.items():
             target = self.now / f"{database}.db"
@@ -66,7 +66,7 @@ class Replay:
         self._grow_log(as_of_ms == AS_OF_MS)
 
     def _leave_out(self, connection: sqlite3.Connection, table: str, as_of_ms: int, late: set[str]) -> None:
-        """An order and its items come together."""
+        """Deletes the rows that do not exist yet. An order and its items appear together."""
         rows = connection.execute(f"SELECT rowid, * FROM {table}")
         names = [column[0] for column in rows.description]
         for values in rows.fetchall():
@@ -103,7 +103,7 @@ class Replay:
 
 
 def _balance(connection: sqlite3.Connection) -> None:
-    """The balances are those of the rows that are there; what the stories broke stays broken."""
+    """Recomputes the balances from the copied rows. Errors that a story put into a balance remain."""
     connection.execute(
         "UPDATE balances SET points = points"
         " - (SELECT COALESCE(SUM(points), 0) FROM whole WHERE whole.customer = balances.customer)"
@@ -112,7 +112,7 @@ def _balance(connection: sqlite3.Connection) -> None:
 
 
 def whole_books(folder: Path, seed: int) -> dict[str, int]:
-    """Books broken in every way, whose orders were placed one after the other; answers when each was."""
+    """Creates books broken in every way, with orders at increasing times. Returns the time of each order."""
     folder.mkdir()
     shop = ShopDatabases(folder)
     books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 17))
@@ -138,7 +138,7 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
 
 
 def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[str, int]) -> None:
-    """Ids grow with the time at which rows were made; items are made when their order was placed."""
+    """Rewrites the rows so that ids increase with creation time. An item is created at the time of its order."""
     rows = database.execute(f"SELECT * FROM {table}")
     names = [column[0] for column in rows.description]
     dated = []
@@ -155,7 +155,7 @@ def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[s
 
 
 def told(outcome: ReconciliationOutcome) -> list[tuple[object, ...]]:
-    """What is told one by one."""
+    """Returns the findings that are reported one by one."""
     kept = [row for row in outcome.rows if row["order_id"] is not None or row["stage"] is not None]
     names = (
         "order_id",
@@ -183,7 +183,7 @@ def break_off(manifest: Manifest) -> None:
 def test_increments_find_what_one_run_over_everything_finds(
     spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of them is broken off when all is read and judged and nothing is published."""
+    """One run is interrupted after it has read and judged everything and before it publishes."""
     placed_ms = whole_books(tmp_path / "whole", seed)
     replay = Replay(tmp_path / "whole", tmp_path / "now", placed_ms, random.Random(seed))
     state, reading = IncrementState(tmp_path / "state", window_ms=600_000), Reading(spark, True)
@@ -214,7 +214,7 @@ def test_increments_find_what_one_run_over_everything_finds(
 def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
-    """It was settled; then it is cancelled and taken back, which changes its row, and adds three others."""
+    """A settled order is cancelled and taken back, which changes its row and adds three rows."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
     for order_id in ("stays", "goes"):
         books.health(order_id)
@@ -239,7 +239,7 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
 def test_messages_in_the_inbox_are_read_in_each_run_and_kept_in_none(
     spark: SparkSession, tmp_path: Path, shop: ShopDatabases
 ) -> None:
-    """They are credited, parked and retried between runs; and a settled order is redelivered."""
+    """Messages are credited, parked and retried between the runs, and a settled order is redelivered."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AS_OF_MS - 200_000)
     books.health("settled")
     for order_id in ("waits", "parks"):

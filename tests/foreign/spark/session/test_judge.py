@@ -1,4 +1,4 @@
-"""Events of several sources in one frame, and the histories they become."""
+"""Tests how the events of several sources in one frame become histories."""
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -16,7 +16,7 @@ def rows(spark: SparkSession, table: Table, *values: tuple[object, ...]) -> Data
 
 
 def orders_and_credits(spark: SparkSession) -> DataFrame:
-    """Orders a and b, credits of b and c, and a second credit of b from another source of the same kind."""
+    """Returns events of orders a and b, of credits b and c, and of a second credit b from another source of the same kind."""
     orders = rows(spark, ORDERS, *[(name, "ada", 1250, "EUR", "PLACED", AT_MS, None, None, None) for name in ("a", "b")])
     credits = [(name, "credit", "ada", 12, 1250, "M", f"T-{name}", AT_MS + 5) for name in ("b", "c")]
     more = ("b", "credit", "bob", 11, 1150, "M", "T-x", AT_MS + 3)

@@ -1,4 +1,4 @@
-"""The tests that take the fixture `judge`, on Spark; and what is Spark's alone."""
+"""Runs the tests that use the fixture `judge` on Spark, and tests of Spark alone."""
 
 import pytest
 from pyspark.sql import SparkSession

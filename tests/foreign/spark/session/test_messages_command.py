@@ -1,4 +1,4 @@
-"""`messages` from options to what it prints."""
+"""Tests the `messages` command, from its options to its output."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

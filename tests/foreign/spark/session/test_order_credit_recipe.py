@@ -1,4 +1,4 @@
-"""The comparison of the recipe order_credit finds each kind of difference, and none where both databases agree."""
+"""The comparison of the recipe order_credit finds each kind of difference, and none if both databases agree."""
 
 from collections.abc import Iterator
 from pathlib import Path

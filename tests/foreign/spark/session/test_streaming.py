@@ -1,4 +1,4 @@
-"""Structured Streaming reads a growing commit log, and stops and goes on where it was."""
+"""Structured Streaming reads a growing commit log, and resumes at the position where it stopped."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_a_stream_that_is_stopped_in_between_has_the_rows_of_one_reading(spark: 
     store = str(log.store)
 
     def drain() -> int:
-        """Reads what there is, in small batches; answers how many it took."""
+        """Reads all new rows in small batches. Returns the number of batches."""
         stream = spark.readStream.format("rocketmq_commitlog").option("store", store).option("maxRowsPerBatch", "9")
         query = (
             stream.schema(SCHEMA)

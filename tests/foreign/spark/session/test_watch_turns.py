@@ -1,4 +1,4 @@
-"""The turns of a watch, at times that the test owns: when a break is opened, and when it is closed."""
+"""Tests the turns of a watch at times that the test sets: when a break is opened and closed."""
 
 from pathlib import Path
 

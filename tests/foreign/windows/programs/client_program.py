@@ -1,4 +1,4 @@
-"""A client of any system. Prints the texts of the messages that it sent or consumed, sorted.
+"""A client for any operating system. Prints the texts of the messages that it sent or consumed, sorted.
 
 python client_program.py NAME_SERVER GROUP send TEXT...
 python client_program.py NAME_SERVER GROUP consume COUNT
@@ -25,7 +25,7 @@ TOPIC = os.environ.get("TOPIC", "orders")
 
 
 class Paid:
-    """Each order is paid."""
+    """A listener that commits every order."""
 
     def execute_local_transaction(self, message: Message, order: object) -> LocalTransactionState:
         return LocalTransactionState.COMMIT_MESSAGE
@@ -43,7 +43,7 @@ async def send(name_server: str, group: str, texts: list[str]) -> list[str]:
 
 
 async def consume(name_server: str, group: str, count: int) -> list[str]:
-    """Consumes `count` different messages, from the first one of the topic."""
+    """Consumes `count` different messages, starting with the first message of the topic."""
     consumer = PushConsumer(group, namesrv_addr=name_server, consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
     texts: set[str] = set()
     enough = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Runs a command of the wheel as its launcher does.
+"""Runs a command of the wheel as the installed launcher does.
 
 python command.py NAME ARGUMENT...
 """

@@ -1,4 +1,4 @@
-"""Runs under Windows: a broker that a test interrupts or kills by a line over a connection. It ends with the connection.
+"""Runs a broker under Windows. A test interrupts or kills it by a line over a connection, and it ends with the connection.
 
 python controlled_broker.py PORT CONF
 """

@@ -1,4 +1,4 @@
-"""Runs under Windows: what `rocketmq_broker.platform` promises there."""
+"""Checks under Windows the promises of `rocketmq_broker.platform`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pytest plugin: the database of the tests in tests/component/databases is SQLite. PostgreSQL does not run under Wine."""
+"""A pytest plugin that runs tests/component/databases on SQLite only, since PostgreSQL does not run under Wine."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
-    """The URL of a new database."""
+    """Returns the URL of a new database."""
     return f"sqlite:///{(tmp_path / 'service.db').as_posix()}"
 
 
 @pytest.fixture
 def database_url(sqlite_url: str) -> str:
-    """The same URL, under the name of the tests that run on each kind of database."""
+    """Returns the same URL, under the fixture name of the tests that run on each kind of database."""
     return sqlite_url

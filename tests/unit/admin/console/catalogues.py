@@ -1,4 +1,4 @@
-"""What a catalogue of the console's words lacks, and what it has in vain."""
+"""Finds texts that a catalogue of the console lacks, and entries that the console does not use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ CONSOLE = Path(__file__).parents[4] / "broker" / "rocketmq_broker" / "admin" / "
 
 
 def templates_of(folder: Path, catalogue: str = "templates") -> dict[str, str]:
-    """That part of the folder's Chinese catalogue."""
+    """Returns one section of the folder's Chinese catalogue."""
     words: dict[str, str] = json.loads((folder / "zh.json").read_text(encoding="utf-8"))[catalogue]
     return words
 
 
 def runs_of(folder: Path) -> dict[str, str]:
-    """Each run of words in the folder's templates, and the first template that has it."""
+    """Returns each text run in the folder's templates, with the first template that contains it."""
     runs: dict[str, str] = {}
     for template in sorted(folder.glob("*.html")):
         for run in words_of(template.read_text(encoding="utf-8")):
@@ -28,7 +28,7 @@ def runs_of(folder: Path) -> dict[str, str]:
 
 
 def lost_places(english: str, translation: str) -> set[str]:
-    """The tags of a run that its translation lacks, and the places that it has in addition; it may leave out an expression."""
+    """Returns the tags that the translation lacks, and its placeholders that the English text lacks. It may omit expressions."""
     places = re.compile(r"<\d+>|\{\d+\}")
     before, after = places.findall(english), places.findall(translation)
     return {place for place in before if place[0] == "<" and place not in after} | {
@@ -37,7 +37,7 @@ def lost_places(english: str, translation: str) -> set[str]:
 
 
 def sentences_of(module: Path) -> set[str]:
-    """What the forms of a module say when they are done, and what they refuse, with `{0}` for what differs."""
+    """Returns the success and refusal sentences of a module's forms, with `{0}` for each inserted value."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Refused":
@@ -49,7 +49,7 @@ def sentences_of(module: Path) -> set[str]:
 
 
 def literal(node: ast.expr | None) -> str:
-    """A literal sentence; empty for what another function says."""
+    """Returns a literal sentence, or an empty text if another function creates it."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if not isinstance(node, ast.JoinedStr):

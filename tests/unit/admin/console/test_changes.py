@@ -1,4 +1,4 @@
-"""A refresh of a live part sends the lines that changed."""
+"""A refresh of a live part sends only the changed lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.admin.console.live import changes_of
 
 
 def applied(old: str, changes: str) -> str:
-    """The new part, as the page's script makes it."""
+    """Returns the new text of the part, computed as the page's script does."""
     lines = old.split("\n")
     for begin, end, fresh in reversed(json.loads(changes)):
         lines[begin:end] = fresh

@@ -1,4 +1,4 @@
-"""Pictures of the console: where lanes, arrows and lines are."""
+"""Tests the console's drawings: the positions of lanes, arrows and lines."""
 
 from __future__ import annotations
 

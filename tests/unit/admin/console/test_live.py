@@ -1,4 +1,4 @@
-"""Live parts of pages: drawn again, sent if they changed, and ended with the console."""
+"""Live parts of pages are redrawn, sent if they changed, and ended with the console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the console listens, and the password that it asks for."""
+"""Tests the console's listen address and password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The console in Chinese: no template has words that the catalogue lacks, and the rest of a page stays as it is."""
+"""Tests the console in Chinese: the catalogue has every template text, and the rest of a page stays the same."""
 
 import json
 import re

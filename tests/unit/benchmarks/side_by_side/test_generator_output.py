@@ -1,4 +1,4 @@
-"""What the load generators print."""
+"""Tests the output of the load generators."""
 
 from __future__ import annotations
 

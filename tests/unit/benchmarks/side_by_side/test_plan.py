@@ -1,4 +1,4 @@
-"""What is measured, and in which order."""
+"""Tests which measurements are made, and their order."""
 
 from __future__ import annotations
 

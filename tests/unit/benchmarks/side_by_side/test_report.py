@@ -1,4 +1,4 @@
-"""The table of results."""
+"""Tests the table of results."""
 
 from __future__ import annotations
 

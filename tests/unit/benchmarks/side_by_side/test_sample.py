@@ -1,4 +1,4 @@
-"""Samples from what the load drivers print."""
+"""Parses samples from the output of the load drivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU time between two times, and who else used the machine."""
+"""Measures the CPU time between two times, and the other programs that used the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls at the wrong moment, or from another event loop than the one that a client lives on."""
+"""Tests calls at the wrong moment, or from an event loop other than the client's."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Listeners that could never be called rightly are refused before a message is lost to them."""
+"""Listeners with an unusable signature are refused before they lose a message."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""One request to one address: what can go wrong is said in the client's words."""
+"""Tests one request to one address: failures are reported as errors of the client."""
 
 import pytest
 

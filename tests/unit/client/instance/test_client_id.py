@@ -1,4 +1,4 @@
-"""The id of a client."""
+"""Tests the id of a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heartbeats: who gets one, who is said to be away, and how brokers hear of a departure."""
+"""Tests heartbeats: their receivers, the brokers reported as unreachable, and the request by which a client leaves."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ BOTH = HeartbeatData(
 
 
 class Known:
-    """Routes that know these brokers."""
+    """A route table with fixed brokers."""
 
     def __init__(self, brokers: Mapping[str, Mapping[int, str]]) -> None:
         self.brokers = brokers

@@ -1,4 +1,4 @@
-"""Asking name servers: one that answers is enough, and the error says what to do where none does."""
+"""Tests requests to name servers: one response is enough. If no name server responds, the error says what to do."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a producer learns of messages that were given up; brokers are functions."""
+"""Tests how a producer counts the discarded messages of its group. Brokers are functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client does every 30 s keeps its times."""
+"""The tasks that a client runs every 30 s keep to their schedule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes: what is known stays known, questions are asked once, and the log says once what is missing."""
+"""Known routes are kept, each request is sent once, and the log reports a missing route once."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ def route_at(*brokers: str, queues: int = 2, perm: int = 6) -> TopicRouteData:
 
 
 class Servers:
-    """Name servers with these routes; away while `is_up` is not set."""
+    """Name servers with the given routes. They are unreachable while `is_up` is False."""
 
     addresses = ("a:9876", "b:9876")
 

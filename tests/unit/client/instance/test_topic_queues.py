@@ -1,4 +1,4 @@
-"""From a route to queues."""
+"""Tests how a route becomes a list of queues."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sending: which attempts are made, and what is raised when all failed."""
+"""Tests which attempts a send makes, and the error if all of them fail."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ MESSAGE = Message.of("orders", b"x")
 
 
 class Cluster:
-    """Routes and brokers; `failures` maps a broker to what it raises."""
+    """Routes and brokers. `failures` maps a broker's name to the function that returns its error."""
 
     def __init__(self, *queues: MessageQueue, failures: dict[str, Callable[[], Exception]] | None = None) -> None:
         self.queues = list(queues)
@@ -156,7 +156,7 @@ async def test_what_can_never_be_sent_reaches_no_broker() -> None:
 
 
 class TimedCluster(Cluster):
-    """A cluster whose first broker does not answer; the time that each attempt would wait for it."""
+    """A cluster whose first broker does not respond. Records the timeout of each attempt."""
 
     def __init__(self, *queues: MessageQueue) -> None:
         super().__init__(*queues, failures={"broker-a": unreachable})

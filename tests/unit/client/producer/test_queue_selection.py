@@ -1,4 +1,4 @@
-"""Queue selection: round robin, around brokers that failed."""
+"""Queues are selected round robin, except those of brokers that failed."""
 
 from rocketmq_broker.client.producer.queue_selection import AVOIDED_FOR_MS, QueueSelector
 from rocketmq_broker.message import MessageQueue

@@ -1,4 +1,4 @@
-"""Requests that wait for their replies, and replies that come for none."""
+"""Tests requests that wait for a reply, and replies without a waiting request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOBODY = cast(Connection, None)
 
 
 def pushed(correlation_id: str, body: bytes = b"7", **fields: Any) -> RemotingCommand:
-    """A reply as a broker pushes it."""
+    """Returns a reply as a broker pushes it."""
     named = {props.CORRELATION_ID: correlation_id, props.MESSAGE_TYPE: props.REPLY}
     values = {
         "producer_group": "p", "topic": "c_REPLY_TOPIC", "default_topic": "TBW102", "default_topic_queue_nums": 4, "queue_id": 0,
@@ -42,7 +42,7 @@ def pushed(correlation_id: str, body: bytes = b"7", **fields: Any) -> RemotingCo
 
 
 def arrive(pending: PendingReplies, command: RemotingCommand) -> RemotingCommand:
-    """Lets a reply come in; returns what the broker is answered."""
+    """Delivers a reply. Returns the response to the broker."""
     handler = cast(Callable[[Connection, RemotingCommand], bytes], pending.handlers[RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT])
     return decoded(handler(NOBODY, command))
 

@@ -1,4 +1,4 @@
-"""A send on the wire: what the header says of a message, and what is made of the answer."""
+"""Tests the send request on the wire: the header of a message, and the handling of the response."""
 
 import pytest
 

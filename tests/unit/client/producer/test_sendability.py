@@ -1,4 +1,4 @@
-"""Whether a message could be sent now, told without sending one."""
+"""Checks whether a message could be sent now, without sending one."""
 
 from typing import cast
 
@@ -15,7 +15,7 @@ from tests.unit.client.peers import Peer, Peers, Places, answer, success
 
 
 class Published(Places):
-    """Routes of a topic that these brokers have."""
+    """Routes of a topic that is on the given brokers."""
 
     def __init__(self, *brokers: str) -> None:
         self.brokers = brokers
@@ -27,7 +27,7 @@ class Published(Places):
 
 
 def saying(settings: str = "", **figures: str) -> Peer:
-    """A broker that says this of itself."""
+    """Returns a broker with these settings and figures."""
 
     def says(request: RemotingCommand) -> bytes:
         if request.code == RequestCode.GET_BROKER_CONFIG:
@@ -38,7 +38,7 @@ def saying(settings: str = "", **figures: str) -> Peer:
 
 
 async def why(latest: LatestSends | None = None, **peers: Peer) -> tuple[str | None, Peers]:
-    """Why nothing can be sent to `orders`, which these brokers have; and what they were asked."""
+    """Returns the reason why no message can be sent to `orders` on these brokers, and the brokers with their requests."""
     asked = Peers(**peers)
     calls = BrokerCalls(asked.as_remoting(), cast(Routes, Published(*peers)))
     return await Sendability(calls, latest or LatestSends()).why_unsendable("orders"), asked

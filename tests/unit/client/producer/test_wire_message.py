@@ -1,4 +1,4 @@
-"""Messages made ready for the wire."""
+"""Tests the preparation of messages for the wire."""
 
 import struct
 import zlib
@@ -63,7 +63,7 @@ def test_what_no_broker_would_take_is_refused_before_it_is_sent(message: Message
 
 
 def test_properties_that_are_too_long_are_refused() -> None:
-    """What the broker adds for a redelivery must fit, too. A consumer's own retry has some of that already."""
+    """The properties that the broker adds for a redelivery must fit, too. A consumer's own retry already has some of them."""
     long = {"long": "v" * (properties.MAX_SENT_PROPERTIES_LENGTH - 4)}
     with pytest.raises(MessageRefused, match="message properties too long: 30720 bytes, at most 30719"):
         to_wire(Message.of("orders", b"x", user_properties=long))

@@ -1,4 +1,4 @@
-"""What members of a group ask of brokers: fields, time-outs, and answers that make no sense."""
+"""Tests the requests of group members to brokers: fields, timeouts, and invalid responses."""
 
 import pytest
 

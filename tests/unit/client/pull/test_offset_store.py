@@ -1,4 +1,4 @@
-"""Offsets: the broker's, and those in the file of a broadcasting consumer."""
+"""Tests the broker's offsets, and the offsets in the file of a broadcasting consumer."""
 
 import asyncio
 from collections.abc import Mapping

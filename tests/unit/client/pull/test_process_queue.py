@@ -1,4 +1,4 @@
-"""Process queue: the committable offset never passes a message that was not acknowledged."""
+"""The committable offset of a process queue never passes an unacknowledged message."""
 
 from hypothesis import given
 from hypothesis import strategies as st

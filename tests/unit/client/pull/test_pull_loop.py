@@ -1,4 +1,4 @@
-"""Pull loop: what it hands on, and how it goes on after failures."""
+"""Tests the messages that a pull loop passes on, and how it continues after failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def found(*queue_offsets: int, next_offset: int | None = None) -> PullAnswer:
 
 
 class Run:
-    """One run of a loop against a broker that gives these answers and then no more."""
+    """One run of a loop against a broker that gives these responses and then none."""
 
     def __init__(self, *answers: Answer, begin: int = 0, settings: PullSettings | None = None) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""Pulling: what comes of the records a broker sends. Committing: that brokers of Apache's keep all of it."""
+"""Tests how pulled records become messages, and that Apache's brokers keep all committed offsets."""
 
 import asyncio
 import zlib
@@ -24,7 +24,7 @@ from tests.unit.client.messages import QUEUE
 
 
 class Calls:
-    """Stands for BrokerCalls, and for the routes in it: a broker that answers every pull with these records."""
+    """A replacement for BrokerCalls and its routes. Every pull returns the given records."""
 
     def __init__(self, *records: Record) -> None:
         self.routes = self
@@ -78,7 +78,7 @@ async def test_a_pull_tells_by_what_kind_of_expression_it_filters() -> None:
 
 
 class OffsetTables:
-    """Stands for BrokerCalls: brokers that keep offsets as Apache's does, in a table for each topic that the first one makes."""
+    """A replacement for BrokerCalls whose brokers keep offsets as Apache's do. A topic's first offset creates its table."""
 
     def __init__(self) -> None:
         self.tables: dict[str, dict[int, int]] = {}

@@ -1,4 +1,4 @@
-"""Reading ahead: what a pull consumer gives out, in which order, and what it may commit."""
+"""Tests reading ahead: the messages that a pull consumer returns, their order, and the offsets it may commit."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,7 +19,7 @@ ALL = Subscription.parse("orders", "*", 1)
 
 
 class Broker:
-    """Has the messages from `begin` on up to `end` in each queue; then a pull waits."""
+    """A broker with messages from `begin` up to `end` in each queue. A pull beyond the end waits."""
 
     def __init__(self, begin: int = 0, end: int = 5) -> None:
         self.begin = begin
@@ -61,7 +61,7 @@ async def ahead(broker: Broker) -> AsyncIterator[ReadAhead]:
 
 
 async def taken(ahead: ReadAhead, count: int) -> list[int]:
-    """The offsets of so many messages, waited for."""
+    """Waits for `count` messages. Returns their offsets."""
     found: list[int] = []
     while len(found) < count:
         found += offsets(ahead.take(count - len(found))) or ([] if await ahead.wait(30) else pytest.fail("nothing arrives"))

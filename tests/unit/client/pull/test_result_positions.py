@@ -1,4 +1,4 @@
-"""Offsets of a group whose results are in a database: positions are saved first; one that went back gets messages again."""
+"""For results in a database, positions are saved before the broker's offsets. A position that went back repeats messages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,7 +31,7 @@ class AtBrokers:
 
 
 class Requests:
-    """A broker whose queues have messages 0 to 99, of which the first `expired` are gone."""
+    """A broker whose queues have messages 0 to 99, of which the first `expired` are deleted."""
 
     def __init__(self, expired: int = 0, end: int = 100) -> None:
         self.expired = expired
@@ -48,7 +48,7 @@ class Requests:
 
 
 class Database:
-    """A database with positions, which may go away or back."""
+    """A database with positions, which may become unreachable or be restored to an older state."""
 
     def __init__(self, positions: Mapping[MessageQueue, int], known_until_ms: int | None = None) -> None:
         self.positions = dict(positions)
@@ -84,7 +84,7 @@ class Database:
 
 
 class Consumer:
-    """A store, and what it did."""
+    """A store and a record of its moves."""
 
     def __init__(self, database: Database, committed: Mapping[MessageQueue, int], requests: Requests | None = None) -> None:
         self.at_brokers, self.moves = AtBrokers(committed), list[tuple[MessageQueue, int]]()

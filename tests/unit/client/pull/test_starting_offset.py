@@ -1,4 +1,4 @@
-"""Where a group begins that has no offset yet; an error is never taken for none."""
+"""Tests the starting offset of a group that has committed none. An error is never treated as a missing offset."""
 
 from typing import cast
 

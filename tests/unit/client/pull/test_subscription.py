@@ -1,4 +1,4 @@
-"""Subscriptions: expressions, and the exact filter behind the broker's hash filter."""
+"""Tests subscription expressions, and the exact filter after the broker's hash filter."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Asking brokers whether they can filter, before a consumer starts."""
+"""Brokers are asked whether they can filter, before a consumer starts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BY_TAG = Subscription.parse("orders", "a || b", 1)
 
 
 class Brokers:
-    """Stands for routes and requests: two brokers have the topic orders, and answer as they are told."""
+    """A replacement for routes and requests. Two brokers have the topic orders and return the given responses."""
 
     def __init__(self, **answers: Exception) -> None:
         self._answers = answers

@@ -1,4 +1,4 @@
-"""The sign that ends holding, in threads and in coroutines."""
+"""Tests the signal that ends a hold, in threads and in coroutines."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What a broker asks of a push consumer."""
+"""Tests the requests of a broker to a push consumer."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from tests.unit.client.messages import QUEUE
 
 
 class Moves:
-    """Stands for the queues at work."""
+    """A replacement for the assigned queues, which records their moves."""
 
     def __init__(self) -> None:
         self.made: list[tuple[MessageQueue, int]] = []

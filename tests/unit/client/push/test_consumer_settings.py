@@ -1,4 +1,4 @@
-"""Settings of a push consumer: RocketMQ's defaults, and what redeliveries mean with and without order."""
+"""Tests the settings of a push consumer: RocketMQ's defaults, and the meaning of redeliveries with and without order."""
 
 from pathlib import Path
 from typing import get_type_hints

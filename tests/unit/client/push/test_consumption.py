@@ -1,4 +1,4 @@
-"""Consumption: what is acknowledged, what is given back, what comes again."""
+"""Tests which messages are acknowledged, given back and redelivered."""
 
 import asyncio
 import threading
@@ -24,7 +24,7 @@ SUCCESS, LATER = ConsumeStatus
 
 
 class Return:
-    """Takes messages back; the first ones fail if told so."""
+    """A broker that accepts returned messages. The first `failures` returns fail."""
 
     def __init__(self, failures: int = 0) -> None:
         self.failures = failures

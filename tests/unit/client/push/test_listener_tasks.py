@@ -1,4 +1,4 @@
-"""Async listeners: how many run at a time, what their callers hear, and how they end."""
+"""Tests async listeners: their concurrency, the results for their callers, and their end."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ Outcome = tuple[object, BaseException | None]
 
 
 class Gate:
-    """Listeners that wait until they are let through."""
+    """Listeners that wait until the gate opens."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Listener threads: bounded, in bulk, and never in the loop's way."""
+"""Listener threads are bounded, take calls in bulk, and never block the event loop."""
 
 import asyncio
 import threading

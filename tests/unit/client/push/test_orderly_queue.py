@@ -1,4 +1,4 @@
-"""Orderly queue: one batch at a time, and what failed comes first again."""
+"""An orderly queue delivers one batch at a time, and a failed batch comes first again."""
 
 from rocketmq_broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed
 from tests.unit.client.messages import message, offsets

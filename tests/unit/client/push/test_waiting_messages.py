@@ -1,4 +1,4 @@
-"""Batches of messages that wait for a thread: formed when a call begins, and never larger than asked for."""
+"""Batches of waiting messages are formed when a call begins, and are never larger than requested."""
 
 from rocketmq_broker.client.push.waiting_messages import WaitingMessages
 from tests.unit.client.messages import message, offsets

@@ -1,4 +1,4 @@
-"""Allocation: every queue to exactly one member, as Apache's clients of the same group compute it."""
+"""Every queue goes to exactly one member, with the same result as Apache's clients of the group."""
 
 import pytest
 from hypothesis import given

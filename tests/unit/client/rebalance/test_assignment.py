@@ -1,4 +1,4 @@
-"""The queues at work: what becomes of one whose pull loop fails."""
+"""Tests the assigned queues after the pull loop of a queue has failed."""
 
 import asyncio
 from collections.abc import Iterable

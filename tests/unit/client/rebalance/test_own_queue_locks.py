@@ -1,4 +1,4 @@
-"""The locks of an orderly consumer: held as long as the broker said so, and never longer."""
+"""Locks of an orderly consumer are held only as long as the broker granted them."""
 
 from collections.abc import Iterable
 from typing import cast
@@ -15,7 +15,7 @@ ELSEWHERE = MessageQueue("orders", "broker-b", 0)
 
 
 class Brokers:
-    """Grant what is not taken by another client."""
+    """Brokers that grant every lock that no other client holds."""
 
     def __init__(self) -> None:
         self.taken: set[MessageQueue] = set()

@@ -1,4 +1,4 @@
-"""Rebalance: what is taken, what is given up, and what is left alone when nobody knows."""
+"""Tests which queues a rebalance takes and gives up, and that it changes none if the members are unknown."""
 
 from collections.abc import Collection
 from random import Random
@@ -29,7 +29,7 @@ class Assignment:
 
 
 class Group:
-    """A client `me` of a group, and all it meets."""
+    """A client `me` of a group, with the group's members and topics."""
 
     def __init__(self, *members: str, is_broadcasting: bool = False) -> None:
         self.members: list[str] | None = list(members)

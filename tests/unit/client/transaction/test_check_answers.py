@@ -1,4 +1,4 @@
-"""Check-back: who is asked, what is answered, and what is dropped."""
+"""Tests check-backs: the listeners that are called, the answers, and the dropped checks."""
 
 import threading
 from collections.abc import AsyncIterator
@@ -96,7 +96,7 @@ async def test_the_listener_is_asked_and_its_answer_goes_back_by_the_same_connec
 
 
 class Undecided(Listener):
-    """Comes to a decision only when it is asked for the third time."""
+    """A listener that decides only at the third check-back."""
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         self.asked.append(message.transaction_id)

@@ -1,4 +1,4 @@
-"""From a listener's answer to END_TRANSACTION: which offsets, which bits."""
+"""Tests how a listener's answer becomes END_TRANSACTION, with its offsets and flags."""
 
 import pytest
 

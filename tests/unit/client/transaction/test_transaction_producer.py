@@ -1,4 +1,4 @@
-"""A transaction from the producer's side: what runs, what the broker is told, and what the caller hears."""
+"""Tests a transaction in the producer: the listener's call, the request to the broker, and the caller's result."""
 
 import asyncio
 import logging
@@ -39,7 +39,7 @@ STORED_AT = 0x64
 
 
 class Broker:
-    """Sender, requests and instance in one."""
+    """The sender, the requests and the client instance in one object."""
 
     def __init__(self) -> None:
         self.status = SendStatus.SEND_OK
@@ -72,7 +72,7 @@ class Broker:
 
 
 class Listener:
-    """Answers, or raises, what the test says."""
+    """A listener that returns or raises what the test chose."""
 
     def __init__(self, answer: object = COMMIT) -> None:
         self.answer = answer
@@ -89,7 +89,7 @@ class Listener:
 
 
 class SlowListener(Listener):
-    """Answers COMMIT when its gate opens."""
+    """A listener that returns COMMIT when its gate opens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class SlowListener(Listener):
 
 
 def running(listener: Any, broker: Broker, **settings: Any) -> TransactionProducer:
-    """A producer that runs, without a network."""
+    """Returns a running producer without a network."""
     producer = TransactionProducer("p", listener, **settings)
     parts = RunningProducer(cast(ClientInstance, broker), cast(SendRequests, broker), cast(MessageSender, broker))
     producer._lifecycle.started(parts)
@@ -203,7 +203,7 @@ USER: ContextVar[str] = ContextVar("user", default="nobody")
 
 
 class Observer(Listener):
-    """Notes what `see` returns while the local transaction runs."""
+    """A listener that records what `see` returns while the local transaction runs."""
 
     def __init__(self, see: Callable[[], object]) -> None:
         super().__init__()
@@ -216,7 +216,7 @@ class Observer(Listener):
 
 
 class AsyncObserver(Observer):
-    """The same as a coroutine."""
+    """An Observer whose local transaction is a coroutine."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> Any:
         await asyncio.sleep(0)
@@ -224,12 +224,12 @@ class AsyncObserver(Observer):
 
 
 async def running_here(listener: Any, broker: Broker) -> TransactionProducer:
-    """A producer that runs on the loop that runs this."""
+    """Returns a running producer on the current event loop."""
     return running(listener, broker)
 
 
 def sent_by_a_thread(observer: Observer, *, timeout_s: float | None = None, user: str = "ann") -> TransactionSendResult:
-    """Sends from this thread, as a Flask view does, with and without a time limit."""
+    """Sends from this thread, as a Flask view does, with or without a timeout."""
     with EventLoopThread() as loop:
         producer = loop.run(running_here(observer, Broker()))
         before = USER.set(user)

@@ -1,4 +1,4 @@
-"""The command that reconciles a kept run again: a shell takes it as it is printed."""
+"""The printed command that reconciles a kept run again is valid in a shell."""
 
 from __future__ import annotations
 

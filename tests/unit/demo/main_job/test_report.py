@@ -1,4 +1,4 @@
-"""What the demo says of the orders that were placed."""
+"""Tests the demo's report on the placed orders."""
 
 from demo.main_job.report import orders_report
 from demo.orders import MadeOrder, OrderAnswer, PlacingOutcome

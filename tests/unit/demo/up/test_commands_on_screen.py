@@ -1,4 +1,4 @@
-"""The screens of `make up` name commands that a checkout has: the package itself is not installed there."""
+"""The screens of `make up` show only commands that work in a checkout, where the package is not installed."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Metrics and traces of `make up`, each by its switch."""
+"""Each switch of `make up` turns on metrics or traces."""
 
 from __future__ import annotations
 

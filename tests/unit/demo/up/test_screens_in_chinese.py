@@ -1,4 +1,4 @@
-"""The application's screens in Chinese: no template has words that the catalogue lacks."""
+"""The catalogue of the application's Chinese screens has every text of the templates."""
 
 import ast
 import re
@@ -41,7 +41,7 @@ NOTES = {"note": 0, "wait_until": 1, "_start_broker_again": 0}
 
 
 def noted_in(module: Path) -> Iterator[str]:
-    """The steps that scenarios note, as `What was done` shows them, with `{0}` for what differs."""
+    """Yields the steps that scenarios note, as `What was done` shows them, with `{0}` for each inserted value."""
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NOTES:
             said = literal(node.args[NOTES[node.func.attr]])

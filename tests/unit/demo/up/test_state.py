@@ -1,4 +1,4 @@
-"""One `make up` for a folder, and what a second one says."""
+"""Only one `make up` runs per folder. Tests the message of a second one."""
 
 from __future__ import annotations
 

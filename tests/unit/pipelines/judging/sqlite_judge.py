@@ -1,4 +1,4 @@
-"""Judges the events of tests: `pipelines.judging.without_spark`, and what only tests ask of a judgement."""
+"""Judges events with `pipelines.judging.without_spark`, and adds queries that only tests need."""
 
 from collections.abc import Iterable
 
@@ -15,12 +15,12 @@ __all__ = ["group", "judge", "judge_conditions"]
 def judge(
     events: Iterable[Event], cut_off: CutOff, log_begins_ms: int | None, markers: Iterable[str] = ()
 ) -> list[dict[str, object]]:
-    """The judged histories, one for each order; `is_settled` says whether an increment would not judge it again."""
+    """Returns the judged histories, one for each order. `is_settled` is true if an increment would not judge the order again."""
     return sqlite_judge.judge(events, cut_off, log_begins_ms, markers, f"SELECT *, {is_settled()} AS is_settled FROM judged")
 
 
 def judge_conditions(events: Iterable[Event], cut_off: CutOff, log_begins_ms: int | None) -> list[tuple[object, ...]]:
-    """What each condition of `rules.CLASSES` that accuses says of each history: 1, 0 or None."""
+    """Returns, for each history, the value of each condition in `rules.CLASSES` that reports a fault: 1, 0 or None."""
     accusing = [condition for finding, condition in rules.CLASSES if finding not in CONSISTENT]
     named = ", ".join(f"{condition} AS condition_{number}" for number, condition in enumerate(accusing))
     return [

@@ -1,4 +1,4 @@
-"""What can happen to an order, told as events: a healthy order, what is on its way, and each fault that is to be found."""
+"""Stories of orders as events: a healthy order, an order in progress, and each fault that must be found."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Event = dict[str, object]
 
 @dataclass(frozen=True)
 class Story:
-    """Events, and what is to be found of them; `markers` are transactions with a ROLLED_BACK marker."""
+    """Events and the expected finding. `markers` are transactions with a ROLLED_BACK marker."""
 
     events: list[Event]
     finding: Finding
@@ -41,7 +41,7 @@ def committed(order_id: str, at: int = OLD) -> Event:
 
 
 def placed(order_id: str, at: int = OLD, **more: object) -> list[Event]:
-    """What the local transaction writes."""
+    """Returns the rows that the local transaction writes."""
     return [order(order_id, at, **more), item(order_id, 1000), item(order_id, 250), committed(order_id, at)]
 
 
@@ -74,19 +74,19 @@ def credit(order_id: str, at: int = OLD, transaction_id: str | None = None, **mo
 
 
 def reversal(order_id: str, at: int = OLD, **more: object) -> Event:
-    """As a repair writes it."""
+    """Returns a reversal as a repair writes it."""
     said = {"reversal_rows": 1, "reversal_cents": 1250, "reversal_points": -12, "credited_at_ms": at, "reversed_at_ms": at}
     named = {"credited_customer": "ada", "last_credited_customer": "ada", "reversal_message_id": "repair 1"}
     return {"order_id": order_id, "latest_at_ms": at, **said, **named, **more}
 
 
 def taken_back(order_id: str, at: int = OLD, **more: object) -> Event:
-    """The reversal that the message of the cancellation asks for."""
+    """Returns the reversal that the cancellation message causes."""
     return reversal(order_id, at, **{"reversal_message_id": f"C-{order_id}", "reversal_transaction_id": f"C-{order_id}", **more})
 
 
 def refused(order_id: str, at: int = OLD) -> list[Event]:
-    """A credit and a reversal over nothing: the credit service settles an order that cannot be credited."""
+    """Returns a credit and a reversal of 0 points, with which the credit service settles an order that cannot be credited."""
     by = f"refused T-{order_id}"
     return [
         credit(order_id, at, credit_cents=0, points=0, credit_message_id=by),
@@ -95,7 +95,7 @@ def refused(order_id: str, at: int = OLD) -> list[Event]:
 
 
 def cancelled(order_id: str, at: int = OLD) -> Event:
-    """The row of the cancellation, and what it changes in the order's."""
+    """Returns the cancellation's row and the changed row of the order."""
     said: Event = {"cancelled_rows": 1, "cancellation_transaction_id": f"C-{order_id}", "cancelled_at_ms": at}
     return {"order_id": order_id, "order_state": "CANCELLED", "ended_at_ms": at, "latest_at_ms": at, **said}
 
@@ -114,7 +114,7 @@ def cancellation(order_id: str, at: int = OLD, *, consumed: bool = True, **more:
 
 
 def unpaid(order_id: str, state: str, at: int = OLD, **more: object) -> list[Event]:
-    """An order that is to be paid later, before its transaction is COMMITTED."""
+    """Returns an order with a later payment, before its transaction is COMMITTED."""
     times: Event = {"pay_until_ms": at, "ended_at_ms": None if state == "AWAITING_PAYMENT" else at + 9}
     row: Event = {"order_id": order_id, "decided_at_ms": at, "pending_rows": 1 if state == "AWAITING_PAYMENT" else None}
     times |= {name: value for name, value in more.items() if name in times}
@@ -122,7 +122,7 @@ def unpaid(order_id: str, state: str, at: int = OLD, **more: object) -> list[Eve
 
 
 def paid(order_id: str, at: int = OLD, placed_at: int = OLD, **more: object) -> list[Event]:
-    """What is in the order database of an order that was paid later."""
+    """Returns the order database's rows of an order that was paid later."""
     times: Event = {"pay_until_ms": at + 5, "paid_at_ms": at, "latest_at_ms": at}
     row = order(order_id, placed_at, **{"order_state": "PAID", **times, **more})
     return [row, item(order_id, 1000), item(order_id, 250), committed(order_id, placed_at)]
@@ -149,12 +149,12 @@ def damage(order_id: str | None) -> Event:
 
 
 def stored(order_id: str, column: str = "waiting_credits", at: int = OLD) -> Event:
-    """A message in the credit service's inbox: `column` is its status and its kind."""
+    """Returns a message in the credit service's inbox. `column` combines its status and kind."""
     return {"order_id": order_id, column: 1, "received_at_ms": at, "latest_at_ms": at, "last_error": "Error: no"}
 
 
 def dismissed(order_id: str, kind: str = "credits") -> Event:
-    """A message in the inbox that a person dismissed."""
+    """Returns a message in the inbox that a person dismissed."""
     return {"order_id": order_id, f"dismissed_{kind}": 1, "last_error": "Error: no"}
 
 
@@ -167,7 +167,7 @@ def healthy(order_id: str) -> list[Event]:
 
 
 def without(events: Iterable[Event], column: str) -> list[Event]:
-    """The events but those that say something in this column."""
+    """Returns the events that have no value in this column."""
     return [event for event in events if event.get(column) is None]
 
 
@@ -176,7 +176,7 @@ def _changed(events: Iterable[Event], column: str, value: object) -> list[Event]
 
 
 def _placed_at(at: int, *events: Event) -> list[Event]:
-    """The events, with messages that say when the order was placed."""
+    """Returns the events, with the time of the order in their messages."""
     said = {"message_placed_at_ms": at, "last_message_placed_at_ms": at}
     return [{**event, **said} if event.get("deliveries") else event for event in events]
 

@@ -1,4 +1,4 @@
-"""The one moment that a reconciliation judges by: its patience is said in seconds, and times are milliseconds."""
+"""A reconciliation judges all times by one moment. Its grace periods are in seconds, and times are in milliseconds."""
 
 import pytest
 

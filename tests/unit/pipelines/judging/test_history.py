@@ -1,4 +1,4 @@
-"""How the events of one key become a history."""
+"""Tests how the events of one key become a history."""
 
 from pipelines.judging.history import COUNTS, EVENT_COLUMNS, FIRST, KEY, LAST, SUMS, aggregates
 

@@ -1,4 +1,4 @@
-"""The rows of the credit service's inbox as the judge reads them."""
+"""Tests how the judge reads the rows of the credit service's inbox."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ ROUTE = Route()
 
 
 def row(order_id: str = "o", **changed: Any) -> dict[str, Any]:
-    """A row as the credit service stores it."""
+    """Returns a row as the credit service stores it."""
     return {
         "consumer": CONSUMER, "message_key": f"M-{order_id}", "topic": order_created.TOPIC,
         "body": json.dumps({"order_id": order_id}).encode(), "properties": "{}", "status": "NEW", "received_at_ms": 7,
@@ -36,7 +36,7 @@ def counted(found: dict[str, Any]) -> set[str]:
 
 
 def test_the_judge_knows_the_statuses_and_the_consumers_of_the_credit_service() -> None:
-    """The judge does not import the services, nor the client."""
+    """Compares constants, since the judge imports neither the services nor the client."""
     assert list(STATUSES) == [status.value for status in InboxStatus]
     assert (ROUTE.consumer_group, ROUTE.consumer_group + END_OF_REFUSALS) == (CONSUMER, REFUSALS)
     assert (ROUTE.topic, ROUTE.cancellation_topic) == (order_created.TOPIC, order_cancelled.TOPIC)

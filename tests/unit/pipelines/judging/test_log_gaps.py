@@ -1,4 +1,4 @@
-"""What a gap of the log leaves of what is found because a record is not there."""
+"""Tests which findings about missing records remain when the log has a gap."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The judge names states by `order_messages.states`, as the services do; what else it repeats of them is held to theirs here."""
+"""The judge takes state names from `order_messages.states`, as the services do. Its other copies of them are compared here."""
 
 import ast
 from pathlib import Path
@@ -14,13 +14,13 @@ STATES = {*OrderState, *TransactionState}
 
 
 def states_as_text(path: Path) -> list[str]:
-    """The strings of a module that are a state, or SQL that compares with one."""
+    """Returns the strings of a module that are a state or an SQL comparison with a state."""
     texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
     return [text for text in texts if isinstance(text, str) and (text in STATES or any(f"'{state}'" in text for state in STATES))]
 
 
 def test_no_service_and_no_pipeline_writes_a_state_as_text() -> None:
-    """Migrations do: they say what was true once."""
+    """Migrations are excluded, because they keep the states of their time."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts]
     written = {str(path.relative_to(ROOT)): states_as_text(path) for path in paths}
     assert {path: texts for path, texts in written.items() if texts} == {}
@@ -36,7 +36,7 @@ def test_points_are_counted_alike() -> None:
 
 
 def test_a_state_that_follows_another_stands_below_it() -> None:
-    """A run that reads what is new keeps the last of the states that it has read of an order."""
+    """An incremental run keeps the last of the states that it has read for an order."""
     followers = [
         (state, after) for state in OrderState for event in OrderEvent if (after := next_state(state, event)) is not None
     ]

@@ -1,4 +1,4 @@
-"""Rows as a reconciliation's outcome has them."""
+"""Creates rows as in a reconciliation's outcome."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ MINUTE_MS = 60_000
 
 
 def row(finding: str, count: int = 1, *, ago_ms: int = 0, **more: Any) -> dict[str, Any]:
-    """A finding of something that was ordered so long before AS_OF_MS."""
+    """Returns a finding for an order placed `ago_ms` before AS_OF_MS."""
     ordered_at_ms = AS_OF_MS - ago_ms
     empty = dict.fromkeys((*FINDING_COLUMNS, "latency_step"), None)
     return {
@@ -21,7 +21,7 @@ def row(finding: str, count: int = 1, *, ago_ms: int = 0, **more: Any) -> dict[s
 
 
 def matched(count: int, *, latency_step: int, ago_ms: int = 0) -> dict[str, Any]:
-    """So many healthy orders, added up."""
+    """Returns one row that sums up `count` healthy orders."""
     sums = {"stage": None, "credit_count": count, "order_cents": 1250 * count, "credit_cents": 1250 * count}
     added_up = row("matched", count, ago_ms=ago_ms, latency_step=latency_step, **sums)
     return {**added_up, "ordered_at_ms": None}

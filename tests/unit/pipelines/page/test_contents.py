@@ -1,4 +1,4 @@
-"""What the page shows, from rows as the reconciliation finds them."""
+"""Tests the contents of the page for rows of a reconciliation."""
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import LATENCY_STEPS, latency_ms

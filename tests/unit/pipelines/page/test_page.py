@@ -1,4 +1,4 @@
-"""The page as a file."""
+"""Tests the page as a file."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,7 +16,7 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e"
 
 
 class Tags(HTMLParser):
-    """The tags and attributes of a page."""
+    """A parser that collects the tags and attributes of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The audit of repairs is written line by line, and read as what repairs may be believed."""
+"""The audit of repairs is written line by line. Reading it returns the repairs that can be trusted."""
 
 from pathlib import Path
 

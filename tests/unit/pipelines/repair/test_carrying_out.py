@@ -1,4 +1,4 @@
-"""Carrying out a plan: the credit service's steps, the audit, and what becomes of a step that fails."""
+"""Tests carrying out a plan: the credit service's steps, the audit, and a failed step."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def plan(*steps: RepairStep) -> RepairPlan:
 
 
 class Brokers:
-    """Answers what it is told to."""
+    """Brokers that return the given outcomes in order."""
 
     def __init__(self, *answers: StepOutcome) -> None:
         self.answers = list(answers)

@@ -1,4 +1,4 @@
-"""The message that is published once more."""
+"""Tests a message that is published again."""
 
 import json
 from types import MappingProxyType
@@ -26,7 +26,7 @@ def test_without_an_original_the_order_row_is_told_as_the_credit_service_reads_i
 
 
 def test_an_original_keeps_its_body_and_nothing_of_its_transaction() -> None:
-    """With TRAN_MSG the broker would take it for the half message of a new transaction."""
+    """With TRAN_MSG, the broker would treat it as the half message of a new transaction."""
     named = {
         properties.KEYS: "o more",
         properties.TAGS: "t",

@@ -1,4 +1,4 @@
-"""Room for unfinished handshakes: bounded, and nobody who finishes is shut out by those who do not."""
+"""The number of unfinished TLS handshakes is limited, and they do not block peers that finish theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests are checked by the accounts in force; the files are followed, and changed by operators' requests."""
+"""Requests are checked against the current accounts. Changes to the files and requests of operators take effect."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Wire:
 
 
 class Signed(CommandHeader):
-    """Any fields."""
+    """A header with any fields."""
 
     fields: dict[str, str]
 
@@ -60,7 +60,7 @@ class Signed(CommandHeader):
 
 
 class Place:
-    """A broker's part that deals with accounts, asked as if over the wire."""
+    """The access control of a broker, which receives requests as over the wire."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "conf" / "plain_acl.yml"

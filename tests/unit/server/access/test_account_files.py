@@ -1,4 +1,4 @@
-"""The account files: which count, what is said of mistakes, and how they are replaced."""
+"""Tests account files: which files count, the errors for mistakes, and how files are replaced."""
 
 from __future__ import annotations
 

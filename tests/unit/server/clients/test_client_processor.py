@@ -1,4 +1,4 @@
-"""Heartbeats and goodbyes."""
+"""Tests heartbeats and unregistrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is told that a consumer group changed, and how often."""
+"""Tests which clients are notified of a change in a consumer group, and how often."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The index of groups by connection."""
+"""Tests the index of groups by connection."""
 
 from rocketmq_broker.server.clients.memberships import Memberships
 

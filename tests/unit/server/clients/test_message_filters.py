@@ -1,4 +1,4 @@
-"""What subscriptions want, by tag and by expression."""
+"""Tests which messages match subscriptions by tag and by expression."""
 
 from __future__ import annotations
 

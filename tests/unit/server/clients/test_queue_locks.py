@@ -1,4 +1,4 @@
-"""Who may consume a queue in order."""
+"""Tests which client may consume a queue in order."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Subscriptions by tag."""
+"""Tests subscriptions by tag."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the VIP channel serves and what it leaves out."""
+"""Tests which requests the VIP channel serves and refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long messages took to be stored."""
+"""Tests the figures on how long messages took to be stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expired files: who is told, and what stays when a file cannot be deleted."""
+"""Tests the deletion of expired files: the log entries, and the result when a file cannot be deleted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOST = host_bytes("127.0.0.1", 10911)
 
 
 class Disk(OsFileSystem):
-    """A real one that is as full as a test says."""
+    """A real file system whose used space the test sets."""
 
     used = 0.5
 
@@ -34,7 +34,7 @@ class Disk(OsFileSystem):
 
 
 class Broker:
-    """A store with twelve segments, one message in each, one more each hour."""
+    """A store with twelve segments of one message each, one hour apart."""
 
     def __init__(self, root: Path, **settings: object) -> None:
         self.disk = Disk()

@@ -1,4 +1,4 @@
-"""Who waits until something is durable, and what each is answered."""
+"""Tests the responses to clients that wait until their message is durable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADER = SendMessageResponseHeader(msg_id="AB", queue_id=1, queue_offset=2)
 
 
 class Client:
-    """A connection, as far as answers go."""
+    """A replacement for a connection, which keeps the sent frames."""
 
     def __init__(self) -> None:
         self.sent: list[list[bytes]] = []

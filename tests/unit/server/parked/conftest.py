@@ -1,4 +1,4 @@
-"""A desk that parks messages, and an operator who treats them."""
+"""Fixtures for a broker that parks messages, and for an operator's requests about them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ AnyBody = TypeVar("AnyBody", bound=Body)
 
 @dataclass
 class Parking:
-    """A desk with its parked messages."""
+    """The processors of a broker, and its parked messages."""
 
     desk: Desk
     parked: ParkedMessages = field(init=False)
@@ -54,7 +54,7 @@ class Parking:
         self.desk.dispatcher.add(processor.handlers)
 
     def park(self, topic: str = DLQ, body: bytes = b"order", settle: bool = True, **properties: str) -> None:
-        """A message arrives in a queue of parked ones."""
+        """Appends a message to a queue of parked messages."""
         self.desk.store.append(
             InnerMessage(
                 topic=topic.encode(),
@@ -122,7 +122,7 @@ def parking(desk: Desk) -> Parking:
 
 @pytest.fixture
 def restarted(make_desk: Callable[..., Desk]) -> Callable[[Parking], Parking]:
-    """The next life of a broker."""
+    """Returns a function that closes a broker's store and opens it again."""
 
     def restart(before: Parking) -> Parking:
         before.desk.store.close()
@@ -132,6 +132,6 @@ def restarted(make_desk: Callable[..., Desk]) -> Callable[[Parking], Parking]:
 
 
 async def rings(parked: ParkedMessages) -> None:
-    """Returns once the alarm rang."""
+    """Waits until the alarm has rung."""
     async with asyncio.timeout(30):
         await parked.alarm.wait(None)

@@ -1,4 +1,4 @@
-"""Operators retry and dismiss dead letters."""
+"""Tests the operators' requests that retry and dismiss dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each parked message is noted once, and waits until somebody treats it."""
+"""Each parked message is logged once, and waits until an operator handles it."""
 
 from __future__ import annotations
 

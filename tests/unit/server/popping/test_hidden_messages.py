@@ -1,4 +1,4 @@
-"""Hidden messages, and when they become visible."""
+"""Tests when hidden messages become visible again."""
 
 from __future__ import annotations
 

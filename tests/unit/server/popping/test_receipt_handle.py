@@ -1,4 +1,4 @@
-"""Receipt handles."""
+"""Tests receipt handles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pops that wait, and the bounds of their number."""
+"""Tests waiting pop requests and the limits on their number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pulls that wait."""
+"""Tests pull requests that wait for messages."""
 
 from rocketmq_broker.filter import compile_sql
 from rocketmq_broker.protocol.codes import SerializeType

@@ -1,4 +1,4 @@
-"""Pulling, at once and later."""
+"""Tests pull requests with an immediate or a later response."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_a_pull_that_waited_long_enough_learns_that_there_is_nothing(desk: Desk)
 
 
 async def rings(alarm: Alarm) -> bool:
-    """Whether the alarm rang since it was last asked."""
+    """Returns whether the alarm has rung since the last call."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(0.01):
             await alarm.wait(None)
@@ -249,7 +249,7 @@ def test_sql_is_refused_with_a_clear_remark(desk: Desk) -> None:
 
 @pytest.fixture
 def sql_desk(make_desk: Callable[..., Desk]) -> Desk:
-    """A broker with enablePropertyFilter."""
+    """Creates a broker with enablePropertyFilter."""
     desk = make_desk(property_filter=True)
     desk.topics.update(TopicConfig("orders", 4, 4))
     return desk
@@ -345,7 +345,7 @@ def test_pulls_that_wait_do_not_hold_up_others_for_long_by_their_expressions(sql
 
 
 def held(desk: Desk, subscription: str = "*") -> Wire:
-    """A connection whose pull waits."""
+    """Sends a pull that waits. Returns its connection."""
     wire = Wire()
     desk.request(wire, RequestCode.PULL_MESSAGE, waiting(subscription=subscription))
     assert wire.answers == []

@@ -1,4 +1,4 @@
-"""Time that spans are measured by, and dates that the wall clock gives."""
+"""Tests the clock for durations and the clock for dates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOUR_DAYS_MS = 4 * 24 * 3_600_000
 
 
 class Times:
-    """The two clocks of a machine."""
+    """The two clocks of a machine: the wall clock and the steady clock."""
 
     def __init__(self) -> None:
         self.wall_ms = START_MS

@@ -1,4 +1,4 @@
-"""Messages and the clock that they were stored by."""
+"""Tests messages that were stored under different wall clocks."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Delay levels, and the place where a delayed message waits."""
+"""Tests the delay levels, and the queue in which a delayed message waits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Delayed messages across a restart of the broker."""
+"""Tests delayed messages across a restart of the broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEVEL, DELAY_MS = 1, 1000
 
 
 def scheduled(body: bytes, properties: Mapping[str, str], *, sys_flag: int = 0, reconsume_times: int = 0) -> InnerMessage:
-    """A message that waits in the queue of its level."""
+    """Returns a message that waits in the queue of its level."""
     return InnerMessage(
         topic=SCHEDULE_TOPIC,
         queue_id=LEVEL - 1,
@@ -37,7 +37,7 @@ def scheduled(body: bytes, properties: Mapping[str, str], *, sys_flag: int = 0, 
 
 
 def put_waiting(desk: Desk, unique_id: str | None, body: bytes = b"later", reconsume_times: int = 0) -> None:
-    """A message that waits for its time, as a send or a send-back leaves it."""
+    """Stores a message that waits for its delay, as a send or a send-back stores it."""
     own = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
     found = {**({UNIQUE_KEY: unique_id} if unique_id else {}), **own}
     desk.store.append(scheduled(body, found, reconsume_times=reconsume_times), desk.clock())
@@ -46,7 +46,7 @@ def put_waiting(desk: Desk, unique_id: str | None, body: bytes = b"later", recon
 
 
 def crashed(desk: Desk, make_desk: Callable[..., Desk]) -> Desk:
-    """The broker that comes after one that crashed before it noted how far it had delivered."""
+    """Crashes a broker before it saved its delivery position. Returns the restarted broker."""
     desk.store.flush()
     desk.store._open_files.close()
     desk.store.lock.release()

@@ -1,4 +1,4 @@
-"""The time by which files are deleted: a wrong clock deletes nothing."""
+"""Tests the clock that decides when files are deleted: a wrong clock deletes nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FOUR_DAYS_MS = 96 * HOUR_MS
 
 
 class Times:
-    """A clock that may be set, and steady time."""
+    """A wall clock that tests set, and a steady clock."""
 
     def __init__(self) -> None:
         self.now_ms = START_MS

@@ -1,4 +1,4 @@
-"""The body of a batch."""
+"""Tests the body of a batch."""
 
 import struct
 

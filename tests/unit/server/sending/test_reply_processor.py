@@ -1,4 +1,4 @@
-"""Request-reply: what the requester is pushed, what is stored, and what who replied is told."""
+"""Tests request-reply: the push to the requester, the stored message, and the response to the replier."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def v2(**changes: object) -> SendMessageRequestHeaderV2:
 
 
 class Replies:
-    """A desk that takes replies, a requester that waits for one, and who replies."""
+    """A broker that accepts replies, a requester that waits for one, and a replier."""
 
     def __init__(self, desk: Desk, tasks: Tasks, *, is_storing: bool = True) -> None:
         self.desk = desk
@@ -89,7 +89,7 @@ class Replies:
 
 
 async def settled() -> None:
-    """Whatever can go on has gone on."""
+    """Runs the event loop until no task can continue."""
     for _ in range(5):
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""Messages that a consumer could not handle."""
+"""Tests the send-back of messages that a consumer could not process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def back(record: Record, **changes: object) -> ConsumerSendMsgBackRequestHeader:
 
 
 def send_back(desk: Desk, header: ConsumerSendMsgBackRequestHeader) -> ResponseCode:
-    """The group has come some way in the topic."""
+    """Sends a message back after the group has committed an offset of the topic. Returns the response code."""
     desk.offsets.commit(header.group, "orders", 1, 0)
     return ResponseCode(desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header).code)
 
@@ -119,7 +119,7 @@ def test_the_consumers_own_limit_counts(desk: Desk) -> None:
 
 
 def full(desk: Desk, room: int) -> Record:
-    """Stores a message as a broker without a lower limit for sent properties does: `room` bytes are left."""
+    """Stores a message whose properties leave `room` bytes, as by a broker without a lower limit for sent properties."""
     encoded = properties.encode({"UNIQ_KEY": "id", "k": ""})
     encoded += b"x" * (properties.MAX_PROPERTIES_LENGTH - room - len(encoded))
     desk.store.append(InnerMessage(b"orders", 1, b"body", encoded, 0, 0, START_MS, bytes(8)), START_MS)
@@ -138,7 +138,7 @@ def full(desk: Desk, room: int) -> Record:
 def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
     desk: Desk, caplog: pytest.LogCaptureFixture, room: int, kept: set[str]
 ) -> None:
-    """Refused, it would come again for ever, and its queue stand still."""
+    """If the message was refused, it would be redelivered forever and block its queue."""
     assert send_back(desk, back(full(desk, room))) is ResponseCode.SUCCESS
     (record,) = desk.messages("%DLQ%g")
     assert (record.body, record.reconsume_times) == (b"body", 1)

@@ -1,4 +1,4 @@
-"""Sending, as frames in and records out."""
+"""Tests sending: requests as frames, and the stored records."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_a_retry_that_fills_the_room_goes_without_the_cluster(desk: Desk, spare:
 
 
 def test_a_retry_without_room_for_its_delay_becomes_a_dead_letter(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    """A consumer sends it, of a message that a broker without this room stored; refused, it would come again for ever."""
+    """A consumer retries a message that a broker without this limit stored. If refused, the message would be retried forever."""
     encoded = "DELAY\x013\x02k\x01" + "x" * (properties.MAX_PROPERTIES_LENGTH - 30)
     retry = v2(topic="%RETRY%g", reconsume_times=1, properties=encoded)
     assert desk.ask(RequestCode.SEND_MESSAGE_V2, retry, b"body").code == ResponseCode.SUCCESS
@@ -314,7 +314,7 @@ def test_a_long_batch_is_stored_in_steps_and_answered_once(desk: Desk) -> None:
 
 
 class StepByStep(Wire):
-    """A connection whose turn is over after each step."""
+    """A connection whose turn ends after each step."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Figures of single topics and groups."""
+"""Tests the figures of single topics and groups."""
 
 import pytest
 
@@ -98,7 +98,7 @@ def test_the_minute_forgets_what_the_day_still_knows() -> None:
 
 
 def test_hour_and_day_are_sampled_first_when_10_minutes_and_an_hour_have_passed() -> None:
-    """As by Apache's broker: mqadmin shows the last minute until then, not what the first 10 s brought."""
+    """This matches Apache's broker: until then, mqadmin shows the last minute instead of the first 10 s."""
     flows = MessageFlows()
     flows.got(b"orders", "g", 4, 400)
     known = []

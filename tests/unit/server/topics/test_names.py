@@ -1,4 +1,4 @@
-"""Names of groups: refused wherever they first appear if they cannot be one, or are the broker's own."""
+"""Invalid or reserved group names are refused in every request that can introduce a group."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def update(group: str, topic: str = "orders", offset: int = 7) -> UpdateConsumer
 
 
 def requests_as(group: str) -> list[tuple[RequestCode, CommandHeader | None, bytes]]:
-    """All requests by which a consumer group can first appear."""
+    """Returns all requests that can introduce a consumer group."""
     return [
         (RequestCode.HEART_BEAT, None, heartbeat(consumers=(group,))),
         (RequestCode.PULL_MESSAGE, pull(group), b""),
@@ -115,7 +115,7 @@ def test_a_message_sent_back_by_the_group_with_the_longest_name_comes_again_and_
 
 
 def test_a_group_that_apache_let_come_into_being_is_refused_as_well() -> None:
-    """Its brokers of 4.9 take such names, answer SUCCESS when messages are sent back, and lose them."""
+    """Apache's 4.9 brokers accept such names, respond SUCCESS to send-backs, and lose the messages."""
     broker = TransactionBroker()
     groups = SubscriptionGroups(ROOT / "config", broker.files)
     groups.put(SubscriptionGroupConfig(TOO_LONG), 1)

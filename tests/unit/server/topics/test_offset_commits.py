@@ -1,4 +1,4 @@
-"""Whose offsets the broker keeps."""
+"""Tests which groups' offsets the broker keeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registration: a broker that is not registered is found by no new client."""
+"""Tests registration, without which new clients cannot find a broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEVER_S = 100_000.0
 
 
 class NameServers:
-    """A remoting client whose requests to an address fail for its next reason, or are answered by SUCCESS."""
+    """A remoting client. A request to an address fails with the address's next error, or gets SUCCESS if there is none."""
 
     def __init__(self) -> None:
         self.reasons: dict[str, list[Exception]] = {ONE: [], OTHER: []}
@@ -60,7 +60,7 @@ class NameServers:
 
 
 class Pauses(Backoff):
-    """Remembers how long it told to wait, and lets nobody wait."""
+    """Pauses that are recorded, and that do not wait."""
 
     def __init__(self, seen: list[float]) -> None:
         super().__init__(0.5, 5.0)
@@ -100,7 +100,7 @@ class Stage:
                 await asyncio.sleep(0)
 
     def loses(self, address: str) -> None:
-        """The connection to that name server ends."""
+        """Ends the connection to that name server."""
         self.name_servers.unconnected.add(address)
         self.registration.connection_ended()
 

@@ -1,4 +1,4 @@
-"""Changes of a topic's attributes."""
+"""Tests changes to a topic's attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics that are there, and topics that come into being."""
+"""Tests existing topics and the creation of topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker's transactions, and a producer that it can ask."""
+"""Fixtures for a broker's transactions and for a producer that it can check back with."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""TransactionalMessages is the only door: what the rest of the broker knows of this room."""
+"""Other modules of the broker use this package only through TransactionalMessages."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The table of states (rocketmq_broker.transaction.states) against what TransactionalMessages really does."""
+"""Compares the table of states (rocketmq_broker.transaction.states) with the behavior of TransactionalMessages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def state_of(broker: TransactionBroker, commit_log_offset: int) -> State | None:
 
 
 def appended_since(broker: TransactionBroker, position: int) -> tuple[Written, ...]:
-    """What kinds of records lie behind that commit log offset, in their order."""
+    """Returns the kinds of the records after that commit log offset, in order."""
     broker.flush()
     found = [
         (record.commit_log_offset, written)

@@ -1,4 +1,4 @@
-"""Half messages that cannot be read: not written yet, expired, or damaged."""
+"""Tests half messages that cannot be read: not written yet, expired, or damaged."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_transactions_can_be_forbidden() -> None:
 
 
 def discard(broker: TransactionBroker, producer: Producer, transaction_id: str) -> str:
-    """Sends a transaction that is never decided; returns the discarded message's id."""
+    """Sends a transaction that is never decided. Returns the id of the discarded message."""
     broker.send(producer, transaction_id)
     broker.tick(1000)
     for _ in range(3):
@@ -345,7 +345,7 @@ def test_a_message_is_resumed_once_though_the_second_request_comes_before_the_di
 
 
 def discarded_before_many(broker: TransactionBroker, producer: Producer) -> str:
-    """The message id of a discarded message that more half messages follow than are searched at once."""
+    """Returns the id of a discarded message that is followed by more half messages than one search reads."""
     broker.send(producer, "A")
     for _ in range(broker.policy.check_max + 1):
         broker.tick(5000)
@@ -461,7 +461,7 @@ def test_what_was_not_flushed_is_not_committed_after_a_power_failure(broker: Tra
 
 
 def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
-    """What a crash leaves that tears the last record of the commit log, which is an op message for half message 0."""
+    """Returns the files after a crash that tore the commit log's last record, an op message for half message 0."""
     op_size = 91 + len(OP_TOPIC) + len(b"0") + len("TAGS?d")
     end = broker.store.written_position
     files = broker.files.killed()
@@ -471,7 +471,7 @@ def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
 
 
 def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
-    """Damages the body of the record there."""
+    """Damages the body of the record at this commit log offset."""
     segment = next(path for path in files.paths if path.name == f"{commit_log_offset >> 16 << 16:020d}")
     files.write(files.open(segment), b"\xff", commit_log_offset % (1 << 16) + 88)
 
@@ -479,7 +479,7 @@ def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
 def test_a_commit_whose_flush_is_late_is_not_asked_about_and_not_delivered_again(
     broker: TransactionBroker, producer: Producer
 ) -> None:
-    """What apache/rocketmq 10199 reports of brokers that gather op messages before they store them."""
+    """apache/rocketmq 10199 reports this fault for brokers that collect op messages before they store them."""
     half = broker.send(producer, "A")
     broker.end(producer, half, COMMIT, flush=False)
     for _ in range(3):
@@ -517,7 +517,7 @@ def test_a_commit_of_which_a_power_failure_left_the_op_message_alone_is_asked_fo
 
 
 def test_a_committed_message_that_recovery_passed_over_is_no_evidence_of_a_commit() -> None:
-    """The index still finds it, and consumers do not: a record whose queue offset fits no queue."""
+    """The index still finds this record, but no consumer does, because its queue offset fits no queue."""
     broker, producer = TransactionBroker(is_index_enabled=True), Producer()
     half = broker.send(producer, "A")
     committed = broker.store.written_position
@@ -653,7 +653,7 @@ def test_a_commit_without_its_op_message_is_found_though_many_others_have_its_id
 
 
 def left_by_apache(broker: TransactionBroker, producer: Producer) -> tuple[Appended, Appended]:
-    """A half message, and the copy that Apache made of it at a check."""
+    """Appends a half message and the copy that Apache's broker makes of it at a check."""
     first = broker.send(producer, "A")
     data = broker.store.read(first.commit_log_offset)
     record = decode_record(

@@ -1,4 +1,4 @@
-"""The search for the next record after damage: what a client put into a body costs no more than its length."""
+"""Tests the search for the next record after damage: client data in a body costs at most its length in reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEADS = 2_000
 
 
 class CountedFiles(OsFileSystem):
-    """Counts the bytes that are read."""
+    """Files in memory that count the bytes read."""
 
     bytes_read = 0
 

@@ -1,4 +1,4 @@
-"""Consumers of several queues read the same bytes of the commit log in turn: they are read from the disk once."""
+"""Consumers of several queues read the same bytes of the commit log in turn. The disk reads them once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEGMENT = 4 << 20
 
 
 class Disk(OsFileSystem):
-    """Notes the reads of the commit log's first file; cannot read behind a position."""
+    """A disk that records reads of the commit log's first file and cannot read beyond a position."""
 
     def __init__(self) -> None:
         self.reads: list[int] = []

@@ -1,4 +1,4 @@
-"""Topics whose folders a file system cannot hold, or cannot hold apart."""
+"""Tests topics whose names are invalid as folders or differ only in case."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path("/store")
 
 
 class CaselessFiles(MemoryFiles):
-    """Answers as Windows does."""
+    """A file system that ignores case and reserves names, as Windows does."""
 
     def ignores_case(self, path: Path) -> bool:
         assert self.size(path) is not None

@@ -1,4 +1,4 @@
-"""A pull reads the records of one queue in few reads, though the records of others lie between them."""
+"""A pull reads the records of one queue in few reads, even if records of other queues lie between them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> Iterator[MessageStore]:
 
 @pytest.fixture
 def reads(store: MessageStore, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each read of the commit log."""
+    """Returns the sizes of the commit log reads."""
     noted: list[int] = []
     segments = store._log.segments
     read = segments.read

@@ -119,7 +119,7 @@ def test_old_bytes_behind_a_cut_are_never_taken_for_records(config: StoreConfig,
 
 
 def test_left_overs_of_an_uncleared_end_are_not_revived(config: StoreConfig, store: MessageStore) -> None:
-    """RocketMQ leaves the bytes behind a cut as they are."""
+    """RocketMQ does not clear the bytes after a truncation."""
     (first,) = send(store, b"first", store_timestamp=NOW + 5000)
     crash(store)
     left_over = first.end_position + 50
@@ -457,7 +457,7 @@ def test_a_consume_queue_that_lost_its_first_file_is_rebuilt(
 
 
 def planted(offset: int, queue_offset: int) -> bytes:
-    """A whole committed order, as a client can write one into a body: it claims to lie at this offset of the commit log."""
+    """Returns a complete record of a committed order, as a client can write it into a body. It claims this commit log offset."""
     return encode_record(
         topic=b"orders", queue_id=0, queue_offset=queue_offset, commit_log_offset=offset, flag=0,
         sys_flag=sysflag.TRANSACTION_COMMIT_TYPE, born_timestamp=NOW, born_host=HOST, store_timestamp=NOW + 10**9,
@@ -487,7 +487,7 @@ def test_a_record_within_the_body_of_a_damaged_one_is_never_revived(
 
 
 class RefusingDisk(OsFileSystem):
-    """Refuses the next sync below a folder, forgets what was written there since the last one, and calls later syncs good."""
+    """A disk that fails the next sync in a folder, drops the data since the last sync, and accepts later syncs."""
 
     def __init__(self) -> None:
         self.refused: Path | None = None

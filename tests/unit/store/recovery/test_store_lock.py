@@ -1,4 +1,4 @@
-"""A second broker is kept out of a store, whichever of its folders it names."""
+"""A second broker cannot open the same store, whichever of the store's folders it configures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a seed for programs of a user, and the plan's text in one line."""
+"""Tests the plan of a seed for a user's programs, and the plan's text in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A test that cannot be explored is refused with the way to write it."""
+"""A test that cannot be explored is refused with an error that shows how to write it."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from rocketmq_broker.testing.exploring import ExploredWorld, UnusableTest, explo
 
 
 async def shop() -> None:
-    """Starts nothing."""
+    """A shop that starts nothing."""
 
 
 async def an_async_test(world: ExploredWorld) -> None:
-    """Is no plain function."""
+    """A coroutine function, which is not accepted."""
 
 
 def a_test_without_world() -> None:
-    """Has no world."""
+    """A test without the parameter for the world."""
 
 
 def a_test(world: ExploredWorld) -> None:
-    """Runs nothing."""
+    """A test that runs nothing."""
 
 
 def needs_two(one: object, other: object) -> None:
-    """Needs arguments."""
+    """A function that requires arguments."""
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Alone:
-    """A loop with processes that hear of nobody."""
+    """A loop with processes that cannot reach each other."""
 
     def __init__(self, seed: int = 1) -> None:
         self.loop = SimulatedLoop()

@@ -1,4 +1,4 @@
-"""Reads a page as a browser does: its elements, with their classes, ids and texts."""
+"""Reads a page as a browser does: its elements with their classes, ids and texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _VOID = frozenset({"meta", "input", "br", "img", "link"})
 
 @dataclass(eq=False)
 class PageTag:
-    """An element. Its content is texts and elements."""
+    """An element. Its content is a list of texts and elements."""
 
     name: str
     attributes: dict[str, str]
@@ -22,7 +22,7 @@ class PageTag:
 
 
 class ReadPage(HTMLParser):
-    """All elements of a page. A tag that is closed in the wrong order fails."""
+    """All elements of a page. Parsing fails if a tag is closed in the wrong order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,12 +68,12 @@ def read_page(text: str) -> ReadPage:
 
 
 def text_of(tag: PageTag) -> str:
-    """The text that a reader sees, with single spaces."""
+    """Returns the text that a reader sees, with single spaces."""
     return " ".join(_text(tag).split())
 
 
 def shown_rows(page: ReadPage) -> list[PageTag]:
-    """The rows of the lanes, without the folds."""
+    """Returns the rows of the lanes, without the folds."""
     (lanes,) = page.all("lanes")
     (rows,) = [tag for tag in lanes.content if isinstance(tag, PageTag) and tag.name == "ol"]
     return [row for row in rows.content if isinstance(row, PageTag) and "fold" not in row.classes]

@@ -20,7 +20,7 @@ PORT = 10911
 
 
 class End(asyncio.Protocol):
-    """Notes what happens to it."""
+    """One end of a connection, with its recorded events."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport
@@ -80,7 +80,7 @@ class Links:
         )  # fmt: skip
 
     def kinds(self) -> list[str]:
-        """Returns the kinds of all that was noted."""
+        """Returns the kinds of all recorded events."""
         return [str(happening.kind) for happening in self.history.happenings]
 
     async def listen(self) -> None:
@@ -93,7 +93,7 @@ class Links:
         return await self.network.at(self.client).connect(End, host, PORT, None)
 
     async def pair(self) -> tuple[End, End]:
-        """Connects both, and returns the ends of client and server."""
+        """Connects client and server. Returns both ends of the connection."""
         if self.listener is None:
             await self.listen()
         client = await self.connect()
@@ -111,12 +111,12 @@ class Links:
         process.freeze()
 
     def thaw(self, process: SimulatedProcess) -> None:
-        """Lets a stopped process go on."""
+        """Resumes a stopped process."""
         process.thaw()
         self.network.thaw(process.name)
 
     def restart_server(self) -> None:
-        """Makes another process of the server's name and address."""
+        """Creates a new process with the server's name and address."""
         self.server, self.listener = self.start("server", "10.0.0.2"), None
 
     def _accept(self) -> End:
@@ -134,7 +134,7 @@ def links(seed: int = 1, latency_s: tuple[float, float] = (0.0002, 0.003)) -> Li
 
 
 def played(story: Coroutine[Any, Any, T]) -> T:
-    """Runs a story in virtual time."""
+    """Runs a coroutine in virtual time. Returns its result."""
     loop = SimulatedLoop()
     try:
         return loop.run_until_complete(story)
@@ -143,7 +143,7 @@ def played(story: Coroutine[Any, Any, T]) -> T:
 
 
 def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Makes a test of a coroutine: it runs in virtual time."""
+    """Wraps a coroutine function as a test that runs in virtual time."""
 
     @functools.wraps(test)
     def run(*args: Any, **named: Any) -> None:
@@ -153,7 +153,7 @@ def in_virtual_time(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[
 
 
 async def seconds_of(work: Awaitable[object], error: type[BaseException] | None = None) -> float:
-    """Returns how long the work takes; it must end in the error, if one is given."""
+    """Returns how many seconds the work takes. If `error` is given, the work must raise it."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()
     try:

@@ -1,4 +1,4 @@
-"""The loop of a simulated world."""
+"""Tests the event loop of a simulated world."""
 
 import asyncio
 

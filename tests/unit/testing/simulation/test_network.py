@@ -1,4 +1,4 @@
-"""The links of a simulated world, without faults: what TCP promises."""
+"""Tests the links of a simulated world without faults: they keep TCP's promises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong on the links of a simulated world, and what each end sees of it."""
+"""Tests faults on the links of a simulated world, and their effect on each end."""
 
 from __future__ import annotations
 

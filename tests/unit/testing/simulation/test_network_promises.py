@@ -1,4 +1,4 @@
-"""TCP's promises hold on a simulated network, whatever happens on it, and the same seed gives the same history."""
+"""A simulated network keeps TCP's promises under any faults, and the same seed gives the same history."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def steps(*kinds: str) -> st.SearchStrategy[list[Step]]:
 
 
 class Story:
-    """Plays steps on one connection, and keeps what both ends wrote."""
+    """A sequence of steps on one connection, and the data that both ends wrote."""
 
     def __init__(self, made: Links, ends: Sequence[End]) -> None:
         self.made = made
@@ -80,7 +80,7 @@ class Story:
         await asyncio.sleep(10)
 
     def arrived(self) -> list[bytes]:
-        """Returns what each end's writes have become at the other end."""
+        """Returns the received data, in the order of the writers."""
         return [self.ends[1].data, self.ends[0].data]
 
     def is_in_order(self) -> bool:

@@ -1,4 +1,4 @@
-"""The page of a world: its first sentences, what it shows, what it folds, and that nothing in a world becomes HTML."""
+"""Tests the page of a world: its first sentences, shown and folded rows, and that no text of a world becomes HTML."""
 
 from __future__ import annotations
 

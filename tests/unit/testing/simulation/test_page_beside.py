@@ -1,4 +1,4 @@
-"""A world beside the same world without its last fault: what differs is marked."""
+"""Tests the page that compares a world with the same world without its last fault: differences are marked."""
 
 from __future__ import annotations
 

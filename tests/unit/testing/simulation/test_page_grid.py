@@ -1,4 +1,4 @@
-"""Where a happening stands in the picture of lanes."""
+"""Tests the position of an event in the picture of lanes."""
 
 from __future__ import annotations
 

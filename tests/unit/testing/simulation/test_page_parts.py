@@ -1,4 +1,4 @@
-"""The parts of a world's page: connected names, times, and the happenings of a history."""
+"""Tests the parts of a world's page: linked names, times, and the events of a history."""
 
 from __future__ import annotations
 

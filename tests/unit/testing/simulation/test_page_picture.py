@@ -1,4 +1,4 @@
-"""The picture of a world for documents: an SVG of what belongs to the first broken promise."""
+"""Tests the picture of a world for documents: an SVG of the events around the first broken promise."""
 
 from xml.etree import ElementTree
 

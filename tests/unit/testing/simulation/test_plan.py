@@ -1,4 +1,4 @@
-"""A plan is data: its text says all of it, one event a line. A text that is no plan is refused with its mistake."""
+"""The text of a plan contains the whole plan, one event per line. An invalid text is refused with its mistake."""
 
 from __future__ import annotations
 

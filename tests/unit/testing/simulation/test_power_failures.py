@@ -1,4 +1,4 @@
-"""A power failure leaves what some order of unsynced sectors and names allows, and takes nothing that was synced."""
+"""After a power failure, unsynced sectors and names may be lost in any order, but no synced data is lost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEPS = st.lists(
 
 
 class Possible:
-    """The contents that the file had since the last sync: each of its sectors, and its length, is that of one of them."""
+    """The contents of the file since the last sync. After a failure, each sector and the length come from one of them."""
 
     def __init__(self, content: bytes) -> None:
         self.versions = [content]
@@ -41,7 +41,7 @@ class Possible:
         """Whether the disk refused a sync: then a later one promises nothing of what was written before."""
 
     def synced(self, since: int) -> None:
-        """Forgets the versions before the one of that number."""
+        """Drops the versions before number `since`."""
         if not self.is_refused:
             del self.versions[:since]
 

@@ -1,4 +1,4 @@
-"""A simulated process: what kill -9, SIGSTOP and a wrong clock do to it."""
+"""Tests the effect of kill -9, SIGSTOP and a wrong clock on a simulated process."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.unit.testing.simulation.processes import STARTS_MS, Alone
 
 
 class Seen(list[str]):
-    """What code in a process did."""
+    """A record of the code that ran in a process."""
 
     @contextmanager
     def to_the_end(self, name: str) -> Iterator[None]:

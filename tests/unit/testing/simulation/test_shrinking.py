@@ -1,4 +1,4 @@
-"""A failing plan is shrunk to one that fails as well, and in which nothing can be spared."""
+"""A failing plan is shrunk to a plan that still fails and from which no event can be removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def without_each(plan: Plan) -> list[Plan]:
 
 
 class Counting:
-    """Asks a rule, and counts the questions."""
+    """A rule that counts its calls."""
 
     def __init__(self, rule: Callable[[Plan], bool]) -> None:
         self.rule = rule
@@ -63,7 +63,7 @@ def test_what_is_left_are_the_events_that_the_failure_needs(plan: Plan, data: st
 @given(plans, st.integers(0, 2**32), st.integers(2, 5))
 def test_whatever_the_rule_the_result_fails_and_no_event_can_be_spared(plan: Plan, salt: int, often: int) -> None:
     def rule(tried: Plan) -> bool:
-        """Neither grows nor falls with the events: some plans fail, their parts do not, and parts of these do again."""
+        """Returns True for plans that fail. Parts of a failing plan may pass, and parts of these may fail again."""
         return numbers(tried) == numbers(plan) or sum((number + 1) * salt for number in numbers(tried)) % often == 1
 
     fails = Counting(rule)

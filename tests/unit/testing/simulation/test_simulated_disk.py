@@ -1,4 +1,4 @@
-"""The disk of a simulated machine: what its processes see of it, and how it fails them."""
+"""Tests the disk of a simulated machine: the files that its processes see, and its faults."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def a_disk(seed: int = 1) -> SimulatedDisk:
 
 
 def made(files: ProcessFiles, content: bytes = b"", path: Path = FILE) -> int:
-    """An open file with that content, durable with its name."""
+    """Creates a file with that content and makes both the content and the name durable. Returns the open file."""
     files.make_directory(path.parent)
     file = files.open(path, create=True)
     files.write(file, content, 0)
@@ -36,7 +36,7 @@ def made(files: ProcessFiles, content: bytes = b"", path: Path = FILE) -> int:
 
 
 def content(disk: SimulatedDisk, path: Path = FILE) -> bytes:
-    """What a new process reads."""
+    """Returns the content that a new process reads."""
     files = disk.opened()
     return files.read(files.open(path), 1 << 20, 0)
 
@@ -277,7 +277,7 @@ def test_the_system_brings_to_the_disk_by_itself_what_is_overwritten_later() -> 
 
 
 class Flushes:
-    """The flushes of one process, and the answers they got."""
+    """The flushes of one process, and their results."""
 
     def __init__(self, seed: int = 1) -> None:
         self.world = Alone()
@@ -291,7 +291,7 @@ class Flushes:
         self.answers.append((error, self.world.now_s))
 
     def run(self, *deeds: Callable[[], object], seconds: float = 60) -> None:
-        """Does all deeds at once, and passes the time."""
+        """Starts flushing, calls all `deeds`, and advances the time."""
 
         async def play() -> None:
             self.flushing.start()

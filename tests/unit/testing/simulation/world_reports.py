@@ -1,4 +1,4 @@
-"""A told world for the tests of its page: a COMMIT is lost, the broker dies, and a credit is given twice."""
+"""A world's report for the tests of its page: a COMMIT is lost, the broker dies, and a credit is given twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def at(seconds: float, process: str, kind: str, text: str, *keys: str, to: str |
 
 
 def others(first: int, begin_s: float, end_s: float, count: int) -> list[ReportedEvent]:
-    """Happenings of other orders, evenly between two times."""
+    """Returns events of other orders, evenly distributed between two times."""
     texts = (
         ("customers", "request", "places {}", "orders-1"), ("orders-1", "row", "{} is stored", None),
         ("broker-a's disk", "flush", "writes 412 bytes", None), ("orders-1", "answer", "{} is accepted", "customers"),
@@ -69,7 +69,7 @@ LATER = others(80, 82.0, 95.0, 20)
 
 
 def failed_world() -> WorldReport:
-    """The world whose barrier is taken out."""
+    """Returns the report of a world without the barrier."""
     return WorldReport(
         seed=4711,
         title="order-17 is credited twice",
@@ -96,7 +96,7 @@ def failed_world() -> WorldReport:
 
 
 def world_without_the_last_fault() -> WorldReport:
-    """The world beside it, whose worker finds the barrier row."""
+    """Returns the report of the same world with the barrier, in which the worker finds the barrier row."""
     refused = at(81.371, "worker", ReportedKind.ROW, "barrier row exists: no second credit", ORDER, to="credit database")
     return replace(failed_world(), happenings=(*BEGIN, *END, refused, *LATER), violations=(), digest="00")
 

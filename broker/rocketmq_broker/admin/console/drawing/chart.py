@@ -1,4 +1,4 @@
-"""A line chart of one value over the last minutes."""
+"""A line chart of one value over the last few minutes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Point = tuple[int, float | None]
 
 
 class Chart(NamedTuple):
-    """Lines in an area of `width` by `height`, with a gap where the value is unknown."""
+    """A line chart of `width` by `height`, with gaps where the value is unknown."""
 
     title: str
     unit: str

@@ -75,7 +75,7 @@ class WaitMark(NamedTuple):
 
 
 class Diagram(NamedTuple):
-    """Lanes and rows in an area of `width` by `height`."""
+    """A sequence diagram of `width` by `height`, which consists of lanes and rows."""
 
     width: int
     height: int

@@ -72,7 +72,7 @@ async def _newest_halves(broker: BrokerRequests) -> list[MessageContent]:
 
 
 def _place_of(word: str, message: MessageContent) -> str | None:
-    """Returns which part of the message contains the word, such as `in a key or id`; None if no part contains it.
+    """Returns the place of the word in the message, such as `in a key or id`; None if the message does not contain it.
 
     `word` must be in lower case.
     """

@@ -1,4 +1,4 @@
-"""The overview screen, which shows problems, charts of the last minutes, and the state of the brokers."""
+"""The overview screen, which shows problems, charts of the last few minutes, and the state of the brokers."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class NextPage(NamedTuple):
 
 
 class PendingFacts(NamedTuple):
-    """The facts that the screen shows."""
+    """The facts that the screen of pending transactions shows."""
 
     rows: list[PendingRow]
     halves: list[HalfRow]

@@ -20,7 +20,7 @@ _TO: Final = {"first": TO_THE_FIRST, "end": TO_THE_END}
 
 
 class ResetFacts(NamedTuple):
-    """The facts that the screen shows."""
+    """The facts that the screen for resetting a group shows."""
 
     group: str
     topics: list[str]

@@ -18,7 +18,7 @@ MAX_WORD_LENGTH: Final = 200
 
 
 class SearchHit(NamedTuple):
-    """A row of the result."""
+    """A row of a search result."""
 
     what: str
     """The kind of the hit, such as `transaction` or `message`."""

@@ -1,4 +1,4 @@
-"""The screen of a transaction. It shows the timeline as a table and a sequence diagram, and the form to decide it by hand."""
+"""The screen of a transaction. It shows the timeline as a table and a sequence diagram, and the form for a manual decision."""
 
 from __future__ import annotations
 

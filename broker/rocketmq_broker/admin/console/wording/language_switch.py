@@ -17,7 +17,7 @@ _COOKIE_AGE_S: Final = 365 * 24 * 3600
 
 
 def language_of(request: Request) -> str:
-    """Returns the language that the visitor has chosen; by default English."""
+    """Returns the language that the visitor has chosen, or English by default."""
     chosen = request.cookies.get(_COOKIE, ENGLISH)
     return chosen if chosen in LANGUAGES else ENGLISH
 

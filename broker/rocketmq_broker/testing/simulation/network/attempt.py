@@ -28,7 +28,7 @@ class ConnectionAttempt:
         port_there: Callable[[], SimulatedPort | None],
         is_dark: Callable[[], bool],
     ) -> None:
-        """`context` is the `contextvars` context of the kernel.
+        """Creates an attempt. `context` is the `contextvars` context of the kernel.
 
         `port_there` returns the listening port or None. `is_dark` returns whether the other machine is without power.
         """

@@ -107,7 +107,7 @@ class Direction:
             unanswered()
 
     def power_failed_here(self) -> None:
-        """Stops sending, because the sender's machine has no power. Sent data still arrives, unless its link holds it."""
+        """Stops sending, because the sender's machine has no power. Sent data still arrives, unless the link holds it."""
         self.is_over = True
         if self.link.is_blocked:
             self.stop()
@@ -189,7 +189,7 @@ class SimulatedTransport(MemoryTransport):
         names: tuple[SocketName, SocketName],
         lost: Callable[[SimulatedTransport], object],
     ) -> None:
-        """`names` contains the addresses of this end and of the other end. `lost` is called when this end is lost."""
+        """Creates an end. `names` contains its address and the other end's address. `lost` is called when this end is lost."""
         super().__init__(loop, owner.context, {"sockname": names[0], "peername": names[1]})
         self.owner = owner
         self.process = owner.name

@@ -21,7 +21,7 @@ class Link:
         watches: list[FrameWatch],
         latency_s: tuple[float, float],
     ) -> None:
-        """`watches` are the sender's frame watches. `latency_s` is the normal range of the latency."""
+        """Creates a link. `watches` are the sender's frame watches. `latency_s` is the normal range of the latency."""
         self.name = link_name(sender, receiver)
         self.sender = sender
         self.receiver = receiver

@@ -17,7 +17,7 @@ class LinkTable:
     def __init__(
         self, history: NetworkHistory, chance_of: Callable[[str], random.Random], latency_s: tuple[float, float]
     ) -> None:
-        """`chance_of` returns the random stream of a link by its name. `latency_s` is the normal range of the latency."""
+        """Creates an empty table. `chance_of` returns a link's random stream. `latency_s` is the normal range of the latency."""
         self._history = history
         self._chance_of = chance_of
         self._latency_s = latency_s

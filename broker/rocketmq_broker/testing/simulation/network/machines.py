@@ -45,7 +45,7 @@ class Machines:
             self._dark[endpoint.address] = None
 
     def is_dark(self, address: str) -> bool:
-        """Whether no running machine has the address."""
+        """Returns whether no running machine has the address."""
         return address in self._dark or address not in self._newest
 
     def address(self, owner: NetworkEndpoint, host: str) -> str:
@@ -64,14 +64,14 @@ class Machines:
         return bound.owner.name if bound is not None else self._newest.get(address, address)
 
     def port_for(self, owner: NetworkEndpoint, address: str, port: int) -> SimulatedPort | None:
-        """Returns the port if it accepts connections from that process, otherwise None."""
+        """Returns the port if it accepts connections from `owner`, otherwise None."""
         bound = self._ports.get((address, port))
         if bound is None or not bound.is_listening or (bound.is_local and owner.address != address):
             return None
         return bound
 
     def bind(self, owner: NetworkEndpoint, new_protocol: NewProtocol, host: str, port: int) -> SimulatedPort:
-        """Binds a port of the process; 0 selects a free port. Raises OSError."""
+        """Binds a port of the process. Port 0 selects a free port. Raises OSError."""
         address = owner.address
         if host not in _ALL_ADDRESSES and self.address(owner, host) != address:
             raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
@@ -83,7 +83,7 @@ class Machines:
         return bound
 
     def new_client_port(self, address: str) -> int:
-        """Returns the client port for a new connection from that machine."""
+        """Returns the client port for a new connection from the machine at `address`."""
         port = self._last_client_port[address] = self._last_client_port.get(address, _FIRST_CLIENT_PORT) + 1
         return port
 

@@ -68,7 +68,7 @@ class OpenConnections:
                 end.incoming.go_on(link.latency_s())
 
     def thawed(self, name: str) -> None:
-        """Delivers the data that was held for a process immediately."""
+        """Immediately delivers the data that was held for a process."""
         for end in self._ends:
             if end.process == name:
                 end.incoming.go_on(0.0)

@@ -28,7 +28,7 @@ class Retransmission:
     """
 
     def __init__(self, end: SimulatedTransport, context: contextvars.Context, is_answered: Callable[[], bool]) -> None:
-        """`end` is the side of the connection that retransmits. `context` is the `contextvars` context of its kernel.
+        """Creates the retransmission of `end`, one side of a connection. `context` is the `contextvars` context of its kernel.
 
         `is_answered` returns True if the peer can answer now.
         """

@@ -39,7 +39,7 @@ class SimulatedNetwork:
         *,
         latency_s: tuple[float, float] = (0.0002, 0.003),
     ) -> None:
-        """`chance_of` returns the random stream of a link by its name. `latency_s` is the normal range of the latency."""
+        """Creates a network. `chance_of` returns a link's random stream. `latency_s` is the normal range of the latency."""
         self._history = history
         self._links = LinkTable(history, chance_of, latency_s)
         self._machines = Machines()
@@ -64,7 +64,7 @@ class SimulatedNetwork:
         return count
 
     def cut_half_way(self, a: str, b: str, *, nth: int = 1, fired: Fired = nothing) -> None:
-        """Delivers only a part of the `nth` next frame, then resets the connection."""
+        """Delivers only a part of the `nth` frame from now, then resets the connection."""
         self._links.link(a, b).write_faults.cut(nth, fired)
         self._note(NetworkNote.CUT_HALF_WAY, a, b, f"the connection will break in the middle of frame {nth}")
 
@@ -86,7 +86,7 @@ class SimulatedNetwork:
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"the next {count} frames will be lost")
 
     def lose_frames_by_chance(self, a: str, b: str, rate: float, *, fired: Fired = nothing) -> None:
-        """Loses each frame with probability `rate`, until it is set to 0. The connections stay open. Raises ValueError."""
+        """Loses each frame with probability `rate`, until `rate` is set to 0. The connections stay open. Raises ValueError."""
         self._links.link(a, b).write_faults.lose_by_chance(rate, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"{rate:.0%} of the frames will be lost")
 
@@ -101,16 +101,16 @@ class SimulatedNetwork:
         self._note(NetworkNote.FAST, a, b, "the usual latency")
 
     def in_pieces(self, a: str, b: str, is_on: bool, *, max_bytes: int = SMALL_PIECE_BYTES, fired: Fired = nothing) -> None:
-        """Sets whether each write arrives in pieces of 1 to `max_bytes`, each in its own callback.
+        """Sets whether each write arrives in pieces of 1 to `max_bytes` bytes, each in its own callback.
 
-        After 48 pieces the rest of a write arrives in about 16 larger ones, because many small pieces would take hours.
+        After 48 pieces the rest of a write arrives in about 16 larger pieces, because many small pieces would take hours.
         """
         self._links.link(a, b).write_faults.divide(max_bytes if is_on else 0, fired)
         kind, text = (NetworkNote.IN_PIECES, "small pieces") if is_on else (NetworkNote.IN_ONE_PIECE, "one piece")
         self._note(kind, a, b, f"each write arrives in {text}")
 
     def at_frame(self, name: str, nth: int, act: Callable[[], object], *, is_after: bool) -> None:
-        """Calls `act` once, before or after the process sends its `nth` next frame to any receiver.
+        """Calls `act` once, before or after the process sends its `nth` frame from now to any receiver.
 
         `act` may kill the process. If it raises an error, the rest of the write is lost, and the writer receives the error.
         """
@@ -158,7 +158,7 @@ class _NetworkOfProcess:
         self._connections = connections
 
     async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
-        """Binds a port of the process; 0 selects a free port. Raises OSError."""
+        """Binds a port of the process. Port 0 selects a free port. Raises OSError."""
         return self._machines.bind(self._owner, new_protocol, host, port)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:

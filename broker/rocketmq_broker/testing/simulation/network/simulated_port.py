@@ -14,7 +14,7 @@ class SimulatedPort(MemoryListener):
     def __init__(
         self, owner: NetworkEndpoint, port: int, new_protocol: NewProtocol, is_local: bool, gone: Callable[[], object]
     ) -> None:
-        """`is_local` restricts the port to connections from its own machine."""
+        """Creates a port. `is_local` restricts the port to connections from its own machine."""
         super().__init__(port, new_protocol, None, gone)
         self.owner = owner
         self.is_local = is_local

@@ -39,7 +39,7 @@ class WriteFaults:
     """The faults of writes on one link."""
 
     def __init__(self, link: str, chance: random.Random, history: NetworkHistory, watches: list[FrameWatch]) -> None:
-        """`link` is the link's name. `watches` are the sender's frame watches, which all its links share."""
+        """Creates an empty set of faults of the link named `link`. All links of the sender share `watches`, its frame watches."""
         self._link = link
         self._chance = chance
         self._history = history
@@ -70,13 +70,13 @@ class WriteFaults:
         self.changed()
 
     def cut(self, nth: int, fired: Fired) -> None:
-        """Breaks the connection in the middle of the `nth` next frame."""
+        """Breaks the connection in the middle of the `nth` frame from now."""
         self._cut_in = nth
         self._cut_fired = fired
         self.changed()
 
     def divide(self, max_bytes: int, fired: Fired = nothing) -> None:
-        """Makes each write arrive in pieces of at most `max_bytes`; 0 turns this off."""
+        """Makes each write arrive in pieces of at most `max_bytes`. 0 disables this fault."""
         self._max_bytes = max_bytes
         self._pieces_fired = fired
         self.changed()
@@ -86,7 +86,7 @@ class WriteFaults:
         self.are_any = self._are_about_frames() or self._max_bytes > 0
 
     def passed(self, data: bytes) -> Iterator[bytes | None]:
-        """Yields the pieces of a write that arrive; None at the end if the connection breaks."""
+        """Yields the pieces of a write that arrive, followed by None if the connection breaks."""
         if not self._are_about_frames():
             yield from self._pieces(data)
             return
@@ -145,7 +145,7 @@ class WriteFaults:
                 yield watch.act
 
     def _pieces(self, data: bytes) -> Iterator[bytes]:
-        """Splits data into pieces of a few bytes. The rest of a long write is split into larger ones, to limit their number."""
+        """Splits data into pieces of a few bytes. The rest of a long write is split into larger pieces, to limit their number."""
         max_bytes = self._max_bytes
         if not max_bytes:
             if data:

@@ -21,11 +21,11 @@ class Folds:
     """Renders the folds of one page. Lists events up to the size limit, and only counts the remaining ones."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """`max_bytes` is the maximum total size of the lines in bytes."""
+        """Creates empty folds. `max_bytes` is the maximum total size of the lines in bytes."""
         self._left = max_bytes
 
     def fold(self, waited_ns: int, skipped: Sequence[ReportedEvent], beside: str = "") -> str:
-        """Returns the HTML between two shown events; empty if nothing was left out. `beside` is further HTML for the row."""
+        """Returns the HTML between two shown events, empty if no event was skipped. `beside` is further HTML for the row."""
         wait = f'<b class="at">… {wait_text(waited_ns)} …</b>' if waited_ns >= LONG_WAIT_NS else ""
         if not (wait or skipped):
             return ""

@@ -39,6 +39,6 @@ def kind_class(kind: str) -> str:
 
 
 def tag(kind: str) -> str:
-    """Returns the HTML of the tag before a fault, death or broken promise; empty for other kinds."""
+    """Returns the HTML of the tag before a fault, death or broken promise, or an empty string for other kinds."""
     word = _TAGS.get(ReportedKind(kind)) if kind in KINDS else None
     return f'<b class="tag">{word}</b> ' if word else ""

@@ -51,7 +51,7 @@ class _Drawing:
     """The y coordinate of the next row."""
 
     def heads(self) -> str:
-        """Returns the names and lines of the lanes. Call it after all rows."""
+        """Returns the SVG of the lanes' names and lines. Call it after all rows."""
         return "".join(
             f'<text class="head middle" x="{self._x(lane)}" y="24">{escaped(lane)}</text>'
             f'<line class="life" x1="{self._x(lane)}" x2="{self._x(lane)}" y1="{_HEAD}" y2="{self.bottom}"/>\n'
@@ -59,7 +59,7 @@ class _Drawing:
         )
 
     def row(self, one: ShownEvent) -> str:
-        """Returns an event and the wait before it."""
+        """Returns the SVG of an event and of the wait before it."""
         return "".join([*self._gap(one), *self._happening(one.happening)])
 
     def _gap(self, one: ShownEvent) -> Iterator[str]:

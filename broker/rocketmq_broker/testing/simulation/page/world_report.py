@@ -50,7 +50,7 @@ class ReportedEvent:
 
 @dataclass(frozen=True, slots=True)
 class BrokenPromise:
-    """A rule of the system that a run violated (the promise), and the finding that shows it."""
+    """A rule of the system that a run violated (the promise), and the evidence of the violation."""
 
     promise: str
     """The promise, such as `each stored order gets its credit once`."""
@@ -81,5 +81,5 @@ class WorldReport:
 
     @property
     def first_broken(self) -> BrokenPromise | None:
-        """The promise that broke first; None if all promises held."""
+        """The first broken promise, or None if all promises held."""
         return min(self.violations, key=lambda broken: broken.at_ns, default=None)

@@ -1,4 +1,4 @@
-"""The credit service's inbox, read from the databases that the service uses, with the rows that it writes."""
+"""Tests that read the inbox from the credit service's own databases, with rows that the service wrote."""
 
 import json
 import sqlite3
@@ -31,7 +31,7 @@ ORDER_IDS = ["new", "fails", "parks", "lost"]
 
 @pytest.fixture
 def migrations() -> str:
-    """The credit database on SQLite and on PostgreSQL, with all tables of the service."""
+    """Returns the migrations of the credit service. They create the service's tables on SQLite and PostgreSQL."""
     return MIGRATIONS
 
 
@@ -94,7 +94,7 @@ def test_an_inbox_that_lacks_a_column_is_not_taken_for_an_empty_one(shop: ShopDa
 
 
 def test_a_reason_behind_many_rows_without_one_is_read(shop: ShopDatabases) -> None:
-    """SQLite's driver takes a column for integers if a whole batch of it is NULL."""
+    """SQLite's driver reads a column as integers if a whole batch of it is NULL."""
     shop.add_inbox()
     rows = [
         ("credit_service", str(number), "orders", b"{}", "{}", "NEW", number, 1, 0, None, None) for number in range(BATCH_ROWS)

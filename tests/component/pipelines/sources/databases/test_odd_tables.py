@@ -1,4 +1,4 @@
-"""Tables that are not as the migrations make them, and files that this user can hardly read: books that are right stay right."""
+"""Tests that tables with an unusual structure, and files with restrictive permissions, cause no findings about correct data."""
 
 import os
 import sqlite3
@@ -50,7 +50,7 @@ def placed(shop: ShopDatabases, at_ms: int = PLACED_MS) -> None:
 
 
 def copied(database: sqlite3.Connection, table: str, select: str, options: str = "") -> None:
-    """Puts a copy in the place of the table."""
+    """Replaces the table by a copy of it."""
     database.executescript(
         f"CREATE TABLE away AS SELECT * FROM {table}; DROP TABLE {table}; CREATE {options} {table} AS {select}; "
     )
@@ -158,7 +158,7 @@ def test_another_user_reads_the_books_or_is_told_how(
 
 @pytest.mark.parametrize("has_queues", [True, False])
 def test_offsets_beyond_an_empty_log_are_told(shop: ShopDatabases, tmp_path: Path, has_queues: bool) -> None:
-    """Tables and log are empty, and 41 messages were consumed: the books do not agree about nothing."""
+    """The tables and the log are empty, but 41 messages were consumed. The sources are therefore inconsistent."""
     whole = LogWriter(tmp_path / "whole", has_queues=has_queues)
     for number in range(41):
         whole.deliver(f"order-{number}")

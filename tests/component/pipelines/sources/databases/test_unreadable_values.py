@@ -1,4 +1,4 @@
-"""Values that are not of their column's type: told with table and row, and no obstacle to all others."""
+"""Tests that a value with a wrong type is reported with table and row, and does not prevent other values from being read."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def told(shop: ShopDatabases) -> list[str]:
 
 
 def put(shop: ShopDatabases, table: str, column: str, value: Any) -> None:
-    """Writes the value into the first row."""
+    """Writes the value to the first row."""
     connection = shop.credits if table in ("credits", "balances") else shop.orders
     connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT MIN(rowid) FROM {table})", (value,))
     connection.commit()

@@ -1,4 +1,4 @@
-"""What operators ask of a push consumer, as frames of its broker."""
+"""Tests the requests of operators to a push consumer, as frames from its broker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rocketmq_broker.world import World
 
 
 class AtOnce:
-    """A runner that calls the listener where it stands, and tells what it answered."""
+    """A runner that calls the listener immediately and passes its result on."""
 
     def submit(self, call: Callable[[], Any], on_done: Callable[[Any, BaseException | None], None]) -> None:
         try:
@@ -45,7 +45,7 @@ class AtOnce:
 
 
 class Broker:
-    """The other end: it asks, and keeps the answers."""
+    """A broker that sends requests to the consumer and keeps the responses."""
 
     is_open = True
 
@@ -70,7 +70,7 @@ class Broker:
         self.answers += FrameDecoder().feed(frame)
 
     def ask(self, code: RequestCode, header: CommandHeader, body: bytes = b"") -> RemotingCommand | None:
-        """The answer; None where none came."""
+        """Sends a request. Returns the response, or None if there is none."""
         (command,) = FrameDecoder().feed(encode_request(code, header, body, opaque=9))
         frame = self._handlers[code](cast(Connection, self), command)
         if isinstance(frame, bytes):

@@ -1,4 +1,4 @@
-"""What each thread does, as RocketMQ's tools show it."""
+"""Tests the activity of each thread, in the format of RocketMQ's tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that a broker has lost, as pulls of its queues show them."""
+"""Finds messages that a broker has lost, from pulls of its queues."""
 
 from pipelines.sources.logs.pulled_log_source import found_in
 from pipelines.sources.logs.queue_ranges import QueueRange
@@ -10,7 +10,7 @@ PART = QueueRange("orders", 0, 5, 9)
 
 
 def page(*queue_offsets: int) -> list[Record]:
-    """Messages of 100 bytes, stored at as many milliseconds as their queue offset says."""
+    """Returns messages of 100 bytes at these queue offsets. The offset is also the store timestamp in milliseconds."""
     return [
         Record(100, 0, 0, 0, offset, offset * 100, 0, 0, HOST, offset, HOST, 0, 0, b"", b"orders", b"")
         for offset in queue_offsets
