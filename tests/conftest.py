@@ -1,4 +1,4 @@
-"""Real processes for tests: on free ports, with data and logs below tmp_path, their logs shown when a test fails."""
+"""Fixtures that run processes on free ports, with data and logs in `tmp_path`. The logs are shown if a test fails."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ for name in ("ALL_PROXY", "all_proxy"):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects without the garbage collector, which begins with what the tests make: modules and tests live until the end."""
+    """Disables the garbage collector while tests are collected, because modules and tests are kept until the end anyway."""
     gc.disable()
     try:
         return (yield)
@@ -63,7 +63,7 @@ PROCESSES = pytest.StashKey[Processes]()
 
 @pytest.fixture
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
-    """Processes that are stopped when the test ends."""
+    """Yields a manager of processes, which are stopped when the test ends."""
     with Processes(tmp_path / "logs") as running:
         request.node.stash[PROCESSES] = running
         yield running
@@ -71,14 +71,14 @@ def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proces
 
 @pytest.fixture
 def system(processes: Processes, tmp_path: Path) -> Iterator[System]:
-    """Broker, services and Redis with quick check-backs; not started yet."""
+    """Yields a system of broker, services and Redis with frequent check-backs. It has not been started."""
     system = System(processes, tmp_path)
     yield system
     system.begin_to_stop()
 
 
 class BrokerProcess:
-    """A broker with its name server, reached at `namesrv_addr`; its store survives a restart."""
+    """A broker with a name server at `namesrv_addr`. Its store survives a restart."""
 
     def __init__(self, process: Process, namesrv_port: int, port: int, home: Path) -> None:
         self.process = process
@@ -89,7 +89,7 @@ class BrokerProcess:
 
 @pytest.fixture
 def start_broker(processes: Processes, tmp_path: Path) -> Callable[..., BrokerProcess]:
-    """Starts a broker with the settings given, under RocketMQ's names, beside quick check-backs; one test may start several."""
+    """Returns a function that starts a broker with frequent check-backs and the given settings. It can be called repeatedly."""
     started: list[BrokerProcess] = []
 
     def start(settings: Mapping[str, str] | None = None) -> BrokerProcess:
@@ -108,7 +108,7 @@ def start_broker(processes: Processes, tmp_path: Path) -> Callable[..., BrokerPr
 
 @pytest.fixture
 def broker(start_broker: Callable[..., BrokerProcess]) -> BrokerProcess:
-    """A running broker with quick check-backs."""
+    """Returns a running broker with frequent check-backs."""
     return start_broker()
 
 
@@ -121,7 +121,7 @@ def _java_and_maven() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one Spark session of this process: a second one could not be started beside it."""
+    """Yields the only Spark session of this process, which cannot have a second one."""
     if shutil.which("java") is None:
         pytest.skip("no java on the PATH: apt-get install openjdk-17-jre-headless")
     from pipelines.spark.session import spark_session
@@ -132,7 +132,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def docker() -> str:
-    """The docker program, with an engine that answers."""
+    """Returns the path of the docker program. Skips the test if no Docker engine is running."""
     program = shutil.which("docker")
     if program is None:
         pytest.skip("no docker program: apt-get install docker.io docker-compose")
@@ -143,7 +143,7 @@ def docker() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Adds the markers foreign and postgresql before -m chooses. Skips tests marked java without Java and Maven."""
+    """Marks tests with PostgreSQL before -m selects tests. Tests with the mark `java` are skipped without Java and Maven."""
     for item in items:
         if item.path.is_relative_to(FOREIGN):
             item.add_marker("foreign")

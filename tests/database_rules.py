@@ -1,4 +1,4 @@
-"""Rules and faults of a service's database that refuse all rows, or some: how each is set up, and how it is mended again."""
+"""Rules and faults that make a service's database refuse all rows or some, with statements to set them up and remove them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _ROLE = "service"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Statements for one kind of database."""
+    """The statements that set up and remove a rule in one kind of database."""
 
     broken: Sequence[str]
     mended: Sequence[str]
@@ -27,7 +27,10 @@ _SCHEMA_READ_AGAIN = ("PRAGMA writable_schema=RESET", "CREATE TABLE other (numbe
 
 
 def rules(dialect: str, table: str, column: str, largest: int, *, too_narrow: str) -> dict[str, Rule]:
-    """Each rule that this kind of database can have, by name, about INSERTs. `some` lets `column` pass up to `largest`."""
+    """Returns the rules for INSERTs that this kind of database supports, by name.
+
+    The rule `some` accepts values of `column` up to `largest`.
+    """
     return _sqlite_rules(table, column, largest) if dialect == "sqlite" else _postgresql_rules(table, column, largest, too_narrow)
 
 
@@ -105,7 +108,7 @@ def _postgresql_rules(table: str, column: str, largest: int, too_narrow: str) ->
 
 
 def service_url(url: str) -> str:
-    """The same database as an account that is no owner: only there can a grant be missing. For SQLite it is the URL."""
+    """Returns the URL for an account that does not own the tables and may lack privileges. A SQLite URL is unchanged."""
     if not url.startswith("postgresql"):
         return url
     owner = create_engine(url)

@@ -1,4 +1,4 @@
-"""The variables of a shell behind proxies that cannot reach this machine: whatever asks its loopback through them fails."""
+"""Environment variables for proxies that are unreachable, so that a request to loopback through a proxy fails."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Three services from their service layers down, and their broker: one process, one virtual time, one seed."""
+"""Tests of three services without their HTTP servers, and of their broker, in one process with virtual time and one seed."""
 
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ Rows = list[tuple[str, dict[str, Any]]]
 
 @dataclass
 class Outbox:
-    """Sends nothing: the test does, since its event loop is the producer's."""
+    """A sender that only records messages. The test sends them, because it owns the producer's event loop."""
 
     sent: list[tuple[Message, Attempt]] = field(default_factory=list)
 
@@ -65,7 +65,7 @@ def values(rows: Rows, table: str, column: str) -> list[Any]:
 
 
 async def play(folder: Path, seed: int) -> Rows:
-    """All rows of the three databases after two orders, the COMMIT of one of which is lost."""
+    """Places two orders, and loses the COMMIT of one of them. Returns all rows of the three databases."""
     async with RocketMQ(seed=seed) as rocketmq:
         with ExitStack() as stack:
             stack.enter_context(rocketmq.inside())

@@ -1,6 +1,6 @@
-"""docs/tour.md: twelve files, as long as it says, with the lines that it proposes to change.
+"""Tests that docs/tour.md has twelve files, the stated length, and the lines that it proposes to change.
 
-`tests/lab/test_changes_of_the_tour.py` makes the changes: each starts a pytest of its own.
+`tests/lab/test_changes_of_the_tour.py` applies the changes and runs pytest for each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "tour.md").read_text()
 
 @dataclass(frozen=True)
 class Stop:
-    """One file of the tour."""
+    """A stop of the tour, which presents one file."""
 
     number: int
     path: str
@@ -27,12 +27,12 @@ class Stop:
 
     @property
     def before(self) -> str:
-        """What the file has."""
+        """Returns the lines of the file before the change."""
         return "".join(f"{line[1:]}\n" for line in self.change.splitlines() if not line.startswith("+"))
 
     @property
     def after(self) -> str:
-        """What the change makes of it."""
+        """Returns the lines of the file after the change."""
         return "".join(f"{line[1:]}\n" for line in self.change.splitlines() if not line.startswith("-"))
 
 

@@ -1,4 +1,4 @@
-"""The guard of tests/unit/conftest.py fails a test that is none of a unit, and says why."""
+"""Tests that the guard of tests/unit/conftest.py fails each test that is not a unit test, with a reason."""
 
 import subprocess
 import sys

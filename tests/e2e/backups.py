@@ -1,4 +1,4 @@
-"""A backup of a service's SQLite database, made and restored while the service is at work."""
+"""Makes and restores a backup of a service's SQLite database while the service is running."""
 
 import sqlite3
 from contextlib import closing
@@ -6,6 +6,6 @@ from pathlib import Path
 
 
 def copied(source: Path, target: Path) -> None:
-    """Copies by SQLite's backup: into a database that is at work, all of it in one transaction."""
+    """Copies a database with SQLite's backup API, in one transaction, even if the target is in use."""
     with closing(sqlite3.connect(source, timeout=30)) as old, closing(sqlite3.connect(target, timeout=30)) as new:
         old.backup(new)

@@ -1,4 +1,4 @@
-"""Clients of the broker under test, started for a block; a request for tests without one; a listener that remembers what came."""
+"""Clients of the broker under test that run during a block, a request for tests without a client, and a recording listener."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Client = TypeVar("Client", bound=Startable)
 
 @contextlib.asynccontextmanager
 async def running(*clients: Client) -> AsyncIterator[Client]:
-    """Starts the clients, gives the first, and shuts all down."""
+    """Starts the clients, yields the first one, and shuts all of them down after the block."""
     try:
         for client in clients:
             await client.start()
@@ -50,7 +50,7 @@ async def running(*clients: Client) -> AsyncIterator[Client]:
 
 
 class Inbox:
-    """A listener: remembers each message; `answer` may decide otherwise than success."""
+    """A listener that records each message. `answer` may return a different status than success."""
 
     def __init__(self, answer: Callable[[MessageExt, ConsumeContext], ConsumeStatus] | None = None) -> None:
         self.messages: list[MessageExt] = []
@@ -73,7 +73,7 @@ class Inbox:
 
 
 class Database:
-    """What the consumer needs; its outage makes dead letters."""
+    """A database that a consumer needs. While it is unavailable, messages become dead letters."""
 
     def __init__(self) -> None:
         self.is_there = False
@@ -88,7 +88,7 @@ class Database:
 def consumer(
     namesrv_addr: str, group: str, topic: str, listener: Inbox, *, orderly: bool = False, **settings: object
 ) -> PushConsumer:
-    """A push consumer of the topic from its first message on; not started."""
+    """Returns a push consumer of the topic that begins with the first message. It has not been started."""
     from_where = {"consume_from_where": ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET}
     made = PushConsumer(group, namesrv_addr=namesrv_addr, **{**from_where, **settings})
     made.subscribe(topic)
@@ -97,7 +97,7 @@ def consumer(
 
 
 async def until_there_are(pull: PullConsumer, topic: str, count: int, timeout_s: float = 60) -> None:
-    """Waits until readers see so many messages: Apache's broker answers a send before. Raises TimeoutError."""
+    """Waits until readers see `count` messages, because Apache's broker confirms a send earlier. Raises TimeoutError."""
     async with asyncio.timeout(timeout_s):
         while sum([await pull.max_offset(queue) for queue in await pull.queues(topic)]) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.05)

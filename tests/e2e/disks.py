@@ -1,6 +1,6 @@
-"""Small disks that fill up or fail, and what clients send to a broker on them.
+"""Mounts small disks that become full or fail, and sends messages to a broker on them.
 
-The disks are real ones, mounted for a test: a tmpfs, and an ext4 that is told to fail as one on a broken device would.
+The disks are real file systems: a tmpfs, and an ext4 with an injected error like that of a broken device.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Disk:
         self._ballast = root / "ballast"
 
     def mount(self) -> str | None:
-        """Why it cannot be mounted, or None."""
+        """Mounts the disk. Returns the reason if that fails, otherwise None."""
         return run("mount", *self._mount, str(self.root))
 
     def unmount(self) -> str | None:
-        """Why it cannot be unmounted, or None: then it is gone from every namespace.
+        """Unmounts the disk from all namespaces. Returns the reason if that fails, otherwise None.
 
-        A container that starts has the machine's mounts for a moment. While it has this one, the file system stays as it is,
-        read-only after an error, and a new mount would only show it again.
+        A starting container has the machine's mounts for a moment. Until it releases this mount, the file system stays read-only
+        after an error, and a new mount would show the same file system.
         """
         file_system = self._file_system()
         complaint = run("umount", str(self.root))
@@ -64,13 +64,13 @@ class Disk:
         return complaint
 
     def fill(self) -> None:
-        """Leaves no byte free."""
+        """Fills the disk completely."""
         with self._ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(4096))
 
     def fill_to(self, ratio: float) -> None:
-        """Fills or frees until so much of it is in use."""
+        """Fills or frees space until this ratio of the disk is in use."""
         disk = os.statvfs(self.root)
         size = self._ballast.stat().st_size if self._ballast.exists() else 0
         used = disk.f_blocks - disk.f_bfree
@@ -79,18 +79,18 @@ class Disk:
             os.posix_fallocate(file.fileno(), 0, size + int(ratio * disk.f_blocks - used) * disk.f_frsize)
 
     def free(self) -> None:
-        """Gives the space back."""
+        """Frees the space."""
         self._ballast.unlink()
 
     def fail(self) -> None:
-        """The file system meets an error, and the kernel makes it read-only though files are open for writing."""
+        """Injects an error into the file system. The kernel then makes it read-only, even though files are open for writing."""
         trigger = self._file_system() / "trigger_fs_error"
         if not trigger.exists():
             pytest.skip("this kernel's ext4 cannot be told to fail")
         trigger.write_text("1")
 
     def _file_system(self) -> Path:
-        """What the kernel tells of it, as long as it is mounted anywhere."""
+        """Returns the kernel's folder for the file system, which exists while the file system is mounted in any namespace."""
         (device,) = (
             line.split()[0] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1] == str(self.root)
         )
@@ -111,7 +111,7 @@ def mounted(tmp_path: Path, *mount: str) -> Iterator[Disk]:
 
 
 def run(*command: str) -> str | None:
-    """What the command complained of, or None."""
+    """Runs the command, and returns its error text, or None if it succeeded."""
     if shutil.which(command[0]) is None:
         return f"there is no {command[0]}"
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
@@ -119,7 +119,7 @@ def run(*command: str) -> str | None:
 
 
 class Books:
-    """Knows the outcome of each transaction only when it is asked."""
+    """A transaction listener that can decide only at a check-back."""
 
     def __init__(self) -> None:
         self.checked = 0
@@ -136,19 +136,19 @@ class Books:
 
 
 class Sender:
-    """Sends, and keeps what was acknowledged."""
+    """A sender that records acknowledged messages."""
 
     def __init__(self, producer: Producer) -> None:
         self.acknowledged: list[bytes] = []
         self._producer = producer
 
     async def send(self, count: int) -> None:
-        """All are taken."""
+        """Sends messages. The broker must accept all of them."""
         for number in range(count):
             await self._send_one(b"%d %d " % (len(self.acknowledged), number) + A_BODY)
 
     async def send_until_refused(self) -> BrokerError:
-        """What the broker says when it takes no more."""
+        """Sends messages until the broker refuses one, and returns the error."""
         for _ in range(3 * DISK_MIB * 1024 * 1024 // len(A_BODY)):
             try:
                 await self.send(1)
@@ -157,7 +157,7 @@ class Sender:
         raise AssertionError("the broker accepted every message although the disk must be full")
 
     async def send_until_taken(self, timeout_s: float) -> None:
-        """Tries until it works."""
+        """Retries a send until the broker accepts it."""
         async with asyncio.timeout(timeout_s):
             while True:
                 try:
@@ -174,7 +174,7 @@ class Sender:
 
 
 async def stored(namesrv_addr: str) -> list[bytes]:
-    """All bodies that a consumer would get, queue offsets without a gap."""
+    """Returns the bodies of all messages that consumers would receive. Checks that the queue offsets have no gap."""
     bodies = []
     pull = PullConsumer("auditors", namesrv_addr=namesrv_addr)
     async with running(pull):

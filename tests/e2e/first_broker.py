@@ -1,4 +1,4 @@
-"""A learner's first broker, with a mistake in it: `python first_broker.py MISTAKE -c FILE`. It answers HEART_BEAT alone."""
+"""A beginner's first broker with a mistake: `python first_broker.py MISTAKE -c FILE`. It only handles HEART_BEAT."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Plays docs/requests.http as the extension REST Client does: variables, and values of earlier responses."""
+"""Plays docs/requests.http like the extension REST Client, with variables and values of earlier responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILE = Path(__file__).parents[2] / "docs" / "requests.http"
 
 
 class WrittenRequest(NamedTuple):
-    """One request of the file, its variables not yet filled in."""
+    """One request of the file, before variables are replaced."""
 
     title: str
     name: str | None
@@ -39,7 +39,7 @@ def written_requests() -> Iterator[WrittenRequest]:
 
 
 class Player:
-    """Sends requests of the file to services at these addresses."""
+    """A client that sends requests of the file to services at these addresses."""
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         written = dict(re.findall(r"^@(\w+) = (\S+)$", FILE.read_text(), re.MULTILINE))

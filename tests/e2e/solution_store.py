@@ -1,4 +1,4 @@
-"""A store that one broker fills until it is killed, and that another one goes on with."""
+"""Tests a store that one broker fills until it is killed, and that another broker opens."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,10 +27,10 @@ CHECK_MAX = 1000
 
 
 def seen_after_changing_brokers(first: Sequence[str], second: Sequence[str], home: Path, patience_s: float) -> list[bytes]:
-    """The bodies that consumers see in the end.
+    """Returns the bodies that consumers finally receive.
 
-    `first` has a message, a committed transaction and a pending one when it is killed. `second` asks about the pending one, and
-    gets COMMIT for an answer.
+    `first` is killed when it has a message, a committed transaction and a pending one. `second` then sends a check-back for the
+    pending transaction, which is answered with COMMIT.
     """
     with Children() as children, held_port() as port:
         before, after = (

@@ -1,4 +1,4 @@
-"""The broker as a process: how it starts, refuses to start, ends, and what a kill leaves."""
+"""Tests of the broker as a process: its start, refused starts, its exit, and its state after a kill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOOT = re.compile(r"The broker\[(?P<name>[^,]+), (?P<address>[^\]]+)\] boot succ
 
 
 class Process:
-    """One broker process; its ports are any that are free."""
+    """A broker process on free ports."""
 
     def __init__(self, directory: Path, *lines: str) -> None:
         path = directory / "broker.conf"
@@ -40,7 +40,7 @@ class Process:
         return match
 
     def end(self) -> tuple[int, str]:
-        """Exit code and what it complained of."""
+        """Waits for the process, and returns its exit code and its error output."""
         _, errors = self.process.communicate(timeout=60)
         return self.process.returncode, errors
 

@@ -1,4 +1,4 @@
-"""The tester of tutorials/build_your_own: our broker and the solution pass all stages, each wrong broker fails at its own."""
+"""Tests of the tester in tutorials/build_your_own. Correct brokers pass all stages, and each wrong one fails at its stage."""
 
 import signal
 import subprocess
@@ -53,7 +53,10 @@ STAGES_AT_A_TIME = 4
 
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Verdict]]:
-    """All stages of right brokers; of a wrong one the stage that finds its mistake, and the one before."""
+    """Returns the verdicts by broker: of all stages for correct brokers.
+
+    For a wrong broker, only the stage that detects its mistake and the stage before are run.
+    """
     folder = tmp_path_factory.mktemp("build_your_own")
 
     def run(name: str) -> list[Verdict]:
@@ -102,7 +105,7 @@ def test_a_tester_that_is_slow_to_answer_blames_no_right_stage(
 
 @pytest.fixture(scope="module")
 def broken_claims(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """The claim at which each broker fails that is wrong in one claim."""
+    """Returns the claim at which each broker with one wrong claim fails."""
     folder = tmp_path_factory.mktemp("broken")
 
     def run(name: str, place: str = "beside others") -> str:
@@ -170,7 +173,7 @@ def test_a_broker_that_its_command_puts_into_another_session_is_killed_as_well(t
 
 
 def wait_for_family(tester: psutil.Process) -> list[psutil.Process]:
-    """The processes below the tester, once the broker's own child is among them."""
+    """Waits for the broker's child process, and returns all descendants of the tester."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         family: list[psutil.Process] = tester.children(recursive=True)
@@ -204,7 +207,7 @@ FIRST_MISTAKES = {
 
 @pytest.fixture(scope="module")
 def first_verdicts(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
-    """What is printed about each of the first mistakes."""
+    """Returns the output about each of the first mistakes."""
     folder = tmp_path_factory.mktemp("first")
     broker = Path(__file__).with_name("first_broker.py")
 

@@ -1,4 +1,4 @@
-"""Our client when something is away: not started yet, killed, restarted."""
+"""Tests of the client while servers are unavailable: not yet started, killed or restarted."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""rocketmq-admin as a process beside a running broker: what it prints while it runs, and how Ctrl-C ends it."""
+"""Tests of rocketmq-admin as a process: its output while it runs, and its exit after Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A damaged store under a whole broker: it starts, says in plain words what it did, and serves everything that is not damaged."""
+"""Tests that a broker with a damaged store starts, logs its actions clearly, and serves all intact messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def overwrite(path: Path, position: int, data: bytes) -> None:
 
 
 def flip_a_byte(store: Path) -> None:
-    """In the body of one message in the middle."""
+    """Changes a byte in the body of a message in the middle of the log."""
     path = sorted((store / "commitlog").iterdir())[2]
     content = path.read_bytes()
     position = content.index(A_BODY) + 100
@@ -44,14 +44,14 @@ def flip_a_byte(store: Path) -> None:
 
 
 def forget_how_far_it_was_read(store: Path) -> None:
-    """As a broker leaves a store that crashes before it has noted anything."""
+    """Changes the store as if the broker had crashed before it saved any progress."""
     (store / "abort").touch()
     (store / "progress.json").unlink()
     (store / "checkpoint").unlink()
 
 
 class Books:
-    """Knows the outcome only when it is asked, if then."""
+    """A transaction listener that returns UNKNOWN, and `outcome` at a check-back."""
 
     def __init__(self, outcome: LocalTransactionState) -> None:
         self.checked: list[bytes] = []
@@ -66,7 +66,7 @@ class Books:
 
 
 async def fill(namesrv_addr: str) -> None:
-    """Two queues of messages, and a pending transaction."""
+    """Sends messages to two queues, and a message in a pending transaction."""
     async with (
         running(Producer("senders", namesrv_addr=namesrv_addr, **PATIENT)) as producer,
         running(TransactionProducer("transactions", Books(UNKNOWN), namesrv_addr=namesrv_addr, **PATIENT)) as transactions,

@@ -1,4 +1,4 @@
-"""`python -m rocketmq_broker --ephemeral`: a broker for the tests of programs in any language."""
+"""Tests of `python -m rocketmq_broker --ephemeral`, which runs a broker for tests of programs in any language."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHECKOUT = Path(__file__).parents[2]
 
 
 class Broker:
-    """The process, and its commands."""
+    """The broker's process and its control commands."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process

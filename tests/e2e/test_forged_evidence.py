@@ -1,4 +1,4 @@
-"""A client that forges what recovery believes, a broker that is killed, and producers whose decisions count all the same."""
+"""Tests of a client that forges the data of recovery before a broker is killed. Producers' decisions must remain effective."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ UNASKED = {"transactionTimeOut": "600000", "transactionCheckInterval": "600000"}
 
 
 class Half(NamedTuple):
-    """A half message that was acknowledged."""
+    """The offsets of a half message that was acknowledged."""
 
     commit_log_offset: int
     queue_offset: int
 
 
 class Peer:
-    """One client, with a connection of its own."""
+    """A client with a separate connection."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -77,7 +77,7 @@ class Peer:
         return [record.body for record in decode_records((await self.ask(RequestCode.PULL_MESSAGE, header)).body)]
 
     async def reconnect(self) -> None:
-        """After the broker was killed."""
+        """Opens a new connection after the broker was killed."""
         await self._client.close()
         self._client = RemotingClient()
 

@@ -1,4 +1,4 @@
-"""A disk that is full, or that cannot be written: sends are refused, reads go on, and what was acknowledged stays."""
+"""Tests of a full or read-only disk: sends are refused, reads continue, and acknowledged messages remain."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Disk]:
-    """A small disk that can be filled."""
+    """Yields a small disk that can be filled."""
     yield from mounted(tmp_path, "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs")
 
 

@@ -1,4 +1,4 @@
-"""Clients that do not behave: none of them blocks the others, or makes the broker grow without bound."""
+"""Tests that misbehaving clients do not block others and do not make the broker's memory grow without limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PULL = PullMessageRequestHeader(
 
 
 class Victim:
-    """A broker, and a client of it that behaves."""
+    """A broker, and a client that behaves normally."""
 
     def __init__(self, broker: Any) -> None:
         self.address: str = broker.address

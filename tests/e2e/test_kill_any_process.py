@@ -1,7 +1,4 @@
-"""kill -9 of any one process while orders are placed, a database restored: nothing is lost or doubled, and the judge agrees.
-
-The tests share one system. Each of them compares all orders so far: what an earlier kill doubled late shows in a later test.
-"""
+"""Tests with kill -9 of each process during orders, and with a restored database. No credit may be lost or duplicated."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ SETTLE_SECONDS = 120
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """The running system, and the orders that its customers were told are placed."""
+    """The running system, and the ids of the orders that were confirmed to customers."""
 
     system: System
     processes: Processes
@@ -61,7 +58,7 @@ def shop_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop
 
 @pytest.fixture
 def shop(request: pytest.FixtureRequest, shop_of_all_tests: Shop) -> Shop:
-    """The shop, whose logs are shown when this test fails."""
+    """Returns the shop of all tests. Its logs are shown if this test fails."""
     request.node.stash[PROCESSES] = shop_of_all_tests.processes
     return shop_of_all_tests
 
@@ -138,7 +135,7 @@ def _kill_after(answered: threading.Semaphore, count: int, process: Process) -> 
 
 
 def _wait_until_settled(books: ShopBooks) -> None:
-    """Until every order has its credit."""
+    """Waits until every order has its credit, or until a time limit."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while books.credited() < books.placed() and time.monotonic() < deadline:
         time.sleep(0.05)

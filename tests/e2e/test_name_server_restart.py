@@ -1,4 +1,4 @@
-"""A name server that is killed and started again knows the brokers soon, however rarely they register."""
+"""Tests that a restarted name server gets the brokers' routes soon, even if they register rarely."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PERIOD_MS = 60_000
 
 @pytest.fixture
 def name_server(processes: Processes, tmp_path: Path) -> tuple[Process, str]:
-    """A name server of its own, and its address."""
+    """Returns a separate name server, which has not been started, and its address."""
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "rocketmq_broker.nameserver", "-p", str(port), "--kv-config", str(tmp_path / "kv.json")]
     return processes.add("name_server", command, is_ready=prints("boot success")), f"127.0.0.1:{port}"
 
 
 async def send_one(namesrv_addr: str) -> None:
-    """By a new client, which knows nothing yet."""
+    """Sends a message with a new client, which has no routes yet."""
     async with running(Producer("p", namesrv_addr=namesrv_addr, **PATIENT)) as producer:
         async with asyncio.timeout(PERIOD_MS / 2000):
             while not await producer.is_connected():  # noqa: ASYNC110

@@ -1,4 +1,4 @@
-"""Two brokers never acknowledge into one commit log: the second does not start, or the first one ends."""
+"""Tests that two brokers never acknowledge into the same commit log. The second does not start, or the first exits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the demo and all tests on real processes stand on."""
+"""Tests of the class that runs the processes of the demo and of the tests."""
 
 import signal
 import sys

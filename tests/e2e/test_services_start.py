@@ -1,4 +1,4 @@
-"""How the services' processes start, say why they cannot, and stop."""
+"""Tests of the services' processes: start, errors at the start, and stop."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ ORDER = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cent
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Databases of their own, and addresses where nobody listens."""
+    """Returns the settings for separate databases, and for addresses at which no server listens."""
     order_port, credit_port, namesrv_port, redis_port = free_ports(4)
     return {
         "ORDER_DATABASE_URL": f"sqlite:///{tmp_path}/orders.db",
@@ -57,7 +57,7 @@ def test_a_service_starts_without_a_broker_says_so_and_stops_on_sigterm(
 
 @pytest.fixture
 def hanging_broker(broker: BrokerProcess) -> Iterator[BrokerProcess]:
-    """A broker that can be made to hang: stopped, it accepts connections and answers nothing. Continued when the test ends."""
+    """Yields a broker that a test can suspend: it then accepts connections but does not respond. It is resumed at the end."""
     yield broker
     os.kill(broker.process.pid, signal.SIGCONT)
 
@@ -82,7 +82,7 @@ def test_an_order_that_is_being_placed_is_answered_although_the_service_is_told_
 
 
 def test_a_service_that_waits_for_its_database_stops_on_sigterm(environment: dict[str, str], processes: Processes) -> None:
-    """The first process of a container ignores SIGTERM unless it says otherwise."""
+    """The first process of a container ignores SIGTERM if it has no signal handler."""
     away = {"ORDER_DATABASE_URL": "postgresql://ann@127.0.0.1:1/orders", "ORDER_DATABASE_START_TIMEOUT_S": "3600"}
     process = processes.add(
         "order_service",

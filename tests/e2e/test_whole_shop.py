@@ -1,4 +1,4 @@
-"""What becomes of orders, through every process: traced, over TLS, with accounts that may do no more than they need.
+"""Tests of orders that pass through all processes, with traces, TLS, and accounts with minimal permissions.
 
 The tests share one shop: broker, order, credit and inventory service, Celery worker and Redis.
 """
@@ -53,7 +53,7 @@ SPANS = {
 
 @dataclass(frozen=True, slots=True)
 class Shop:
-    """Orders, stock and points of customers, over HTTP."""
+    """A shop whose orders, stock and points are accessed over HTTP."""
 
     system: System
     processes: Processes
@@ -66,7 +66,7 @@ class Shop:
         return self.system.inventory_service
 
     def order(self, customer: str, price_cents: int = TEA_CENTS, article: str = "tea", quantity: int = 1, **more: str) -> str:
-        """The id of an order that was placed."""
+        """Places an order, and returns its id."""
         items = [{"name": article, "quantity": quantity, "price_cents": price_cents}]
         return str(self.post("/orders", {"customer": customer, "items": items, **more}, 201)["order"]["order_id"])
 
@@ -80,7 +80,7 @@ class Shop:
         return found["state"], found["ended_because"]
 
     def entries(self, customer: str) -> list[tuple[str, int]]:
-        """The customer's entries, sorted, if the balance is their sum."""
+        """Returns the customer's entries, sorted. Checks that the balance is their sum."""
         answer = httpx.get(f"{self.system.credit_url}/customers/{customer}/credit", timeout=30)
         if answer.status_code == httpx.codes.NOT_FOUND:
             return []
@@ -101,7 +101,7 @@ class Shop:
         return str(answer.json()["state"]) if answer.is_success else None
 
     def rows(self, database: str, statement: str, *values: object) -> list[Any]:
-        """What the statement finds or changes in a service's database."""
+        """Executes the statement in a service's database, and returns the rows."""
         with closing(sqlite3.connect(self.system.home / database, timeout=60)) as connection, connection:
             return connection.execute(statement, values).fetchall()
 
@@ -126,13 +126,13 @@ def shop_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop
 
 @pytest.fixture
 def shop(request: pytest.FixtureRequest, shop_of_all_tests: Shop) -> Shop:
-    """The shop, whose logs are shown when this test fails."""
+    """Returns the shop of all tests. Its logs are shown if this test fails."""
     request.node.stash[PROCESSES] = shop_of_all_tests.processes
     return shop_of_all_tests
 
 
 def secured(processes: Processes, home: Path) -> System:
-    """The system with TLS; each service's account is in its environment, its secret in a file."""
+    """Returns the system with TLS. Each service gets its account from the environment and the secret from a file."""
     secrets = home / "secrets"
     subprocess.run([MAKE_SECRETS, secrets], check=True, capture_output=True, timeout=60)
     (home / "conf").mkdir()
@@ -194,7 +194,7 @@ def test_an_order_is_credited_once_it_is_paid_and_never_if_its_deadline_passes(s
 
 
 def test_a_cancelled_order_is_reversed_although_the_service_dies_before_it_sends_commit(shop: Shop) -> None:
-    """Check-back finds the cancellation in the database."""
+    """A check-back finds the cancellation in the database."""
     order_service = shop.system.order_service
     order_id = shop.order("fay")
     wait_until(lambda: shop.entries("fay") == [("credit", 2)])
@@ -244,7 +244,7 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
     refused = shop.order("ida", REFUSED_CENTS)
 
     def is_cancelled() -> bool:
-        """It is the order's fault once another order passes that came after it."""
+        """Returns True if the refused order is cancelled. A later order must succeed first, so one is placed."""
         shop.order("joe", 100)
         state, reason = shop.state(refused)
         return state == "CANCELLED" and str(reason).startswith("not credited: it failed too often")
@@ -254,7 +254,7 @@ def test_an_order_that_cannot_be_credited_is_cancelled_where_the_setting_says_so
 
 
 def test_each_account_suffices_for_its_service(shop: Shop) -> None:
-    """Also to start again: the order service then reads the newest orders, to see whether its database is an old copy."""
+    """This includes a restart, when the order service reads the newest orders to check that its database is not an old copy."""
     shop.system.order_service.stop()
     shop.system.order_service.start()
     for url in (shop.system.order_url, shop.system.credit_url, shop.system.inventory_url):

@@ -1,4 +1,4 @@
-"""python -m rocketmq_broker.admin, as an operator runs it."""
+"""Runs python -m rocketmq_broker.admin like an operator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Tool:
-    """The command line with the brokers it is for."""
+    """The command line with the options for its brokers."""
 
     def __init__(self, *target: str) -> None:
         self._target = target
@@ -22,14 +22,14 @@ class Tool:
         return done
 
     async def said(self, *arguments: str) -> str:
-        """What it printed; it must succeed."""
+        """Runs a command that must succeed, and returns its output."""
         done = await self(*arguments)
         assert done.returncode == 0, done.stderr
         assert done.stderr == ""
         return done.stdout
 
     async def refused(self, *arguments: str) -> str:
-        """Why it refused."""
+        """Runs a command that must be refused, and returns the error text."""
         done = await self(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
         return done.stderr

@@ -1,4 +1,4 @@
-"""A collector of traces over OTLP, as an OpenTelemetry collector takes them."""
+"""Receives traces over OTLP, like an OpenTelemetry collector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 class Collector(ThreadingHTTPServer):
-    """Keeps service and name of each span, by trace."""
+    """A server that stores the service and the name of each span, by trace."""
 
     def __init__(self) -> None:
         """Listens on a free port."""
@@ -37,7 +37,7 @@ class Collector(ThreadingHTTPServer):
 
 @contextmanager
 def running_collector() -> Iterator[Collector]:
-    """Takes traces for a block."""
+    """Yields a collector that receives traces during the block."""
     with Collector() as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -58,6 +58,6 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _short(name: str) -> str:
-    """The span of a statement is named by its verb and its database, whose path is the machine's own."""
+    """Returns the span's name without the folder of the database, which differs between machines."""
     verb, _, database = name.partition(" ")
     return f"{verb} {database.rpartition('/')[2]}" if database.endswith(".db") else name

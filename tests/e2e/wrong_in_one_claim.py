@@ -1,6 +1,7 @@
-"""More wrong brokers for the tester of tutorials/build_your_own: `python -m tests.e2e.wrong_in_one_claim NAME -c FILE`.
+"""Provides more wrong brokers for the tester of tutorials/build_your_own.
 
-Each breaks one claim of one stage, and perhaps what later stages ask for: it shows that the tester proves that claim.
+`python -m tests.e2e.wrong_in_one_claim NAME -c FILE` runs one. Each violates one claim of one stage, and perhaps claims of later
+stages. A failure at that claim shows that the tester checks the claim.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from tutorials.build_your_own.solution.transactions import Pending, Refused, Tra
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What is wrong, the stage that finds it, and how the broken claim begins."""
+    """A wrong broker: the change, the stage that detects the mistake, and the beginning of the violated claim."""
 
     stage: int
     claim: str
@@ -53,7 +54,7 @@ def counts_topics_together() -> None:
 
 
 def change_pull(change: Callable[[Command, Command], Command]) -> None:
-    """Changes the answers to pulls."""
+    """Changes the responses to pulls."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         return change(request, right(self, request, client))
@@ -117,7 +118,7 @@ def forgets_where_it_was_to_go() -> None:
 
 
 def change_committed(**changes: int) -> Callable[[], None]:
-    """Changes the messages that COMMIT delivers."""
+    """Returns a function that changes the messages delivered by COMMIT."""
 
     def make() -> None:
         right = transactions.committed
@@ -210,7 +211,7 @@ def asks_about_what_is_decided() -> None:
 
 
 def refuses_politely() -> None:
-    """Refuses in deed, and says 0."""
+    """Makes the broker refuse a request, but respond with code 0."""
 
     def end_transaction(self: Requests, request: Command, client: Client) -> Command:
         try:

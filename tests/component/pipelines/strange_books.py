@@ -40,9 +40,7 @@ class StrangeBook:
 
 
 def in_orders(statement: str) -> Telling:
-    """Returns a function that creates a healthy order, and then executes a statement in the order database.
-
-    `?` is the order id."""
+    """Returns a function that creates a healthy order, and then executes a statement. `?` is the order id."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.health(o)
@@ -549,7 +547,7 @@ def awaiting_and(statement: str) -> Telling:
 
 
 def not_consumed_yet(statement: str = "", **said: object) -> Telling:
-    """A young order whose message is delivered, and no credit is due yet; and then a statement in the order database."""
+    """Returns a function that creates an order whose message was just delivered, and then executes a statement."""
 
     def tell(books: BrokenBooks, o: str) -> None:
         books.at_ms = AS_OF_MS - GRACE_SECONDS * 1000 - 9

@@ -57,7 +57,7 @@ def run(
 
 @pytest.fixture
 def inbox(service: Service, database_url: str, clock: Clock) -> Iterator[Inbox[Session]]:  # type: ignore[type-arg]
-    """Yields an inbox with two parked messages and a waiting one. The key of one parked message contains control characters."""
+    """Yields an inbox with two parked messages and a waiting one. The keys of the parked messages contain escape sequences."""
     engine = open_database(database_url, migrations=service.migrations, start_timeout_s=10)
     world = clock.world()
     sessions = Sessions(engine, now_s=world.steady_s, acquire=None)

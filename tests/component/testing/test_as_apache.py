@@ -1,4 +1,4 @@
-"""What Apache's broker does, and this one only where a test asks for it."""
+"""Tests of the behavior of Apache's broker that the fixture simulates only on request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption,
 
 
 class Late(Transactions):
-    """A local transaction that takes its time; checks do not know before it has ended."""
+    """A transaction listener with a slow local transaction. Checks return UNKNOWN until the local transaction has ended."""
 
     def __init__(self) -> None:
         super().__init__(checked=UNKNOWN)
@@ -84,7 +84,7 @@ async def test_it_lasts_over_a_crash(rocketmq: RocketMQ) -> None:
 
 
 async def send_decision(producer: TransactionProducer, sent: TransactionSendResult, state: LocalTransactionState) -> None:
-    """Tells the broker what became of a transaction, whatever it was told before."""
+    """Sends a decision for a transaction to the broker, even if an earlier one was sent."""
     running = producer._lifecycle.running()
     header = end_after_local_transaction(producer.group, sent, state)
     await running.requests.end_transaction(sent.queue.broker_name, header)

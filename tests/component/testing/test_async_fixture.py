@@ -1,4 +1,4 @@
-"""The fixture `rocketmq` in asynchronous tests."""
+"""Tests of the fixture `rocketmq` in asynchronous tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of tests in other languages."""
+"""Tests of the commands for tests in other languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transaction is decided from outside of its listener, by its id."""
+"""Tests that another process can end a transaction by its id, without the listener."""
 
 import pytest
 

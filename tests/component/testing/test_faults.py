@@ -1,4 +1,4 @@
-"""What the fixture lets go wrong."""
+"""Tests of the faults that the fixture can inject."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`advance` leaps over the time in which a broker and its clients do nothing but upkeep.
+"""Tests that `advance` skips the time in which a broker and its clients only do maintenance.
 
-`tests/lab/leaps` compares runs with and without: what a test sees is the same.
+`tests/lab/leaps` checks that tests have the same results with and without skipping.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ async def test_the_control_door_leaps_too() -> None:
 
 
 def test_each_maintenance_timer_in_the_list_exists() -> None:
-    """A renamed one would only make tests slower, which no other test notices in time."""
+    """A renamed timer would only make tests slower, which no other test would detect."""
     source = "".join(path.read_text() for path in PACKAGE.rglob("*.py") if path.name != "idle_skip.py")
     names = [*idle_skip._CALLS, *(name for name, _ in idle_skip._TASKS)]
     assert [name for name in names if f'"{name}' not in source] == []

@@ -1,4 +1,4 @@
-"""Connections within an event loop."""
+"""Tests of connections within an event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.testing.memory_network import MemoryNetwork
 
 
 class End(asyncio.Protocol):
-    """Notes what happens to it."""
+    """A protocol that records its events and the data that it receives."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport

@@ -1,4 +1,4 @@
-"""What the pytest plugin tells a person: the story of a test, and why an async test cannot run."""
+"""Tests of the pytest plugin's output: the history of a test, and the reason why an async test cannot run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With a seed everything repeats, to the byte."""
+"""Tests that runs with the same seed are identical to the byte."""
 
 from __future__ import annotations
 

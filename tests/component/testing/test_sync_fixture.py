@@ -1,4 +1,4 @@
-"""The fixture `rocketmq` in synchronous tests, and the one of a session."""
+"""Tests of the fixture `rocketmq` in synchronous tests, and of the session fixture."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The program of the chapter "Kill everything": what a sync is worth, that a cell repeats, and what a wrong setting is told."""
+"""Tests of the program of the chapter "Kill everything": the effect of a sync, repeated cells, and invalid settings."""
 
 from typer.testing import CliRunner
 

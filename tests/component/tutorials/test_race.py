@@ -1,4 +1,4 @@
-"""The race: who loses and who does not, the same figures for the same seed, and a tenth way."""
+"""Tests of the race: each approach's losses, equal figures for equal seeds, and a reader's own approach."""
 
 import asyncio
 import dataclasses

@@ -1,4 +1,4 @@
-"""A way of a reader's own that waits for ever ends the race with a sentence."""
+"""Tests that a reader's approach that waits forever ends the race with an error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The shell of a chapter ends with all that it started, and no sooner than it must."""
+"""Tests that the shell of a chapter ends all processes that it started, and returns without unnecessary delay."""
 
 import time
 from pathlib import Path

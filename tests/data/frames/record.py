@@ -1,8 +1,8 @@
 """Records frames between Apache's programs: `record.py OUTPUT LISTEN_PORT:TARGET_PORT:NAME...` until it is interrupted.
 
-Each pair is a proxy on 127.0.0.1. What targets answer is changed in one way: a target's port becomes its proxy's, so that
-routes lead through here as well (the ports must have equally many digits). A few frames of each kind are kept, as lines of
-JSON; `request_code` is the code of the request, in an answer that of the request it answers.
+Each pair of ports is a proxy on 127.0.0.1. Responses are changed in one respect: the port of a target is replaced by the port of
+its proxy, so that connections to the routes' addresses use the proxy. Both ports must have the same number of digits. A few
+frames of each kind are written as lines of JSON. `request_code` is the code of the request, also in a response's line.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A real Apache RocketMQ for tests, started and stopped by the script `peer` beside this file."""
+"""Starts and stops a real Apache RocketMQ for tests, with the script `peer` in this folder."""
 
 import os
 import subprocess
@@ -20,10 +20,10 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1"
 def apache_rocketmq(
     home: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None, is_store_needed: bool = False
 ) -> Iterator[str]:
-    """Runs a name server and a broker with their data below `home`; gives the name server's address.
+    """Runs a name server and a broker with their data in `home`. Yields the name server's address.
 
-    `settings` are the environment variables that `peer` lists. In the end both are killed: a broker whose store is needed
-    afterwards stops properly, which takes it ten seconds.
+    `settings` are the environment variables that `peer` lists. Both processes are killed at the end. If the store is needed
+    afterwards, the broker is stopped properly, which takes ten seconds.
     """
     namesrv_port, broker_port = free_ports(2)
     environment = {

@@ -1,4 +1,4 @@
-"""The same store under one broker or the other, on the same ports: who used the one finds the other in its place."""
+"""Runs Apache's broker or this project's broker on the same store and ports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHECK_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A broker at work."""
+    """A running broker."""
 
     namesrv_addr: str
     broker_addr: str
@@ -34,7 +34,7 @@ class Running:
 
 
 class Place:
-    """A store, and the ports of the broker that serves it."""
+    """A store, and the ports of the broker that uses it."""
 
     def __init__(self, home: Path, processes: Processes) -> None:
         self.store = home / "store"
@@ -44,9 +44,9 @@ class Place:
         self._stays = 0
 
     def serve(self, owner: str, *, version: str = "4.9.7", is_last: bool = False) -> AbstractContextManager[Running]:
-        """Starts `apache`, in that version, or `ours` on the store, and stops it in the end unless it was killed.
+        """Runs a broker on the store: `apache` in this version, or `ours`. Stops the broker at the end if it was not killed.
 
-        Apache's may be killed if it `is_last`: nobody needs the store after it.
+        With `is_last` Apache's broker is killed, because its store is not needed afterwards.
         """
         self._stays += 1
         home = self._home / f"{owner}-{self._stays}"
@@ -95,7 +95,7 @@ def _kill(pid: int) -> None:
 
 
 def _is_over(pid: int) -> bool:
-    """Gone, or a zombie that its parent has not asked after."""
+    """Returns True if the process has exited, or is a zombie for which its parent has not waited."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:

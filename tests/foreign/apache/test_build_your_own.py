@@ -1,4 +1,4 @@
-"""Apache's broker under the tester of tutorials/build_your_own: it passes all but what it does otherwise."""
+"""Tests that Apache's broker passes the tester of tutorials/build_your_own, except for known differences."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A broker with very many topics registers with Apache's name server, compressed."""
+"""Tests that a broker with very many topics can register, compressed, with Apache's name server."""
 
 from __future__ import annotations
 

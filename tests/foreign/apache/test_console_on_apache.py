@@ -1,4 +1,4 @@
-"""The console shows of a real Apache RocketMQ what that can tell, and says in a sentence what it cannot."""
+"""Tests that the console shows the data of a real Apache RocketMQ, and names data that Apache does not provide."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCREENS = {
 
 
 class Shop:
-    """Commits what has the body `paid`, and never knows of anything else."""
+    """A transaction listener that commits messages with the body `paid`, and otherwise always returns UNKNOWN."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.COMMIT_MESSAGE if message.body == b"paid" else LocalTransactionState.UNKNOWN
@@ -42,7 +42,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
-    """A visitor of a console for Apache's broker, where one transaction is committed and one is pending."""
+    """Yields a visitor of a console for Apache's broker, which has one committed and one pending transaction."""
     home: Path = tmp_path_factory.mktemp("apache")
     loop = EventLoopThread()
     with apache_rocketmq(home, settings={"CHECK_INTERVAL_MS": "5000", "CHECK_MAX": "1000"}) as namesrv_addr:
@@ -59,7 +59,7 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visitor]:
 
 
 def wait_until_seen(look: Callable[[], str], text: str) -> str:
-    """The index of Apache's broker, and its heartbeats, come a moment later."""
+    """Repeats `look` until the text appears, because the index and the heartbeats of Apache's broker are delayed."""
     deadline = time.monotonic() + 120
     while text not in (seen := look()):
         assert time.monotonic() < deadline, seen
@@ -91,6 +91,6 @@ def test_what_apache_cannot_tell_is_said_in_a_sentence(visitor: Visitor) -> None
 
 
 def transaction_id(visitor: Visitor) -> str:
-    """Of the transaction that is committed."""
+    """Returns the id of the committed transaction."""
     wait_until_seen(lambda: visitor.sees("/messages?word=paid-1&topic=orders"), "UNIQ_KEY")
     return visitor.sees("/messages?word=paid-1&topic=orders").partition("UNIQ_KEY ")[2].partition(" ")[0]

@@ -1,4 +1,4 @@
-"""Operators look at a real Apache RocketMQ: topics, groups, messages, timelines, discarded messages and dead letters."""
+"""Tests of the admin commands with a real Apache RocketMQ: topics, groups, messages, timelines and dead letters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow]
 
 
 def attempts(inbox: Inbox, body: str = "kept") -> list[int]:
-    """How often the message had been redelivered at each of its deliveries."""
+    """Returns the number of earlier redeliveries at each delivery of the message."""
     return [message.reconsume_times for message in inbox.messages if message.body.decode() == body]
 
 
@@ -28,7 +28,7 @@ def an_order(body: bytes = b"kept", key: str = "order-1") -> Message:
 
 
 class CommitsWhenAsked:
-    """Decides nothing at first, and COMMIT at the check-back."""
+    """A transaction listener that returns UNKNOWN, and COMMIT at the check-back."""
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN
@@ -38,7 +38,7 @@ class CommitsWhenAsked:
 
 
 async def look_at_everything(tool: Tool, namesrv_addr: str) -> dict[str, Any]:
-    """A message sent by hand and a transaction settled by check-back, as all commands show them; returns the timeline."""
+    """Runs all commands on a message sent by hand and a transaction settled by a check-back. Returns the timeline."""
     inbox = Inbox()
     (sent,) = await tool.rows("send", "orders", "by hand", "--key", "order-1")
     async with (

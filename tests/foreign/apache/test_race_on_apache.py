@@ -1,4 +1,4 @@
-"""The race on Apache's brokers: cells with lost COMMITs and with a killed broker, and a broker that does not start."""
+"""Tests of the race on Apache's brokers: lost COMMITs, a killed broker, and a broker that does not start."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The same history on Apache's broker and on ours, pulled and from the store: the reconciliation has one verdict."""
+"""Tests that the reconciliation has the same verdict for Apache's broker and this one, with pulled messages and with stores."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ PATIENT_MS = "600000"
 
 
 class Answers:
-    """Decides each message as the sender says, and remembers its transaction id by its order."""
+    """A transaction listener that returns the sender's decision, and records the transaction id of each order."""
 
     def __init__(self) -> None:
         self.transaction_ids: dict[str, str] = {}
@@ -61,7 +61,7 @@ class Answers:
 
 
 async def play(namesrv_addr: str) -> dict[str, str]:
-    """Announces the orders, rolls one back, and consumes what is delivered; answers the transaction ids by order."""
+    """Sends the orders' messages, rolls one back, and consumes the delivered ones. Returns the transaction ids by order."""
     inbox, answers = Inbox(), Answers()
     async with (
         running(TransactionProducer("order_service", answers, namesrv_addr=namesrv_addr, **PATIENT)) as producer,
@@ -75,14 +75,17 @@ async def play(namesrv_addr: str) -> dict[str, str]:
 
 
 def has_told_all(address: str, *, shows_op_messages: bool) -> bool:
-    """Whether the broker knows that all was consumed, and, where it shows no op messages, has passed all half messages."""
+    """Returns True if the broker has all consumer offsets.
+
+    A broker that hides its op messages must also have processed all half messages.
+    """
     consumed = consumer_offsets(address, ROUTE.consumer_group, ROUTE.topic) or {}
     is_decided = shows_op_messages or len(decided_without_record(address)) >= len(ORDERS) + 1
     return sum(consumed.values()) == len(ORDERS) and is_decided
 
 
 def fine_shop(folder: Path) -> ShopDatabases:
-    """The shop of this history as it should be."""
+    """Creates databases that are consistent with the history."""
     folder.mkdir()
     shop = ShopDatabases(folder)
     shop.add_orders(list(ORDERS), at_ms=LONG_AGO_MS)
@@ -91,7 +94,7 @@ def fine_shop(folder: Path) -> ShopDatabases:
 
 
 def broken_shop(folder: Path) -> ShopDatabases:
-    """The shop of this history with a fault in each of five orders."""
+    """Creates databases that are inconsistent with the history, with a fault in each of five orders."""
     shop = fine_shop(folder)
     shop.add_orders([REFUSED, "unannounced"], at_ms=LONG_AGO_MS)
     shop.add_credits(["unannounced"], at_ms=LONG_AGO_MS)
@@ -107,13 +110,13 @@ def broken_shop(folder: Path) -> ShopDatabases:
 
 @dataclass(frozen=True)
 class Shops:
-    """Two shops of one history: one is consistent, the other is broken."""
+    """Two pairs of databases for the same history: one is consistent, the other is inconsistent."""
 
     fine: ShopDatabases
     broken: ShopDatabases
 
     def name_transactions(self, transaction_ids: Mapping[str, str]) -> None:
-        """Gives the rows the transaction ids of their messages."""
+        """Sets the transaction ids of the rows to those of the messages."""
         for shop in (self.fine, self.broken):
             for database, table in ((shop.orders, "transactions"), (shop.credits, "credits")):
                 named = [(transaction_id, order_id) for order_id, transaction_id in transaction_ids.items()]
@@ -158,7 +161,7 @@ def shops(tmp_path: Path) -> Iterator[Shops]:
 
 @dataclass(frozen=True)
 class Serving:
-    """A broker at work."""
+    """A running broker."""
 
     namesrv_addr: str
     address: str
@@ -167,9 +170,9 @@ class Serving:
 
 @contextmanager
 def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) -> Iterator[Serving]:
-    """Apache's broker or ours.
+    """Runs Apache's broker or this project's broker.
 
-    No transaction gets old enough for a check-back: an answer that crosses the COMMIT would make Apache's broker deliver twice.
+    No transaction is old enough for a check-back, because Apache's broker delivers twice if COMMIT and an answer cross.
     """
     if owner == "ours":
         broker = start_broker({"transactionTimeOut": PATIENT_MS})
@@ -186,7 +189,7 @@ def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) 
 def test_one_history_has_one_verdict(
     spark: SparkSession, shops: Shops, start_broker: Callable[..., BrokerProcess], tmp_path: Path, owner: str
 ) -> None:
-    """Five faults in three databases are found by class and cause, and none is invented, whichever broker stored the messages."""
+    """Five faults in three databases are found with class and cause, and there are no other findings, with both brokers."""
     with serving(owner, start_broker, tmp_path / "apache") as broker:
         shops.name_transactions(asyncio.run(play(broker.namesrv_addr)))
         wait_until(lambda: has_told_all(broker.address, shows_op_messages=owner == "ours"))

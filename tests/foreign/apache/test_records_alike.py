@@ -1,4 +1,4 @@
-"""What a message looks like at each stop of its way: Apache RocketMQ 4.9.7 and our broker store and send the same."""
+"""Tests that this broker stores and sends the same message data as Apache RocketMQ 4.9.7 on each path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def _play_on(stages: list[Stage]) -> list[Comparable]:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Difference]]:
-    """By way, where the two differ."""
+    """Returns the differences between both brokers, by path."""
     home = tmp_path_factory.mktemp("records")
     namesrv_port, port, our_namesrv_port, our_port = free_ports(4)
     apache_settings = {

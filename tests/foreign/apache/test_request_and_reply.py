@@ -1,4 +1,4 @@
-"""The Python client's request-reply, its listeners by topic and its answers to operators work with a real Apache RocketMQ."""
+"""Tests of request and reply, listeners by topic, and responses to operators, with the Python client and Apache RocketMQ."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def test_a_request_is_replied_to_and_its_consumer_tells_of_itself(tmp_path
 
 
 async def running_info(broker_addr: str) -> ConsumerRunningInfo:
-    """What the consumer tells, by way of Apache's broker."""
+    """Returns the consumer's running info, requested through Apache's broker."""
     remoting = open_remoting(None, None, None, {})
     try:
         members = await remoting.invoke(

@@ -1,4 +1,4 @@
-"""The services on a real Apache RocketMQ, with nothing changed but NAMESRV_ADDR."""
+"""Tests of the services with a real Apache RocketMQ. Only NAMESRV_ADDR differs."""
 
 from pathlib import Path
 

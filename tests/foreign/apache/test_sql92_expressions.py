@@ -1,4 +1,4 @@
-"""Our filter and RocketMQ's own make the same of any expression and any properties."""
+"""Tests that this project's filter and RocketMQ's evaluate expressions and properties identically."""
 
 from __future__ import annotations
 

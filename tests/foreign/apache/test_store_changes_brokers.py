@@ -1,4 +1,4 @@
-"""A store directory goes from Apache's broker to ours and back: nothing is lost, nothing doubled, everything goes on."""
+"""Tests that a store can be moved between Apache's broker and this one without lost or duplicated messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TELLING = {
 
 @dataclass(slots=True)
 class Books:
-    """What every producer of the group knows of its transactions, by the message's body."""
+    """The states of the transactions, by message body, which all producers of the group share."""
 
     states: dict[str, LocalTransactionState] = field(default_factory=dict)
     is_open: bool = False
@@ -59,24 +59,24 @@ class Books:
     checked: Counter[str] = field(default_factory=Counter)
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """What is said at once."""
+        """Returns the state if `arg` is "decide", otherwise UNKNOWN."""
         body = message.body.decode()
         return self.states[body] if arg == "decide" else UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """What is said when asked."""
+        """Returns the state if `is_open` is True, otherwise UNKNOWN."""
         body = message.body.decode()
         self.checked[body] += 1
         return self.states[body] if self.is_open else UNKNOWN
 
     def bodies(self, state: LocalTransactionState) -> list[str]:
-        """The transactions that end so."""
+        """Returns the bodies of the transactions that end in this state."""
         return sorted(body for body, known in self.states.items() if known is state)
 
 
 @dataclass(slots=True)
 class Left:
-    """What is in the store when its broker goes."""
+    """The content of the store when a broker stops."""
 
     messages: dict[MessageQueue, list[MessageExt]]
     read_offsets: dict[MessageQueue, int | None]
@@ -87,7 +87,7 @@ class Left:
 
 
 async def leave(place: Place, broker: Running, books: Books) -> Left:
-    """Fills the store: plain, delayed, committed, rolled-back and pending messages, and a group that has read some."""
+    """Fills the store with plain, delayed, committed, rolled-back and pending messages. A group has read some of them."""
     pull = PullConsumer(READERS, namesrv_addr=broker.namesrv_addr)
     async with (
         running(Producer("plain_producers", namesrv_addr=broker.namesrv_addr)) as producer,
@@ -117,7 +117,7 @@ async def leave(place: Place, broker: Running, books: Books) -> Left:
 
 
 async def take_over(place: Place, broker: Running, books: Books, left: Left, *, is_apache_after_a_kill: bool) -> None:
-    """Checks that all of it is there, and that it goes on where it was."""
+    """Checks that the other broker has all messages, and that consumers and transactions continue."""
     assert ask_mqadmin(broker, place) == left.told
     books.checked.clear()
     books.is_open = True
@@ -171,7 +171,7 @@ async def send_plain(producer: Producer) -> None:
 
 
 async def read_some(pull: PullConsumer) -> list[str]:
-    """Reads and commits some; the bodies of the others."""
+    """Reads and commits some messages. Returns the bodies of the others."""
     queues = await pull.queues(PLAIN)
     pull.assign(queues)
     read: list[MessageExt] = []
@@ -187,7 +187,7 @@ async def read_some(pull: PullConsumer) -> list[str]:
 async def transact(
     producer: TransactionProducer, books: Books, name: str, state: LocalTransactionState, *, count: int, arg: object = None
 ) -> list[str]:
-    """Begins transactions that end so, now or when the broker checks back."""
+    """Starts transactions that end in `state`, at once or at a check-back. Returns their bodies."""
     bodies = [f"{name} {number}" for number in range(count)]
     for body in bodies:
         books.states[body] = state
@@ -207,7 +207,7 @@ async def pull_all(pull: PullConsumer, queue: MessageQueue) -> list[MessageExt]:
 
 
 async def until_all_is_committed(pull: PullConsumer, books: Books) -> None:
-    """COMMIT is one-way: the broker may not have come to it yet."""
+    """Waits until all transactions are committed, because the broker does not confirm a COMMIT."""
     await until_there_are(pull, ORDERS, len([body for body in books.bodies(COMMIT) if body not in books.checked]), PATIENCE_S)
 
 
@@ -216,7 +216,7 @@ def waited_ms(message: MessageExt) -> int:
 
 
 async def assert_offsets_go_on(pull: PullConsumer, producer: Producer, left: Left) -> None:
-    """A new message takes the offset after the last one."""
+    """Checks that a new message gets the next offset of its queue."""
     for queue, messages in left.messages.items():
         if queue.topic == PLAIN:
             sent = await producer.send(Message.of(PLAIN, b"one more"), queue)
@@ -226,7 +226,7 @@ async def assert_offsets_go_on(pull: PullConsumer, producer: Producer, left: Lef
 
 
 def are_on_disk(read_offsets: Mapping[MessageQueue, int | None], store: Path) -> bool:
-    """Apache answers 0 for a young queue that nothing was read from, and notes nothing."""
+    """Returns True if the offsets are on disk. Apache's broker returns 0 for a new unread queue, and stores no offset."""
     offsets = ConsumerOffsets(store / "config")
     offsets.load()
     return all((offsets.get(READERS, PLAIN, queue.queue_id) or 0) == (at or 0) for queue, at in read_offsets.items())

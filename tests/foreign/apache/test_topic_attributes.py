@@ -1,4 +1,4 @@
-"""Topics keep their attributes, of RocketMQ 5, when their store goes from one broker to another."""
+"""Tests that topics keep RocketMQ 5's attributes when their store is moved between brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Apache's broker does what `rocketmq.as_apache()` says that it does: the double is compared with the original."""
+"""Tests that `rocketmq.as_apache()` simulates Apache's broker correctly, by comparison with a real one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def namesrv_addr(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Slow:
-    """Commits after a while; says COMMIT when it is asked, and counts how often that is."""
+    """A transaction listener with a slow local transaction. It returns COMMIT at check-backs and counts them."""
 
     def __init__(self, seconds: float, executed: LocalTransactionState = LocalTransactionState.COMMIT_MESSAGE) -> None:
         self.seconds, self.executed, self.checked = seconds, executed, LocalTransactionState.COMMIT_MESSAGE
@@ -49,7 +49,7 @@ class Slow:
 
 
 async def messages_of(namesrv_addr: str, topic: str, *, least: int, within_s: float = 120) -> list[MessageExt]:
-    """What the topic holds, once there are so many or the time is over."""
+    """Returns the messages of the topic when there are at least `least`, or when the time has expired."""
     found: list[MessageExt] = []
     async with PullConsumer("auditors", namesrv_addr=namesrv_addr) as consumer:
         with suppress(TimeoutError):
@@ -61,7 +61,7 @@ async def messages_of(namesrv_addr: str, topic: str, *, least: int, within_s: fl
 
 
 async def queues_of(consumer: PullConsumer, topic: str) -> list[MessageQueue]:
-    """The queues of a topic that the broker is about to make."""
+    """Waits until the broker has created the topic, and returns its queues."""
     while True:
         try:
             return await consumer.queues(topic)

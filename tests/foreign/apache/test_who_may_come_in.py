@@ -1,4 +1,4 @@
-"""The example in docs/access.md, run as it stands there, but on free ports."""
+"""Tests that the example in docs/access.md runs unchanged, except for its ports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.t
 
 
 def commands() -> str:
-    """All that is indented in the example's section."""
+    """Returns the text of all indented blocks in the example's section."""
     page = (ROOT / "docs" / "access.md").read_text()
     section = page.split(EXAMPLE)[1].split("\n## ")[0]
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
@@ -40,7 +40,7 @@ def commands() -> str:
 
 
 def programs(folder: Path) -> Path:
-    """mqadmin and python, as a machine has them that has both installed."""
+    """Creates a folder with mqadmin and python, as on a machine where both are installed."""
     folder.mkdir()
     class_path = subprocess.run([PEER, "classpath"], check=True, capture_output=True, text=True, timeout=300).stdout.strip()
     (folder / "mqadmin").write_text(MQADMIN.format(class_path=class_path))

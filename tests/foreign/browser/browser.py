@@ -1,4 +1,4 @@
-"""A headless Chromium: Debian's own, driven by Playwright."""
+"""Runs Debian's Chromium without a window, with Playwright."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PHONE: Final = {"width": 390, "height": 844}
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """The browser; the test is skipped where there is none."""
+    """Yields the browser. Skips the test if the machine has no Chromium."""
     program = find_chromium()
     if program is None:
         pytest.skip("no chromium program: apt-get install chromium")
@@ -34,7 +34,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Window:
-    """A page of the browser, and what it complained of."""
+    """A page of the browser, and its errors."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -45,27 +45,27 @@ class Window:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def goto(self, path: str) -> None:
-        """Opens a page of the console; a live one has been drawn at least once when this returns."""
+        """Opens a page of the console. A live page has been rendered at least once when this method returns."""
         self.page.goto(self._address + path, wait_until="domcontentloaded")
         if self.page.locator("#live-state").count():
             expect(self.page.locator("#live-state")).to_have_text("live")
 
     def sees_end_of_run(self) -> None:
-        """Waits until the run of a scenario has ended: a step that takes too long ends it with the step's name."""
+        """Waits until the run of a scenario has ended. If a step times out, the run ends with the step's name."""
         self.page.wait_for_url("**/scenarios/run*")
         state = self.page.locator("main .state").first
         expect(state).not_to_have_text("running", timeout=RUN_MS)
 
     def sees(self, text: str) -> None:
-        """Waits until the text is there."""
+        """Waits until the page contains the text."""
         expect(self.page.locator("main")).to_contain_text(text)
 
     def is_as_wide_as_the_screen(self) -> bool:
-        """Whether nobody has to scroll sideways."""
+        """Returns True if the page needs no horizontal scrolling."""
         return bool(self.page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
     def keep_picture(self, file: Path, height: int) -> None:
-        """Saves what is to be seen as WebP."""
+        """Saves a screenshot as WebP."""
         self.page.set_viewport_size({**DESKTOP, "height": height})
         session = self.page.context.new_cdp_session(self.page)
         picture = session.send("Page.captureScreenshot", {"format": "webp", "quality": 70, "captureBeyondViewport": False})

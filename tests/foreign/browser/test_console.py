@@ -1,6 +1,6 @@
-"""`make up` and its console in a real browser: every screen, a decision by hand, scenarios from the click to the verdict.
+"""Tests of `make up` and its console in a real browser: all pages, a manual decision, and scenarios.
 
-With CONSOLE_PICTURES=docs/console it keeps a picture of each screen there.
+With CONSOLE_PICTURES=docs/console a screenshot of each page is saved there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FREE_PORTS = [f"--{name}port=0" for name in ("", "order-", "credit-", "inventory
 
 
 class Up:
-    """A `make up` of its own, on free ports."""
+    """A separate `make up` on free ports."""
 
     def __init__(self, folder: Path) -> None:
         self.data = folder / "data"
@@ -149,7 +149,7 @@ SCREENS = {
 
 @pytest.fixture(scope="module")
 def order_id(up: Up) -> str:
-    """An order with its credit, of which the broker knows that it is consumed."""
+    """Places an order, waits until the console shows that its message is consumed, and returns the order id."""
     placed = order(up, "ada")
     deadline = time.monotonic() + PATIENCE_MS / 1000
     while "has consumed it" not in httpx.get(f"{up.address}/messages?word={placed}&topic=orders").text:
@@ -300,7 +300,7 @@ def _is_live(route: Route) -> bool:
 
 
 def _asks_until_answered(up: Up, failpoint: str) -> None:
-    """A customer who asks again, under one Idempotency-Key, while there is no answer or one that tells to try again."""
+    """Repeats an order with the same Idempotency-Key until the response does not require a retry."""
     customer = f"meets-{failpoint}"
     price_cents = 1_000_001 if failpoint == "lose-rollback" else 2_599
     items = [{"name": "book", "quantity": 1, "price_cents": price_cents}]

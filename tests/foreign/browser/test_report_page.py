@@ -1,4 +1,4 @@
-"""The page opened in a browser."""
+"""Tests of the report page in a browser."""
 
 import struct
 import subprocess

@@ -1,6 +1,6 @@
-"""Who may come in: each request, from each kind of account, is let in or refused here as by Apache RocketMQ 4.9.7.
+"""Tests that each request of each kind of account is accepted or refused as by Apache RocketMQ 4.9.7.
 
-Where ours is stricter, `STRICTER` says so, and the test makes sure of both: that Apache lets it in, and that ours does not.
+`STRICTER` lists the requests that only this broker refuses. The test checks that Apache's broker accepts them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ SENDERS: Mapping[str, SessionCredentials | None] = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked."""
+    """A request with its fields and body."""
 
     code: int
     fields: tuple[tuple[str, str], ...] = ()
@@ -164,7 +164,7 @@ class Place:
     home: Path
 
     async def refusals(self, requests: list[Request], sender: str, serializer: SerializeType) -> dict[str, str | None]:
-        """Why each of them is refused; None if it is let in, whatever happens to it then."""
+        """Returns the reason for each request's refusal. It is None if the ACL accepts the request, even if it fails later."""
         client = RemotingClient(serialize_type=serializer)
         try:
             found = await asyncio.gather(*(self._refusal(client, one, SENDERS[sender]) for one in requests))
@@ -254,7 +254,7 @@ PRINTED_DIFFERENTLY = {
 
 
 def printed(place: Place, secret: str) -> dict[str, str]:
-    """What mqadmin prints for an admin with this secret, or for nobody."""
+    """Returns mqadmin's output for the account admin-key with this secret, which may be wrong."""
     home = place.home / f"mqadmin-{secret.replace(' ', '-')}"
     (home / "conf").mkdir(parents=True)
     (home / "conf" / "tools.yml").write_text(f"accessKey: admin-key\nsecretKey: {secret}\n")

@@ -1,4 +1,4 @@
-"""The bench of orders runs: each order that a way has taken becomes a credit."""
+"""Tests that the order benchmark runs, and that each accepted order becomes a credit."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`mqadmin consumerStatus` shows of a consumer in Python what it shows of one in Java: Apache's own tool asks both."""
+"""Tests that `mqadmin consumerStatus` shows the same for a Python consumer and a Java consumer."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def properties(printed: str) -> dict[str, str]:
 
 
 def rows(printed: str, heading: str) -> list[str]:
-    """The lines below a heading, without what differs between two consumers: their group, offsets, times and speeds."""
+    """Returns the lines below a heading, without values that differ between consumers: group, offsets, times and speeds."""
     section = printed.partition(heading)[2].partition("\n\n")[0]
     lines = [line for line in section.splitlines() if line and not line.startswith("#")]
     return [" ".join(re.sub(r"-?\d+(\.\d+)?", "N", re.sub(r"credits_in_\w+", "GROUP", line)).split()) for line in lines]
@@ -96,7 +96,7 @@ def test_a_consumer_in_python_is_shown_as_one_in_java(broker: BrokerProcess, mqa
 
 
 def until_both_have_their_queues(mqadmin: Mqadmin) -> None:
-    """Both take the two queues of the topic and the one of their retry topic."""
+    """Waits until each consumer has the two queues of the topic and the queue of its retry topic."""
     deadline = time.monotonic() + 120
     while any(len(rows(status(mqadmin, group), "#Consumer Offset#")) < 3 for group in (IN_PYTHON, IN_JAVA)):
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""Our client subscribes by the properties of messages, at our broker and at Apache's."""
+"""Tests of subscriptions by message properties, with this project's broker and with Apache's."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def apaches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def namesrv_addr(request: pytest.FixtureRequest) -> str:
-    """Of a broker with enablePropertyFilter."""
+    """Returns the name server address of a broker with enablePropertyFilter."""
     return str(request.getfixturevalue({"ours": "ours", "apache": "apaches"}[request.param]))
 
 

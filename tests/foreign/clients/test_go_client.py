@@ -1,4 +1,4 @@
-"""Apache's own Go client, unchanged, against our broker: each case of the program in `go` is a test."""
+"""Tests this broker with Apache's unmodified Go client. Each case of the program in `go` is a test."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECON
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, built; Go keeps its caches where it keeps them."""
+    """Builds the program, and returns its path. Go uses its default caches."""
     go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         pytest.skip("go not found: apt-get install golang-go")
@@ -65,7 +65,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(
     request: pytest.FixtureRequest, program: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, str]]:
-    """The line of each case, from one run of the program: by anybody, and by an account where only accounts may come in."""
+    """Yields the line of each case from one run of the program, without an account and with a required account."""
     home = tmp_path_factory.mktemp("broker")
     namesrv_port, port = free_ports(2)
     settings, environment = {**SETTINGS, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}, dict(os.environ)

@@ -1,4 +1,4 @@
-"""Apache's own clients of RocketMQ 5, unchanged, against our broker: each case of each program in `grpc` is a test."""
+"""Tests this broker with Apache's unmodified clients of RocketMQ 5. Each case of each program in `grpc` is a test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(BUILD_SECON
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What the clients' programs printed, by client and case, and what they and the broker said beside it."""
+    """The lines that the clients' programs printed, by client and case, and the other output of programs and broker."""
 
     lines: Mapping[tuple[Client, str], str]
     errors: Mapping[Client, str]
@@ -35,7 +35,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """All programs at once, against one broker: they mostly wait."""
+    """Runs all programs concurrently against one broker, because they mostly wait."""
     home = tmp_path_factory.mktemp("broker")
     namesrv_port, port, grpc_port = free_ports(3)
     ports = {"listenPort": str(port), "namesrvListenPort": str(namesrv_port), "grpcServerPort": str(grpc_port)}

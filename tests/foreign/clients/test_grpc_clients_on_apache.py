@@ -1,4 +1,4 @@
-"""What a client of RocketMQ 5 does wrong on our broker, it does wrong on Apache's proxy, too."""
+"""Tests that a client of RocketMQ 5 has the same faults with Apache's proxy as with this broker."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NOT_STARTED = ("failed to receive initial settings", "Startup the rocketmq clien
 
 @dataclass(frozen=True, slots=True)
 class ApachesProxy:
-    """Apache's proxy and its broker at work."""
+    """A running proxy of Apache's, and its broker."""
 
     endpoint: str
     home: Path
@@ -54,7 +54,10 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApachesProxy]:
 
 
 async def routes_are_known(name_server: str) -> None:
-    """Returns once the name server knows the topics. The broker tells it later. The proxy remembers for 20 s what it lacks."""
+    """Waits until the broker has registered the topics with the name server.
+
+    Otherwise the proxy would remember for 20 s that a topic is missing.
+    """
     topics = [client.prefix + case for client, cases in FAULTY.items() for case in cases]
     topics += [f"%DLQ%group-{client.prefix}{FIFO_PUSH}" for client, cases in FAULTY.items() if FIFO_PUSH in cases]
     remoting = RemotingClient()

@@ -1,4 +1,4 @@
-"""How Apache's broker uses up the checks of a message that is immune to them."""
+"""Tests that Apache's broker counts the checks of a message that is immune to checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME = props.CHECK_IMMUNITY_TIME_IN_SECONDS
 
 
 class Slow(Transactions):
-    """A local transaction that takes its time."""
+    """A transaction listener whose local transaction takes `seconds`."""
 
     def __init__(self, seconds: float, executed: LocalTransactionState = COMMIT) -> None:
         super().__init__(executed)

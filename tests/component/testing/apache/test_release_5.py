@@ -1,4 +1,4 @@
-"""What RocketMQ 5 does otherwise than 4.9.7: op messages in batches, decisions that come too late, and searches by time."""
+"""Tests of the differences between RocketMQ 5 and 4.9.7: batches of op messages, late decisions, and searches by time."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_a_decision_after_the_immunity_is_left_to_the_next_check(rocketmq:
 class TestSearchesByTime:
     @pytest.fixture
     async def queue(self, rocketmq: RocketMQ) -> MessageQueue:
-        """Two messages in one queue: at 0 s and at 10 s."""
+        """Returns a queue with two messages, which were sent at 0 s and at 10 s."""
         producer = await rocketmq.producer("p")
         await producer.create_topic("orders", 1)
         await producer.send(Message.of("orders", b"first"))

@@ -1,4 +1,4 @@
-"""The copy of a half message that Apache's broker checks although its transaction is decided."""
+"""Tests of the copy of a half message that Apache's broker checks although the transaction is decided."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.unit.testing.listeners import COMMIT, ROLLBACK, UNKNOWN, Consumption,
 
 
 class Deciding(Slow):
-    """Does not know while its local transaction runs; afterwards it answers as it is told."""
+    """A transaction listener that returns UNKNOWN while its local transaction runs, and then `later`."""
 
     def __init__(self, later: LocalTransactionState = COMMIT, seconds: float = 10) -> None:
         super().__init__(seconds)
@@ -30,7 +30,7 @@ class Deciding(Slow):
 
 
 async def deliveries(rocketmq: RocketMQ, listener: Deciding, message: Message | None = None) -> list[MessageExt]:
-    """What consumers find five minutes after the COMMIT that came between two checks."""
+    """Returns the messages that consumers have received five minutes after a COMMIT that arrived between two checks."""
     rocketmq.as_apache()
     producer = await rocketmq.transaction_producer("p", listener)
     await producer.send_message_in_transaction(message or order())
@@ -107,7 +107,7 @@ class TestAfterTwoChecks:
 
 async def test_an_answer_under_way_settles_it_so_that_nobody_is_asked_again(rocketmq: RocketMQ) -> None:
     class Answering(Slow):
-        """Its check-back takes longer than the local transaction."""
+        """A transaction listener whose check-back takes longer than its local transaction."""
 
         async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:  # type: ignore[override]
             self.checks += 1

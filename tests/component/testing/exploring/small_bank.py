@@ -1,4 +1,4 @@
-"""A shop and a bank as their users write them: right ones, and ones with a well-known bug. Databases are sets and dicts."""
+"""A shop and a bank, in correct versions and in versions with a typical bug. Their databases are sets and dicts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def order(number: int) -> Message:
 
 
 class Bank:
-    """The orders and the credits, which survive each program, and the programs that write them."""
+    """The programs of a shop and a bank, and their orders and credits, which survive the exit of a program."""
 
     def __init__(self, world: ExploredWorld) -> None:
-        """Begins without orders."""
+        """Creates the databases without orders."""
         self.world = world
         self.orders: set[str] = set()
         self.credits: Counter[str] = Counter()
@@ -42,7 +42,7 @@ class Bank:
         assert self.credits == Counter(self.orders)
 
     def listener(self, known: set[str]) -> LocalTransaction:
-        """Returns a listener that answers check-backs by `known`."""
+        """Returns a listener that commits an order at its check-back if the order is in `known`."""
 
         def place(message: Message, arg: object) -> LocalTransactionState:
             self.orders.add(message.keys[0])
@@ -52,11 +52,11 @@ class Bank:
         return LocalTransaction(place, lambda message: COMMIT if message.keys[0] in known else ROLLBACK)
 
     async def shop(self) -> None:
-        """Answers check-backs by its database."""
+        """Runs a shop whose check-backs read the database."""
         await self._serve(self.listener(self.orders))
 
     async def forgetful_shop(self) -> None:
-        """Answers check-backs by its memory."""
+        """Runs a shop whose check-backs read the memory of the program."""
         await self._serve(self.listener(set()))
 
     async def _serve(self, listener: LocalTransaction) -> None:
@@ -65,7 +65,7 @@ class Bank:
                 await producer.send_message_in_transaction(order(number))
 
     def hasty_shop(self) -> None:
-        """Sends before its database has the order."""
+        """Runs a shop that sends the message before it writes the order."""
         with EventLoopThread() as loop, loop.running(Producer("shop")) as producer:
             for number in self.world.requests:
                 loop.run(producer.send(order(number)))
@@ -73,11 +73,11 @@ class Bank:
                 self.orders.add(f"order-{number}")
 
     async def bank(self) -> None:
-        """Credits an order once, however often its message comes."""
+        """Runs a bank that credits an order once, even if its message is delivered several times."""
         await self._consume(lambda key: self.credits.update({key} - self.credits.keys()))
 
     async def repeating_bank(self) -> None:
-        """Credits an order each time that its message comes."""
+        """Runs a bank that credits an order at each delivery of its message."""
         await self._consume(lambda key: self.credits.update([key]))
 
     async def _consume(self, credit: Callable[[str], object]) -> None:
@@ -92,7 +92,7 @@ class Bank:
         await consumer.start()
 
     async def hasty_bank(self) -> None:
-        """Acknowledges messages, and writes their credits every 15 s."""
+        """Runs a bank that acknowledges messages, and writes their credits every 15 s."""
         waiting: set[str] = set()
         await self._consume(waiting.add)
         while True:

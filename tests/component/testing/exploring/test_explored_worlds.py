@@ -1,4 +1,4 @@
-"""What a test may do in an explored world, and what an exploration tells of it."""
+"""Tests of explored worlds: the features available to a test, and the report of an exploration."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ ONE_ORDER = (
 
 
 def with_fault(fault: str) -> str:
-    """Returns the plan of one order, and of a fault that begins just before it."""
+    """Returns a plan with one order, and with a fault that begins just before the order."""
     return ONE_ORDER.replace('"events": [', f'"events": [{fault}, ')
 
 
 async def serves_nobody() -> None:
-    """Starts nothing."""
+    """Does nothing."""
 
 
 def failure_of(test: object, folder: Path, plan: str = ONE_ORDER) -> WorldFailed:
-    """Explores a test that fails in that world."""
+    """Explores a test that fails in the plan's world, and returns the failure."""
     with pytest.raises(WorldFailed) as found:
         explore(plan=plan, output=folder, shrinking_tries=1)(test)()  # type: ignore[arg-type]
     return found.value
@@ -97,7 +97,7 @@ def test_a_program_that_sleeps_waits_in_the_worlds_time(world: ExploredWorld) ->
 
 
 def names_and_numbers(seed: int) -> tuple[list[object], str]:
-    """Returns what a program gets from Python's chance in a world, and the digest of the world."""
+    """Returns the random values and the time that a program gets in a world with this seed, and the digest of the world."""
     world, seen = ExploredWorld(seed), []
 
     async def shop() -> None:
@@ -298,7 +298,7 @@ def test_a_synchronous_program_may_use_a_thread_for_its_event_loop() -> None:
 
 
 def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a fresh interpreter."""
+    """Runs a program in a new interpreter."""
     return subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

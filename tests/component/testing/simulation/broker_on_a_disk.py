@@ -1,4 +1,4 @@
-"""A world of one broker, one producer and one reader, in which the broker's disk fails as a seed chooses."""
+"""Simulates a broker, a producer and a reader. The broker's disk has faults that the seed determines."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ Place = tuple[str, int, int]
 
 
 class BrokenPromise(AssertionError):
-    """The broker lost, changed or invented a message."""
+    """Raised if the broker lost, changed or invented a message."""
 
 
 class Decisions:
-    """The outcomes of the transactions: known from the start, and often told only when the broker checks back."""
+    """The outcomes of the transactions. Each is fixed from the start, but often returned only at a check-back."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -76,7 +76,7 @@ class Decisions:
 
 
 class _Ports(MemoryNetwork):
-    """The network, which can end what a dead process listened on."""
+    """A network that can close the listeners of a crashed process."""
 
     def __init__(self) -> None:
         super().__init__(is_open=False)
@@ -93,10 +93,10 @@ class _Ports(MemoryNetwork):
 
 
 class BrokerOnADisk:
-    """One such world. `play` raises BrokenPromise."""
+    """A simulation of a broker with a faulty disk. `play` raises BrokenPromise."""
 
     def __init__(self, seed: int, *, lies: bool = False, **settings: str) -> None:
-        """With `lies` the disk says of each flush of the commit log that it is done, and does nothing."""
+        """Creates the simulation. With `lies` the disk reports flushes of the commit log as done without flushing."""
         self.seed = seed
         self.loop = SimulatedLoop()
         self.history = History(self.loop.elapsed_ns)
@@ -132,7 +132,7 @@ class BrokerOnADisk:
             asyncio.set_event_loop(None)
 
     async def _bury(self) -> None:
-        """Ends what still waits, while the loop runs: later its ends would find none, and say so."""
+        """Ends all waiting tasks while the loop is running. If they ended later, they would log that the loop is closed."""
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
                 task._log_destroy_pending = False
@@ -188,7 +188,7 @@ class BrokerOnADisk:
         return process
 
     async def _start(self) -> None:
-        """Starts the broker, as a supervisor does: again and again while it dies or cannot use its disk."""
+        """Starts the broker like a supervisor. Restarts it if it exits or cannot use its disk."""
         for _ in range(10):
             process = self._broker = self._process("broker")
             files = self.disk.opened()
@@ -310,7 +310,7 @@ class BrokerOnADisk:
             await asyncio.sleep(self._bodies.uniform(0, 0.1))
 
     async def _check(self, reader: PullConsumer) -> None:
-        """Everything acknowledged or shown before is at its place, and everything there was sent."""
+        """Checks that all acknowledged or previously read messages are in their queues, and that all messages found were sent."""
         found: dict[Place, str] = {}
         acknowledged = dict(self.acknowledged)
         for topic in TOPICS:

@@ -1,4 +1,4 @@
-"""A real client and a real server on a simulated network: what each fault of the network does to a request."""
+"""Tests of a client and a server on a simulated network, with each kind of network fault."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BODY = bytes(range(256)) * 20
 
 
 class Answering:
-    """Answers each request with its body, and counts what happened."""
+    """A request handler that returns each request's body, and records requests and connections."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -40,7 +40,7 @@ class Answering:
 
 @dataclass
 class Talk:
-    """A client and a server that listens."""
+    """A client, and a server that accepts connections."""
 
     links: Links = field(default_factory=links)
     handler: Answering = field(default_factory=Answering)
@@ -56,12 +56,12 @@ class Talk:
         await process.run(self.server.start())
 
     async def ask(self, body: bytes = b"?") -> bytes:
-        """Returns the body of the answer."""
+        """Sends a request, and returns the body of the response."""
         return (await self.links.client.run(self.client.invoke(ADDRESS, CODE, None, body))).body
 
 
 async def talk() -> Talk:
-    """Returns a client that has had an answer."""
+    """Returns a client that has received a response."""
     made = Talk()
     await made.begin()
     assert await made.ask(b"first") == b"first"

@@ -1,4 +1,4 @@
-"""Expressions and properties, made up to find what two filters disagree about."""
+"""Generates expressions and properties for the comparison of two filters."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ DEEPEST: Final = 3
 
 
 class Maker:
-    """Makes expressions and properties by chance; the same from the same seed."""
+    """Generates random expressions and properties. Equal seeds give equal results."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._one_of = self._random.choice
 
     def expression(self) -> str:
-        """Mostly one that the grammar allows, sometimes one that was cut or is mere words."""
+        """Returns an expression. Most are valid; some are truncated or are sequences of words."""
         kind = self._random.randrange(10)
         if kind == 0:
             return " ".join(self._one_of([self._one_of(WORDS), self._operand(0)]) for _ in range(self._random.randrange(8)))
@@ -44,7 +44,7 @@ class Maker:
         return made[: self._random.randrange(len(made) + 1)] if kind == 1 else made
 
     def properties(self) -> bytes:
-        """Encoded properties: several of one name are possible, and such without name or value."""
+        """Returns encoded properties. Names may be repeated, and names and values may be empty."""
         names = (*NAMES[:-1], "xa", "")
         pairs = [f"{self._one_of(names)}\x01{self._one_of(VALUES)}" for _ in range(self._random.randrange(6))]
         return "\x02".join(pairs).encode()

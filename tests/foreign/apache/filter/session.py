@@ -1,4 +1,4 @@
-"""RocketMQ's own filter module in a JVM, asked line by line."""
+"""Sends expressions, line by line, to RocketMQ's own filter module in a JVM."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ AT_A_TIME = 50
 
 
 class ApachesFilter:
-    """Says what RocketMQ makes of an expression."""
+    """RocketMQ's own filter module, which evaluates expressions."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
     def answers(self, questions: Sequence[tuple[str, bytes]]) -> list[str]:
-        """For each expression, with encoded properties, TRUE, FALSE, UNKNOWN, FAILED or ILLEGAL."""
+        """Returns TRUE, FALSE, UNKNOWN, FAILED or ILLEGAL for each expression with its encoded properties."""
         return [answer for batch in _batched(questions) for answer in self._ask(batch)]
 
     def _ask(self, questions: Sequence[tuple[str, bytes]]) -> list[str]:
@@ -36,7 +36,7 @@ class ApachesFilter:
 
 
 def _batched(questions: Sequence[tuple[str, bytes]]) -> Iterator[Sequence[tuple[str, bytes]]]:
-    """So few at a time that neither end waits for the other with full pipes."""
+    """Yields batches that are small enough for the pipes, so that neither process blocks the other."""
     for start in range(0, len(questions), AT_A_TIME):
         yield questions[start : start + AT_A_TIME]
 
@@ -47,7 +47,7 @@ def _base64(data: bytes) -> str:
 
 @contextmanager
 def apaches_filter() -> Iterator[ApachesFilter]:
-    """Runs the JVM for a block."""
+    """Runs the JVM during the block, and yields the filter."""
     found = subprocess.run([PEER, "classpath"], check=True, stdout=subprocess.PIPE, text=True, timeout=CLASS_PATH_SECONDS)
     command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", found.stdout.strip(), str(PROGRAM)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -1,4 +1,4 @@
-"""Makes the records of two brokers comparable: what must differ between any two runs is named instead of shown."""
+"""Makes the records of two brokers comparable. Values that differ between any two runs are replaced by names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Fields = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where Apache and we differ on one way."""
+    """A difference between Apache's broker and this project's broker on one path of a message."""
 
     what: str
     """The record, check-back or reply."""
@@ -39,7 +39,7 @@ class Difference:
 
 
 def differences(apaches: Mapping[str, Fields], ours: Mapping[str, Fields]) -> Iterator[Difference]:
-    """What is different on one way."""
+    """Yields the differences on one path of a message."""
     for what in sorted(apaches.keys() | ours.keys()):
         if what not in apaches or what not in ours:
             yield Difference(what, "is there", what in apaches, what in ours)
@@ -50,7 +50,7 @@ def differences(apaches: Mapping[str, Fields], ours: Mapping[str, Fields]) -> It
 
 
 class Comparable:
-    """What happened on a stage, by way and by name, in a form that another stage can be compared with."""
+    """The records, check-backs and replies of one broker, by path and name, in a form that allows a comparison."""
 
     def __init__(self, stage: Stage) -> None:
         self.ways: dict[str, dict[str, Fields]] = {}

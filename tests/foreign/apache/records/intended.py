@@ -1,4 +1,4 @@
-"""Where our records differ from Apache's on purpose: each difference with its reason. Everything else is a mistake."""
+"""The intended differences between this broker's records and Apache's, with reasons. Other differences are mistakes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FLAG_KEPT = "Apache stores a compressed reply without the flag that says so: nob
 
 @dataclass(frozen=True, slots=True)
 class Intended:
-    """Differences that are as they should be: three regular expressions, and why."""
+    """Intended differences: three regular expressions and the reason."""
 
     way: str
     what: str
@@ -26,7 +26,7 @@ class Intended:
     reason: str
 
     def covers(self, way: str, difference: Difference) -> bool:
-        """Whether it is one of them."""
+        """Returns True if this difference is intended."""
         found = (way, difference.what, difference.field)
         return all(re.fullmatch(*pair) for pair in zip((self.way, self.what, self.field), found, strict=True))
 

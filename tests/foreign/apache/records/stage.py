@@ -1,4 +1,4 @@
-"""One broker in a comparison of records: asked by single requests, its commit log read from the disk."""
+"""Sends single requests to one broker for a comparison of records, and reads the commit log from the disk."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check-back."""
+    """A check-back that the broker sent, with the header and the record."""
 
     header: CheckTransactionStateRequestHeader
     record: Record
@@ -58,14 +58,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply as it came to who asked."""
+    """A reply as the requester received it."""
 
     header: ReplyMessageRequestHeader
     body: bytes
 
 
 class Stage:
-    """A broker, its store, and what it sent to the comparison's client. A way is a name: the key of all its messages."""
+    """A broker, its store, and its requests to the client. `way` is the name of a message's path, and the key of its messages."""
 
     def __init__(self, address: str, store: Path) -> None:
         self.born_ms: dict[str, int] = {}
@@ -81,13 +81,13 @@ class Stage:
         self._client = RemotingClient(handlers)
 
     async def ask(self, code: RequestCode, header: CommandHeader | None, body: bytes = b"") -> RemotingCommand:
-        """The answer to a request, which must be SUCCESS."""
+        """Sends a request, whose response must be SUCCESS, and returns the response."""
         answer = await self._client.invoke(self._address, code, header, body, timeout_ms=PATIENCE_S * 1000)
         assert answer.code == ResponseCode.SUCCESS, f"{code.name}: {answer.code} {answer.remark}"
         return answer
 
     async def be_known(self) -> None:
-        """A heartbeat of the producer that checks and replies go to."""
+        """Sends a heartbeat of the producer that receives check-backs and replies."""
         data = HeartbeatData(client_id=CLIENT_ID, producer_data_set=[ProducerData(group_name=PRODUCERS)])
         await self.ask(RequestCode.HEART_BEAT, None, data.encode())
 
@@ -101,7 +101,7 @@ class Stage:
         age_ms: int = 0,
         **changes: object,
     ) -> None:
-        """Sends a message whose key, topic and body are the way's name, to queue 1. `changes` are those of the header."""
+        """Sends a message to queue 1. Its key, topic and body are `way`. `changes` are header fields."""
         kind = (
             SendMessageRequestHeader
             if code in (RequestCode.SEND_MESSAGE, RequestCode.SEND_REPLY_MESSAGE)
@@ -122,7 +122,7 @@ class Stage:
         await self.ask(code, kind(**{**fields, **changes}), way.encode() if body is None else body)
 
     async def send_back(self, record: Record, *, delay_level: int, group: str) -> None:
-        """Says that a group failed on a message that it consumed."""
+        """Sends a consumed message back, as a group does after a failure."""
         await self._shown(record)
         consumed = UpdateConsumerOffsetRequestHeader(
             consumer_group=group, topic=record.topic.decode(), queue_id=record.queue_id, commit_offset=record.queue_offset
@@ -132,33 +132,33 @@ class Stage:
         await self.ask(RequestCode.CONSUMER_SEND_MSG_BACK, header)
 
     async def end(self, half: Record, decision: int) -> None:
-        """Decides about a half message."""
+        """Sends a decision for a half message."""
         await self._end(half.commit_log_offset, half.queue_offset, decision, is_answer=False)
 
     async def answer(self, check: Check, decision: int) -> None:
-        """Decides when asked."""
+        """Sends a decision in response to a check-back."""
         await self._end(check.header.commit_log_offset, check.header.tran_state_table_offset, decision, is_answer=True)
 
     async def resume(self, discarded: Record) -> None:
-        """Has a discarded message checked again."""
+        """Requests another check of a discarded message."""
         await self._shown(discarded)
         header = ResumeCheckHalfMessageRequestHeader(msg_id=offset_message_id(discarded.store_host, discarded.commit_log_offset))
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, header)
 
     async def _shown(self, record: Record) -> None:
-        """Returns once consumers can get the message: it is in the commit log, where we read it, a moment before."""
+        """Returns once consumers can read the message, which is in the commit log slightly earlier."""
         header = GetMaxOffsetRequestHeader(topic=record.topic.decode(), queue_id=record.queue_id)
         async with asyncio.timeout(PATIENCE_S):
             while int((await self.ask(RequestCode.GET_MAX_OFFSET, header)).ext_fields()["offset"]) <= record.queue_offset:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
 
     async def create_topic(self, topic: str, topic_filter_type: str) -> None:
-        """Makes a topic of four queues."""
+        """Creates a topic with four queues."""
         header = CreateTopicRequestHeader(topic, "TBW102", 4, 4, 6, topic_filter_type)
         await self.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, header)
 
     async def record(self, way: str, topic: str, number: int = 0) -> Record:
-        """The way's message in a topic, the first or a later one, once it is there."""
+        """Waits for message `number` of a path in a topic, and returns the record."""
 
         def find() -> Record | None:
             found = [record for record in self.records() if record.topic == topic.encode() and way_of(record) == way]
@@ -167,7 +167,7 @@ class Stage:
         return await _until(f"{way}: message {number} in {topic}", find)
 
     async def resumed(self, way: str) -> Record:
-        """The half message made from the way's discarded one, once it is there."""
+        """Waits for the half message made from the path's discarded message, and returns the record."""
 
         def find() -> Record | None:
             return next((record for record in self.records() if way_of(record) == way and is_resumed(record)), None)
@@ -175,16 +175,16 @@ class Stage:
         return await _until(f"{way}: resumed half message", find)
 
     async def check(self, way: str, number: int) -> Check:
-        """The way's first or a later check-back, once it has come."""
+        """Waits for check-back `number` of a path, and returns it."""
         return await _until(f"{way}: check-back {number}", lambda: next(iter(self.checks.get(way, [])[number:]), None))
 
     def records(self) -> list[Record]:
-        """All records of the commit log, oldest first."""
+        """Returns all records of the commit log, oldest first."""
         with (self._store / "commitlog" / FIRST_SEGMENT).open("rb") as segment:
             return list(records_of(segment.read(MORE_THAN_IS_SENT)))
 
     async def close(self) -> None:
-        """The client goes."""
+        """Closes the client."""
         await self._client.close()
 
     async def _end(self, commit_log_offset: int, queue_offset: int, decision: int, *, is_answer: bool) -> None:
@@ -213,29 +213,29 @@ class Stage:
 
 
 def encoded(way: str, properties: Mapping[str, str] | None = None) -> bytes:
-    """The properties of a way's message, as Apache's client sends them; an empty value leaves one out."""
+    """Returns the properties of a message as Apache's client sends them. An empty value removes a property."""
     usual = {props.KEYS: way, props.UNIQUE_KEY: f"ID-{way}", props.WAIT_STORE_MSG_OK: "true"}
     return props.encode({name: value for name, value in {**usual, **(properties or {})}.items() if value})
 
 
 def batched(flag: int, body: bytes, properties: bytes) -> bytes:
-    """One message of a batch."""
+    """Returns the encoding of one message of a batch."""
     size = _BATCHED.size + len(body) + _LENGTH.size + len(properties)
     return _BATCHED.pack(size, 0, 0, flag, len(body)) + body + _LENGTH.pack(len(properties)) + properties
 
 
 def way_of(record: Record) -> str:
-    """The way of a message; empty for an op message."""
+    """Returns the name of the message's path, or an empty string for an op message."""
     return record.get_property(props.KEYS) or ""
 
 
 def is_resumed(record: Record) -> bool:
-    """Whether it is a half message made from a discarded one: none of its checks counts."""
+    """Returns True for a half message made from a discarded message. The check counter of such a half message is 0."""
     return record.topic == topics.HALF_TOPIC.encode() and record.get_property(props.TRANSACTION_CHECK_TIMES) == "0"
 
 
 def decided(records: Iterable[Record]) -> set[int]:
-    """The queue offsets of the half messages that op messages name."""
+    """Returns the queue offsets of the half messages that op messages contain."""
     return {int(record.body) for record in records if record.topic == topics.OP_HALF_TOPIC.encode()}
 
 

@@ -1,4 +1,4 @@
-"""The ways that a message can take through a broker; each is played on Apache's broker and on ours."""
+"""Defines the paths of messages through a broker. Each is run on Apache's broker and on this project's broker."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ async def given_up_by_its_consumer(stage: Stage, way: str) -> None:
 
 
 def failed(way: str, times: int) -> Mapping[str, str]:
-    """What a client adds that sends a message again by itself."""
+    """Returns the properties that a client adds when it resends a failed message itself."""
     return {
         props.RETRY_TOPIC: way,
         props.ORIGIN_MESSAGE_ID: f"ID-{way}",
@@ -213,6 +213,6 @@ WAYS: Mapping[str, Way] = MappingProxyType(
 
 
 async def play(stage: Stage) -> None:
-    """Plays all ways at once."""
+    """Runs all paths concurrently."""
     await stage.be_known()
     await asyncio.gather(*(way(stage, name) for name, way in WAYS.items()))

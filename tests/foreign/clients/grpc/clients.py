@@ -1,4 +1,4 @@
-"""Apache's own clients of RocketMQ 5, unchanged: the program of each, what it needs, and the cases that all have."""
+"""Apache's unmodified clients of RocketMQ 5: their programs, required tools, and common cases."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def go_command(home: Path) -> list[str]:
 
 
 def go() -> str:
-    """Returns Go's program, which may be where its makers' archive puts it. "go" alone says that there is none."""
+    """Returns the path of the go program, which may be in its default installation folder. Returns "go" if it is missing."""
     return shutil.which("go") or shutil.which("go", path="/usr/local/go/bin") or "go"
 
 
 def has(tool: str) -> bool:
-    """Returns whether the program is here. Go older than 1.21 cannot build the client, nor fetch a newer Go."""
+    """Returns True if the tool is installed. Go must be at least 1.21, because older versions cannot build the client."""
     if tool != "go":
         return shutil.which(tool) is not None
     if go() == "go":
@@ -86,7 +86,7 @@ def node_command(home: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A client of Apache's, and what its program needs."""
+    """One of Apache's clients, and the tools that its program needs."""
 
     name: str
     command: Callable[[Path], list[str]]
@@ -96,7 +96,7 @@ class Client:
 
     @property
     def prefix(self) -> str:
-        """What its topics begin with."""
+        """The prefix of the client's topics."""
         return f"{self.name.replace('.', '-')}-"
 
     def missing(self) -> list[str]:
@@ -116,7 +116,10 @@ CLIENTS = (
 
 
 def results_of(client: Client, endpoint: str, home: Path, cases: Sequence[str] = ()) -> tuple[dict[str, str], str]:
-    """Returns the line of each of the cases, or of all, and what the program said beside them, or why there are no lines."""
+    """Runs the cases, or all, and returns the line of each case.
+
+    Also returns the program's other output, or the reason why there are no lines.
+    """
     home.mkdir()
     try:
         done = subprocess.run(
@@ -134,10 +137,10 @@ def results_of(client: Client, endpoint: str, home: Path, cases: Sequence[str] =
 
 
 async def prepare(broker: str, *, on_apache: bool = False) -> None:
-    """Lets the groups of the cases about dead letters give up after one retry, and makes the topics for FIFO messages alone.
+    """Sets the dead-letter cases' groups to one retry, and creates FIFO topics.
 
-    Apache's proxy has no route for a topic, or a group's dead letters, before there are any. A client that asks for it then
-    does not start. So those of the cases that run there are made as well.
+    Apache's proxy has no route for a topic, or for a group's dead letters, before these exist. A client that requests the route
+    then fails to start. Therefore those of the cases that run on Apache's proxy are created as well.
     """
     remoting = RemotingClient()
 

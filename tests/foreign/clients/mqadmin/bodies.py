@@ -1,4 +1,4 @@
-"""The members of the bodies that broker and name server answer with, of which mqadmin shows only some."""
+"""Reads the members of the bodies in responses of brokers and name servers. mqadmin shows only some of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ADDED_BY_ROCKETMQ_5 = {"enableActingMaster", "pullOffset"}
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request whose answer has a body."""
+    """A request whose response has a body."""
 
     code: RequestCode
     header: CommandHeader | None = None
@@ -84,7 +84,7 @@ QUESTIONS: Mapping[str, Question] = MappingProxyType(
 
 
 async def ask(namesrv_addr: str, broker_addr: str) -> dict[str, Any]:
-    """The shape of each answer's body, or in its stead the code and the remark of a refusal."""
+    """Returns the shape of each response's body, or the code and the remark of a refusal."""
     client = RemotingClient()
     shapes: dict[str, Any] = {}
     try:
@@ -99,7 +99,7 @@ async def ask(namesrv_addr: str, broker_addr: str) -> dict[str, Any]:
 
 
 def shape(value: Any, *, is_map: bool = False) -> Any:
-    """The members of objects and the kinds of their values. Lists and maps are as the union of what they hold."""
+    """Returns the members of objects and the types of their values. A list or map is represented by the union of its values."""
     if isinstance(value, dict) and (is_map or all(key.isdecimal() for key in value)):
         return {"(map)": _union([shape(entry) for entry in value.values()])}
     if isinstance(value, dict):

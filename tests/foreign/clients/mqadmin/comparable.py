@@ -1,4 +1,4 @@
-"""Takes out of what mqadmin printed what must differ between two brokers: addresses, times, ids, rates, a hash set's order."""
+"""Removes the values in mqadmin's output that differ between two brokers, such as addresses, times, ids and rates."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _OF_MQADMIN = re.compile(r"^.*\bCLIENT_INNER_PRODUCER\b.*\n?", re.MULTILINE)
 
 
 def comparable(command: str, printed: str, place: Place) -> str:
-    """What the command printed, on whatever broker."""
+    """Returns the output of the command, without values that depend on the broker."""
     text = _EXPORT_PATH.sub("EXPORTS", printed).replace(place.broker_addr, "BROKER").replace(place.namesrv_addr, "NAMESRV")
     for pattern, replacement in _REPLACEMENTS:
         text = pattern.sub(replacement, text)
@@ -83,7 +83,7 @@ def comparable(command: str, printed: str, place: Place) -> str:
 
 
 def settings(printed: str) -> dict[str, str]:
-    """The settings that getBrokerConfig or getNamesrvConfig printed."""
+    """Returns the settings in the output of getBrokerConfig or getNamesrvConfig."""
     pairs = [line.partition("=") for line in printed.splitlines() if re.match(r"\w+ +=", line)]
     return {name.strip(): value.strip() for name, _, value in pairs}
 

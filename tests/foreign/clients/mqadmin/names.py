@@ -1,4 +1,4 @@
-"""Topic, groups and broker of the scenario."""
+"""The names of the scenario's topic, groups and broker."""
 
 TOPIC = "ScriptedTopic"
 GROUP = "scripted_consumers"

@@ -1,4 +1,4 @@
-"""What happens on the broker, and which commands are run meanwhile: the same on Apache RocketMQ as on ours."""
+"""Defines the actions and the commands of the scenario, which is the same for Apache RocketMQ and this broker."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ COMMANDS: Mapping[str, str] = {**BEFORE_CLIENTS, **WITH_CLIENTS, **WHILE_THE_CON
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the scenario runs."""
+    """The addresses of the name server and the broker of the scenario."""
 
     namesrv_addr: str
     broker_addr: str
@@ -149,14 +149,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What each command printed, and the shapes of the bodies asked for (see `bodies`)."""
+    """The output of each command, and the shapes of the requested bodies (see `bodies`)."""
 
     printed: Mapping[str, str]
     bodies: Mapping[str, Any]
 
 
 def play(place: Place, mqadmin: Mqadmin) -> Answers:
-    """Plays the scenario."""
+    """Runs the scenario."""
     with EventLoopThread() as loop:
         stage = _Stage(place, mqadmin, loop)
         stage.broker_has_counted()
@@ -174,7 +174,7 @@ def play(place: Place, mqadmin: Mqadmin) -> Answers:
 
 
 class _Stage:
-    """The clients of the scenario, and what the commands are to be told of them."""
+    """The clients of the scenario, and the values for placeholders in commands."""
 
     def __init__(self, place: Place, mqadmin: Mqadmin, loop: EventLoopThread) -> None:
         self._mqadmin = mqadmin
@@ -184,16 +184,16 @@ class _Stage:
         self.outputs: dict[str, str] = {}
 
     def run(self, commands: Mapping[str, str]) -> None:
-        """Runs the commands; `{broker}` and the like stand for what is known by then."""
+        """Runs the commands. Placeholders such as `{broker}` are replaced by the known values."""
         for name, command in commands.items():
             self.outputs[name] = self._mqadmin.run(*command.format_map(self._values).split())
 
     def broker_has_counted(self) -> None:
-        """Waits until Apache's broker has counted once: it throws NoSuchElementException before, asked for its rates."""
+        """Waits until Apache's broker has counted once. A request for its rates before that fails with NoSuchElementException."""
         self._wait_for(r"(?s)\A(?!.*Exception).*DefaultCluster", "clusterList")
 
     def clients_come(self) -> None:
-        """A producer sends to each queue in turn, and a consumer consumes all of it."""
+        """Starts a producer that sends to each queue in turn, and a consumer that consumes all messages."""
         self._loop.run(self._producer.start())
         began_s = time.monotonic()
         for number in range(MESSAGES):
@@ -207,15 +207,15 @@ class _Stage:
         self._wait_for(f" {MESSAGES} +{MESSAGES}", "statsAll", "-t", TOPIC)
 
     def consumer_leaves(self) -> None:
-        """The consumer goes."""
+        """Stops the consumer."""
         self._mqadmin.run("leave")
 
     def producer_leaves(self) -> None:
-        """The producer goes."""
+        """Stops the producer."""
         self._loop.run(self._producer.shutdown())
 
     def _wait_for(self, wanted: str, *command: str) -> str:
-        """Repeats a command until it prints what is wanted, a regular expression, and gives what it printed."""
+        """Repeats a command until its output matches the regular expression `wanted`, and returns the output."""
         deadline = time.monotonic() + PATIENCE_S
         while not re.search(wanted, printed := self._mqadmin.run(*command)):
             assert time.monotonic() < deadline, f"{command} still prints\n{printed}"

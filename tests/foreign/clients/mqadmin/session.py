@@ -1,4 +1,4 @@
-"""Apache's mqadmin in one JVM that is told command after command; a JVM for each would take a second each."""
+"""Runs Apache's mqadmin commands in one JVM, because starting a JVM for each would take a second."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _STACK_FRAME = re.compile(r"^\s+(at |\.\.\. )")
 
 
 class Mqadmin:
-    """Prints what mqadmin prints, stack traces cut down to their messages."""
+    """Runs mqadmin commands, and returns their output with stack traces reduced to their messages."""
 
     def __init__(self, namesrv_addr: str, home: Path, *, serializer: str = "JSON") -> None:
-        """`home` becomes the home of RocketMQ and of the user, with logging off; `serializer` of headers is JSON or ROCKETMQ."""
+        """`home` is used as the home of RocketMQ and of the user, with logging off. `serializer` is JSON or ROCKETMQ."""
         self._environment = {**os.environ, "NAMESRV_ADDR": namesrv_addr, "ROCKETMQ_SERIALIZE_TYPE": serializer}
         self._home = home
         self.exports = home / "exports"
@@ -33,7 +33,7 @@ class Mqadmin:
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        """Start the JVM."""
+        """Starts the JVM."""
         (self._home / "conf").mkdir(parents=True, exist_ok=True)
         (self._home / "conf" / "logback_tools.xml").write_text('<configuration><root level="OFF"/></configuration>\n')
         (self._home / "logback.xml").write_text('<configuration><root level="OFF"/></configuration>\n')
@@ -66,13 +66,13 @@ class Mqadmin:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """End the JVM."""
+        """Stops the JVM."""
         assert self._process is not None
         self._process.kill()
         self._process.communicate(timeout=30)
 
     def run(self, *words: str) -> str:
-        """Runs one command and gives what it printed, and what the file says that it exported to, members in order."""
+        """Runs one command. Returns its output and the exported file's content, with members in order."""
         assert self._process is not None
         assert self._process.stdin is not None
         assert self._process.stdout is not None

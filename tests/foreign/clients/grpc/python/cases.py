@@ -1,6 +1,6 @@
-"""Apache's Python client of RocketMQ 5, unchanged: each case prints a line with its name and `ok`, or what went wrong.
+"""Runs cases with Apache's unmodified Python client of RocketMQ 5. Each prints its name and `ok` or the error.
 
-python cases.py HOST:PORT PREFIX [CASE...]: these cases, or all, at once, each with a topic that begins with the prefix.
+python cases.py HOST:PORT PREFIX [CASE...]: runs these cases, or all, concurrently. Each uses a topic that begins with the prefix.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def simple(topic: str, expression: FilterExpression | None = None) -> SimpleCons
 
 
 def received(consumer: SimpleConsumer, count: int, invisible_s: int = 30) -> list[Message]:
-    """So many messages; fewer when the time is up."""
+    """Returns `count` messages, or fewer if the time expires."""
     until, found = time.monotonic() + WITHIN_S, []
     while len(found) < count and time.monotonic() < until:
         try:
@@ -84,7 +84,7 @@ def bodies(messages: list[Message]) -> list[str]:
 
 
 class Listener(MessageListener):
-    """Fails at the first `failures` deliveries. Done after two."""
+    """A listener that fails at the first `failures` deliveries, and sets `done` after two."""
 
     def __init__(self, failures: int) -> None:
         self.failures, self.attempts, self.done = failures, [], threading.Event()
@@ -212,7 +212,10 @@ def fifo_push_consumer_to_dead_letters(topic: str) -> None:
 
 
 def attempts(topic: str, failures: int, one: Message) -> list[int]:
-    """The attempts of one message in a push consumer that fails so often. After two failures it has to be a dead letter."""
+    """Returns the delivery attempts of a message whose consumer fails `failures` times.
+
+    After two failures the message must be a dead letter.
+    """
     listener = Listener(failures)
     consumer = PushConsumer(CONFIGURATION, f"group-{topic}", listener, {topic: FilterExpression()})
     consumer.startup()
